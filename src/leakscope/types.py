@@ -1,0 +1,435 @@
+"""The types that the rooms pass to each other.
+
+Letters of the axes: M models, N points, T targets (attacked models), J judged points, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+Array = np.ndarray
+
+
+class NotApplicable(Exception):
+    """A method cannot say anything about these signals; the message is the reason that the report prints."""
+
+
+@dataclass(frozen=True)
+class SignalKind:
+    """What a signal means: its axes, its unit, and a sentence."""
+
+    axes: tuple[str, ...]
+    unit: str
+    meaning: str
+
+
+SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
+    {
+        "loss": SignalKind(
+            ("M", "N"),
+            "nats",
+            "-log p(true label); for a regressor (y - f)^2 / (2 s^2), s the standard deviation of y",
+        ),
+        "log_odds": SignalKind(
+            ("M", "N"),
+            "nats",
+            "log p(true label) - log(1 - p(true label)); the margin of the true label where a model has no "
+            "probabilities",
+        ),
+        "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
+        "logits": SignalKind(("M", "N", "K"), "nats", "log-probability of each class, the true label's first"),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The records of a game.
+
+    Parameters
+    ----------
+    x : array, frame, or any object with ``len`` and ``take(indices)``
+        What the release is fitted on. Only the rooms ``data`` and ``releases`` look inside.
+    y : array of shape (N,), optional
+        The label or response of each point.
+    group : array of shape (N,), optional
+        The unit of privacy (a person with several rows); its rows are in or out together.
+    digest : str
+        Identifies the content; part of every store key.
+    """
+
+    x: Any
+    y: Shaped[Array, " N"] | None = None
+    group: Shaped[Array, " N"] | None = None
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("y", "group"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self):
+                raise ValueError(f"x has {len(self):,} points, {name} has {len(values):,}")
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, indices: Int[Array, " n"]) -> Points:
+        """The points at these positions, in that order."""
+        return Points(
+            self.x[indices] if isinstance(self.x, np.ndarray) else self.x.take(indices),
+            None if self.y is None else self.y[indices],
+            None if self.group is None else self.group[indices],
+            self.digest,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Who is in and who is out, for every model.
+
+    Parameters
+    ----------
+    kind : str
+        The name of the game, as in ``leakscope.games``.
+    member : bool array of shape (M, N)
+        ``member[m, i]``: point i is in the data of model m.
+    judged : bool array of shape (N,) or (T, N)
+        The points whose membership is guessed; the same number J in each row.
+    n_targets : int
+        T. The rows [:T] are attacked. If T < M the other rows are references; if T = M the references of
+        a row are all other rows (leave one out).
+    prior : float
+        Share of the judged points that are members: the accuracy of blind guessing is max(prior, 1-prior).
+    others : {"pool", "fresh"}
+        The points that are not judged are all columns (pool), or drawn anew by the release (fresh).
+    sampling : {"fixed", "poisson"}
+        Fixed-size halves fit replace-one claims, independent coins fit add/remove claims.
+    """
+
+    kind: str
+    member: Bool[Array, "M N"]
+    judged: Bool[Array, " N"] | Bool[Array, "T N"]
+    n_targets: int
+    prior: float = 0.5
+    others: Literal["pool", "fresh"] = "pool"
+    sampling: Literal["fixed", "poisson"] = "fixed"
+
+    def __post_init__(self) -> None:
+        n_models, n_points = self.member.shape
+        if not 1 <= self.n_targets <= n_models:
+            raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {self.n_targets}")
+        if self.judged.shape not in {(n_points,), (self.n_targets, n_points)}:
+            raise ValueError(
+                f"judged has shape {self.judged.shape}; allowed: ({n_points},) or ({self.n_targets}, {n_points})"
+            )
+        counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
+        if len(counts) != 1 or counts[0] == 0:
+            raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
+
+    @property
+    def n_models(self) -> int:
+        """M."""
+        return self.member.shape[0]
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Every model is a target, and the references of a target are all other models."""
+        return self.n_targets == self.n_models
+
+    @property
+    def n_references(self) -> int:
+        """Reference models behind each target."""
+        return self.n_models - (1 if self.leave_one_out else self.n_targets)
+
+    @cached_property
+    def columns(self) -> Int[Array, " J"] | Int[Array, "T J"]:
+        """Numbers of the judged points, in ascending order, of all targets or of each target."""
+        if self.judged.ndim == 1:
+            return np.flatnonzero(self.judged)
+        return np.nonzero(self.judged)[1].reshape(self.n_targets, -1)
+
+    @property
+    def n_judged(self) -> int:
+        """J."""
+        return self.columns.shape[-1]
+
+    @cached_property
+    def population(self) -> Int[Array, " Z"]:
+        """Numbers of the points that are in no model and not judged: draws from the population."""
+        unused = ~self.member.any(axis=0) & ~np.atleast_2d(self.judged).any(axis=0)
+        return np.flatnonzero(unused)
+
+    @property
+    def target_member(self) -> Bool[Array, "T J"]:
+        """Membership of the judged points in the data of each target."""
+        return self.at_targets(self.member)
+
+    def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
+        """The rows of the targets at their judged points (at a block of them)."""
+        columns = self.columns[..., block]
+        if columns.ndim == 1:
+            return array[: self.n_targets, _as_slice(columns)]
+        return array[np.arange(self.n_targets)[:, None], columns]
+
+    def split(self) -> Game:
+        """The same rows with the first half of them as targets, so that no reference is a target."""
+        if not self.leave_one_out or self.n_models < 2:
+            return self
+        n_targets = self.n_models // 2
+        judged = self.judged if self.judged.ndim == 1 else self.judged[:n_targets]
+        return Game(self.kind, self.member, judged, n_targets, self.prior, self.others, self.sampling)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean and variance (divided by n) of a signal over the references of each target.
+
+    The arrays have shape (1, J) or (T, J) in float64; where n is 0 mean and variance are 0.
+    """
+
+    n_in: Float[Array, "t J"]
+    mean_in: Float[Array, "t J"]
+    var_in: Float[Array, "t J"]
+    n_out: Float[Array, "t J"]
+    mean_out: Float[Array, "t J"]
+    var_out: Float[Array, "t J"]
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What one sees of the models at the points.
+
+    Parameters
+    ----------
+    game : Game
+    points : Points or None
+        None where the signals come without their points.
+    arrays : mapping of str to array of shape (M, N, ...)
+        Checked against ``SIGNALS``; memory is point-major (a point's models are neighbours).
+    """
+
+    game: Game
+    points: Points | None
+    arrays: Mapping[str, Float[Array, "M N ..."]]
+
+    def __post_init__(self) -> None:
+        for name, array in self.arrays.items():
+            if name not in SIGNALS:
+                raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
+            axes = SIGNALS[name].axes
+            if array.ndim != len(axes) or array.shape[:2] != self.game.member.shape:
+                raise ValueError(
+                    f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with "
+                    f"(M, N) = {self.game.member.shape}"
+                )
+            if not _finite(array):
+                raise ValueError(f"signal {name!r} has NaN or infinite values")
+
+    def array(self, *names: str) -> Float[Array, "M N ..."]:
+        """The first of these signals that is there.
+
+        Raises
+        ------
+        NotApplicable
+            If none of them is.
+        """
+        for name in names:
+            if name in self.arrays:
+                return self.arrays[name]
+        raise NotApplicable(f"needs the signal {' or '.join(names)}, which this release does not give")
+
+    def targets(self, name: str, block: slice = slice(None)) -> Float[Array, "T J ..."]:
+        """A signal of the targets at their judged points."""
+        return self.game.at_targets(self.array(name), block)
+
+    def blocks(self, size: int = 2048) -> Iterator[slice]:
+        """Slices of the judged points, so that work on (T, J) arrays stays small."""
+        for start in range(0, self.game.n_judged, size):
+            yield slice(start, min(start + size, self.game.n_judged))
+
+    def reference_moments(self, values: Float[Array, "M N"], block: slice = slice(None)) -> Moments:
+        """Moments over the references of each target, members and non-members apart.
+
+        They are sums over the reference rows minus the target's own row where it is one of them, so that
+        fixed references and leave one out are one path.
+
+        Parameters
+        ----------
+        values : array of shape (M, N)
+            A signal, or a function of it that needs no other row.
+        block : slice
+            Of the judged points.
+        """
+        game = self.game
+        columns = game.columns[..., block]
+        points, where = np.unique(columns, return_inverse=True)
+        where = where.reshape(columns.shape)
+        rows = slice(0 if game.leave_one_out else game.n_targets, None)
+        points = _as_slice(points)
+        member = game.member[rows, points]
+        seen = np.asarray(values[rows, points], dtype=np.float64)
+        if len(seen) == 0:
+            raise NotApplicable("needs reference models, and there are none")
+        centre = seen.mean(axis=0)  # sums of squares keep their digits only around a centre
+        seen = seen - centre
+        own = game.at_targets(values, block) - centre[where] if game.leave_one_out else None
+        own_member = game.at_targets(game.member, block)
+        sides = []
+        for inside in (True, False):
+            chosen = member == inside
+            n, s, q = chosen.sum(0), np.where(chosen, seen, 0).sum(0), np.where(chosen, seen * seen, 0).sum(0)
+            n, s, q = (np.atleast_2d(total[where].astype(np.float64)) for total in (n, s, q))
+            if own is not None:
+                mine = np.where(own_member == inside, own, 0)
+                n, s, q = n - (own_member == inside), s - mine, q - mine * mine
+            safe = np.maximum(n, 1)
+            mean = s / safe
+            variance = np.maximum(q / safe - mean * mean, 0)
+            sides += [n, np.where(n > 0, mean + centre[where], 0), variance]
+        return Moments(*sides)
+
+
+def _as_slice(indices: Array) -> Array | slice:
+    """A run of numbers as a slice, so that taking it makes no copy."""
+    if len(indices) and indices[-1] - indices[0] + 1 == len(indices):
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
+def _finite(array: Array, chunk: int = 1 << 22) -> bool:
+    """All values finite, looked at in pieces so that no mask of the whole array is made."""
+    flat = array.reshape(-1, order="A")
+    return all(bool(np.isfinite(flat[start : start + chunk]).all()) for start in range(0, flat.size, chunk))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What an attack says of each judged point of each target; higher = member, always.
+
+    Parameters
+    ----------
+    attack : str
+        Name of the attack.
+    value : array of shape (T, J)
+        Finite scores.
+    member : bool array of shape (T, J)
+        The truth.
+    source : str
+        Where the score is defined.
+    """
+
+    attack: str
+    value: Float[Array, "T J"]
+    member: Bool[Array, "T J"]
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.value.shape != self.member.shape or self.value.ndim != 2:
+            raise ValueError(
+                f"scores have shape {self.value.shape}, memberships {self.member.shape}; both must be (T, J)"
+            )
+        if not _finite(self.value):
+            raise ValueError(f"{self.attack}: scores have NaN or infinite values")
+
+
+Side = Literal["lower", "upper", "point"]
+Status = Literal["certified", "measured", "estimated", "asymptotic"]
+Averages = Literal["models", "points", "none"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number with everything that is needed to judge it.
+
+    Parameters
+    ----------
+    quantity : str
+        A word of ``QUANTITIES``.
+    value, low, high : float or None
+        The number and its interval; ``value`` is None where it does not apply, and ``reason`` says why.
+    at : mapping
+        Where it was taken, as ``{"fpr": 0.01, "prior": 0.5}``.
+    confidence : float or None
+        Of the interval.
+    side : {"lower", "upper", "point"}
+        A lower bound, an upper bound, or an estimate.
+    status : {"certified", "measured", "estimated", "asymptotic"}
+    averages : {"models", "points", "none"}
+        What the interval averages over.
+    method : str
+        How value and interval were made.
+    release, attack, game : str
+        What was attacked, by what, in which game.
+    assumptions : sequence of str
+    source : str
+        Key of the bibliography and the theorem or equation.
+    detail : mapping
+        Further numbers to print: realised FPR, threshold, number of false alarms.
+    reason : str
+        Why there is no value.
+    """
+
+    quantity: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    at: Mapping[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    side: Side = "point"
+    status: Status = "measured"
+    averages: Averages = "none"
+    method: str = ""
+    release: str = ""
+    attack: str = ""
+    game: str = ""
+    assumptions: Sequence[str] = ()
+    source: str = ""
+    detail: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.quantity not in QUANTITIES:
+            raise ValueError(f"unknown quantity {self.quantity!r}; known: {', '.join(QUANTITIES)}")
+        if (self.value is None) != bool(self.reason):
+            raise ValueError(f"{self.quantity}: a finding has a value or a reason, not both and not neither")
+
+
+QUANTITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "auc": "area under the ROC",
+        "advantage": "largest TPR - FPR",
+        "success": "accuracy of the best guess at a prior",
+        "tpr": "members found at a false-alarm rate",
+        "ppv": "share of true members among those called members",
+        "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
+        "eta": "accuracy above the better prior guess",
+        "epsilon": "epsilon of (epsilon, delta)-DP",
+        "most_exposed": "success against the most exposed record, all records at once",
+    }
+)
+
+
+class Release(Protocol):
+    """What leaves the house, as something that can be made again from other data."""
+
+    name: str
+    chunk: int
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """A canonical description for the store, or None if there is none (a lambda)."""
+        ...
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Make one release for each row of ``member`` and see it at every point.
+
+        Returns those of the wanted signals that this release can give.
+        """
+        ...
