@@ -1,0 +1,88 @@
+"""How much does what you release reveal about who is in your data?
+
+leakscope measures it (attacks and audits), bounds it (theorems made executable) and limits it (noise with
+a certificate), for a released statistic or a trained model. These are its words, in the code, the docs and
+the reports:
+
+release
+    What leaves the house: a statistic of the data, or a model trained on it.
+game
+    Who is in and who is out, as a boolean matrix ``member`` (M models, N points). Half-splits, one fixed
+    target (per datum), a random target (average datum) and canaries are rows of such a matrix. The attacked
+    rows are **targets**, the others **references**.
+signal
+    What one sees of a release at a point: loss, log-odds, the vector of log-probabilities.
+attack
+    Signals in, **scores** out; higher = member, always.
+trade-off
+    The curve fnr(fpr). A measured ROC and a proved **ceiling** are the same type.
+finding
+    One number with its quantity, side, interval, status, assumptions and source. A **report** holds what it
+    is about, findings, curves and records; the page is drawn from them.
+plan
+    A frozen description of a job. **store**: finished rows by content. **pool**: workers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from leakscope.version import __version__
+
+if TYPE_CHECKING:
+    from leakscope import attacks, claims, data, games, intervals, metrics, plans, tradeoff
+    from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
+    from leakscope.report import Report
+    from leakscope.types import Finding, Game, NotApplicable, Points, Scores, Signals
+
+_FROM = {
+    "audit": "auditing",
+    "audit_model": "auditing",
+    "audit_scores": "auditing",
+    "audit_signals": "auditing",
+    "Report": "report",
+    "Finding": "types",
+    "Game": "types",
+    "NotApplicable": "types",
+    "Points": "types",
+    "Scores": "types",
+    "Signals": "types",
+}
+_ROOMS = ("attacks", "claims", "data", "games", "intervals", "metrics", "plans", "tradeoff")
+
+__all__ = [
+    "Finding",
+    "Game",
+    "NotApplicable",
+    "Points",
+    "Report",
+    "Scores",
+    "Signals",
+    "__version__",
+    "attacks",
+    "audit",
+    "audit_model",
+    "audit_scores",
+    "audit_signals",
+    "claims",
+    "data",
+    "games",
+    "intervals",
+    "metrics",
+    "plans",
+    "tradeoff",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used (PEP 562)."""
+    if name in _ROOMS:
+        return import_module(f"leakscope.{name}")
+    if name in _FROM:
+        return getattr(import_module(f"leakscope.{_FROM[name]}"), name)
+    raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -52,7 +52,7 @@ def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number, at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) and int(real(name, value)) != value:
+    if isinstance(value, bool) or (not isinstance(value, int) and int(real(name, value)) != value):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be >= {least}, got {value}")

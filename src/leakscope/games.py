@@ -105,7 +105,8 @@ def per_datum(
     -------
     Game
     """
-    targets = np.full(count("models", n_models) + count("references", references, least=0), target)
+    n_rows = count("models", n_models) + count("references", references, least=0)
+    targets = np.full(n_rows, _index("target", target, n_points))
     return _one_target_each("per_datum", n_points, targets, n_models, seed, others)
 
 
@@ -150,7 +151,7 @@ def canaries(
     Game
     """
     canary = np.unique([_index("canary", number, n_points) for number in np.atleast_1d(canary)])
-    n_rows = count("models", n_models) + references
+    n_rows = count("models", n_models) + count("references", references, least=0)
     member = np.ones((n_rows, n_points), dtype=bool)
     for row in range(n_rows):
         member[row, canary] = stream(seed, "game", row).random(len(canary)) < 0.5
@@ -159,12 +160,37 @@ def canaries(
     return Game("canaries", member, judged, n_models, 0.5, "pool", "poisson")
 
 
-def one_model(n_members: int, n_others: int) -> Game:
-    """The game that was already played by a trained model: members first, then the others."""
+def one_model(
+    n_members: int, n_others: int, *, references: int = 0, seed: int = 0, population: float = 0.0
+) -> Game:
+    """The game that a trained model has played already: members first, then the others.
+
+    Parameters
+    ----------
+    n_members, n_others : int
+    references : int
+        Further rows: random halves of members and others, for models of the same recipe.
+    seed : int
+    population : float
+        Share of the others that is set aside: in no model, not judged.
+
+    Returns
+    -------
+    Game
+        With one target, row 0.
+    """
     count("members", n_members), count("others", n_others)
-    member = (np.arange(n_members + n_others) < n_members)[None, :]
-    prior = n_members / (n_members + n_others)
-    return Game("one_model", member, np.ones(member.shape[1], dtype=bool), 1, prior, "pool", "fixed")
+    n_points = n_members + n_others
+    aside = np.zeros(n_points, dtype=bool)
+    n_aside = min(int(probability("population", population) * n_others), LARGEST_POPULATION, n_others - 1)
+    aside[n_members + stream(seed, "game", "population").permutation(n_others)[:n_aside]] = True
+    playing = np.flatnonzero(~aside)
+    member = np.zeros((1 + count("references", references, least=0), n_points), dtype=bool)
+    member[0, :n_members] = True
+    for row in range(1, len(member)):
+        member[row, playing] = _half(len(playing), "fixed", stream(seed, "game", row))
+    prior = n_members / len(playing)
+    return Game("one_model", member, ~aside, 1, prior, "pool", "fixed")
 
 
 def _one_target_each(
@@ -172,14 +198,16 @@ def _one_target_each(
 ) -> Game:
     """Each row tosses a coin for its own target; the other points are a random half, or not there."""
     one_of("others", others, ("pool", "fresh"))
-    fixed_target = bool((targets == targets[0]).all())
-    _index("target", int(targets.max()), n_points)
+    count("points", n_points, least=2 if others == "pool" else 1)
+    fixed_target = kind == "per_datum"
     member = np.zeros((len(targets), n_points), dtype=bool)
     for row, target in enumerate(targets):
         if others == "pool":
             member[row] = _half(n_points, "fixed", stream(seed, "game", row))
         inside = bool(stream(seed, "game", "coin", row).random() < 0.5)
-        _force(member[row], int(target), inside, stream(seed, "game", "swap", row) if others == "pool" else None)
+        _force(
+            member[row], int(target), inside, stream(seed, "game", "swap", row) if others == "pool" else None
+        )
     if others == "fresh" and fixed_target:
         member, targets, n_points = member[:, targets[:1]], np.zeros_like(targets), 1
     judged = np.zeros((n_models, n_points), dtype=bool)
@@ -210,6 +238,8 @@ def _units(n_points: int, group: Shaped[Array, " N"] | None) -> Int[Array, " N"]
     """Number of the unit of each point."""
     if group is None:
         return np.arange(count("points", n_points, least=2))
+    if len(group) != n_points:
+        raise ValueError(f"group has {len(group):,} values for {n_points:,} points")
     return np.unique(group, return_inverse=True)[1]
 
 

@@ -1,12 +1,22 @@
-"""Confidence intervals (skeleton: the value type)."""
+"""Confidence intervals: binomial, distribution-free, over clusters, and for the area under a ROC."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float, Num
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, expit, logit, ndtri, rel_entr, stdtrit
+
+from leakscope.checks import count, non_negative, positive, probability
 from leakscope.types import Averages
+
+Array = np.ndarray
+FEWEST_RARE = 5  # of the rarer outcome: with fewer, an estimated variance says too little
 
 
 @dataclass(frozen=True)
@@ -34,3 +44,375 @@ class Interval:
     averages: Averages = "none"
     method: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: float) -> Array:
+    """One-sided lower confidence limit of a binomial proportion.
+
+    The p with ``P[Binomial(trials, p) >= successes] = alpha`` (Clopper & Pearson 1934); 0 without a success.
+
+    Parameters
+    ----------
+    successes, trials : array_like
+        Counts of one shape, or broadcast; effective (fractional) counts are allowed.
+    alpha : float
+        Probability of a limit above the truth, in (0, 1).
+
+    Returns
+    -------
+    array
+        Limits in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a count is negative or more succeed than are tried.
+
+    Examples
+    --------
+    >>> from leakscope.intervals import clopper_pearson_lower
+    >>> round(float(clopper_pearson_lower(64, 64, 0.05)), 6)
+    0.95427
+    """
+    k, n = _counts(successes, trials)
+    some = k > 0
+    limit = betaincinv(np.where(some, k, 1), n - k + 1, probability("alpha", alpha, open_ends=True))
+    return np.where(some, limit, 0.0)
+
+
+def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> Array:
+    """One-sided upper confidence limit of a binomial proportion: the mirror of the lower one.
+
+    Parameters
+    ----------
+    successes, trials, alpha
+        As in `clopper_pearson_lower`.
+
+    Returns
+    -------
+    array
+        Limits in [0, 1]; 1 without a failure.
+
+    Examples
+    --------
+    >>> from leakscope.intervals import clopper_pearson_upper
+    >>> round(float(clopper_pearson_upper(0, 64, 0.05)), 6)
+    0.04573
+    """
+    k, n = _counts(successes, trials)
+    return 1.0 - clopper_pearson_lower(n - k, n, alpha)
+
+
+def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -> Interval:
+    """Two-sided exact interval of a binomial proportion (Clopper & Pearson 1934).
+
+    Parameters
+    ----------
+    successes, trials : float
+        Counts, ``trials > 0``; effective (fractional) counts are allowed.
+    confidence : float
+        Coverage, at least.
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> from leakscope.intervals import clopper_pearson
+    >>> interval = clopper_pearson(3, 20)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.0321, 0.3789)
+    """
+    positive("trials", trials)
+    tail = _tail(confidence)
+    low, high = clopper_pearson_lower(successes, trials, tail), clopper_pearson_upper(successes, trials, tail)
+    return Interval(successes / trials, float(low), float(high), confidence, method="Clopper-Pearson")
+
+
+def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
+    """One-sided upper confidence limit of the mean of independent values in [0, 1].
+
+    ``sup{q : n kl(mean || q) <= ln(1/alpha)}`` with the binary divergence kl (Chernoff 1952, Hoeffding 1963,
+    theorem 1); the lower limit is ``1 - chernoff_kl_upper(1 - mean, n, alpha)``.
+
+    Parameters
+    ----------
+    mean : array_like
+        Means in [0, 1].
+    n : array_like
+        Numbers of values.
+    alpha : float
+        Probability of a limit below the truth, in (0, 1).
+
+    Returns
+    -------
+    array
+        Limits, rounded up by at most 1e-12.
+
+    Examples
+    --------
+    >>> from leakscope.intervals import chernoff_kl_upper
+    >>> round(float(chernoff_kl_upper(0.15, 200, 0.05)), 9)
+    0.218458235
+    """
+    mean, n = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(n, dtype=float))
+    if not ((mean >= 0) & (mean <= 1) & (n > 0)).all():
+        raise ValueError("chernoff_kl needs means in [0, 1] and n > 0")
+    budget = -math.log(probability("alpha", alpha, open_ends=True)) / n
+    low, high = mean.copy(), np.ones_like(mean)
+    for _ in range(60):  # halves the bracket, always keeping its safe end
+        middle = (low + high) / 2
+        fits = rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle) <= budget
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return high
+
+
+def chernoff_kl(mean: float, n: int, confidence: float = 0.95) -> Interval:
+    """Two-sided Chernoff interval of the mean of independent values in [0, 1].
+
+    Each end holds with probability (1 + confidence)/2; see `chernoff_kl_upper`.
+
+    Parameters
+    ----------
+    mean : float
+    n : int
+    confidence : float
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> from leakscope.intervals import chernoff_kl
+    >>> round(chernoff_kl(0.0, 100, confidence=0.9).high, 9)
+    0.02951305
+    """
+    tail = _tail(confidence)
+    low, high = 1 - chernoff_kl_upper(1 - mean, n, tail), chernoff_kl_upper(mean, n, tail)
+    return Interval(mean, max(float(low), 0.0), float(high), confidence, method="Chernoff-KL")
+
+
+def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
+    """Two-sided interval ``mean +- sqrt(ln(2/(1 - confidence))/(2 n))`` of values in [0, 1] (Hoeffding 1963).
+
+    Parameters
+    ----------
+    mean : float
+    n : int
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        Cut to [0, 1].
+
+    Examples
+    --------
+    >>> from leakscope.intervals import hoeffding
+    >>> round(hoeffding(0.15, 200, confidence=0.9).high, 9)
+    0.236540919
+    """
+    half = math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
+    mean = probability("mean", mean)
+    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0), confidence, method="Hoeffding")
+
+
+def dkw(n: int, confidence: float = 0.95) -> float:
+    """Half-width of the simultaneous band around an empirical distribution function.
+
+    ``sqrt(ln(2/(1 - confidence))/(2 n))`` (Dvoretzky, Kiefer & Wolfowitz 1956 with the constant of Massart
+    1990, corollary 1).
+
+    Parameters
+    ----------
+    n : int
+        Independent values behind the distribution function.
+    confidence : float
+        Probability that the whole function lies in the band.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from leakscope.intervals import dkw
+    >>> round(dkw(1000), 6)
+    0.042947
+    """
+    return math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
+
+
+def cluster_t(
+    values: Float[Array, " T"], confidence: float = 0.95, *, low: float = 0.0, high: float = 1.0
+) -> Interval:
+    """Interval of the mean of one value a model: Student's t with T - 1 degrees of freedom.
+
+    Where all values are equal there is no spread to measure and t would give a point; then the interval is
+    that of Clopper and Pearson for T trials on the range, which is exact for a mean at an end of the range.
+
+    Parameters
+    ----------
+    values : array of shape (T,)
+        Values of independent models, T >= 2.
+    confidence : float
+    low, high : float
+        Range of a value; the interval is cut to it.
+
+    Returns
+    -------
+    Interval
+        ``averages = "models"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.intervals import cluster_t
+    >>> interval = cluster_t(np.array([0.5, 0.6, 0.55, 0.65]))
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.4723, 0.6777)
+    """
+    n = count("models", len(values), least=2)
+    tail = _tail(confidence)
+    mean = min(max(float(np.mean(values, dtype=float)), low), high)
+    spread = float(np.std(values, ddof=1, dtype=float))
+    if spread <= 1e-12 * (high - low):
+        share = clopper_pearson(n * (mean - low) / (high - low), n, confidence)
+        ends = (low + (high - low) * share.low, low + (high - low) * share.high)
+        return Interval(mean, *ends, confidence, "models", "Clopper-Pearson over equal models")
+    half = float(stdtrit(n - 1, 1 - tail)) * spread / math.sqrt(n)
+    return Interval(mean, max(mean - half, low), min(mean + half, high), confidence, "models", "cluster t")
+
+
+def korn_graubard(
+    proportion: float, variance: float, n_trials: int, n_clusters: int, confidence: float = 0.95
+) -> Interval:
+    """Interval of a proportion whose trials come in clusters, also near 0 and 1.
+
+    Clopper-Pearson at the effective number of trials ``p (1 - p)/variance``, times the squared ratio of the
+    t quantiles with n_trials - 1 and n_clusters - 1 degrees of freedom, at most n_trials (Korn & Graubard
+    1998, section 3).
+
+    Parameters
+    ----------
+    proportion : float
+    variance : float
+        Of the proportion, estimated between clusters.
+    n_trials : int
+        Trials in all clusters.
+    n_clusters : int
+        At least 2.
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        ``averages = "models"``.
+
+    Examples
+    --------
+    >>> from leakscope.intervals import korn_graubard
+    >>> interval = korn_graubard(0.02, 1e-4, n_trials=1000, n_clusters=30)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.005, 0.0527)
+    """
+    p, variance = probability("proportion", proportion), non_negative("variance", variance)
+    tail = _tail(confidence)
+    df = count("clusters", n_clusters, least=2) - 1
+    factor = float(stdtrit(count("trials", n_trials, least=2) - 1, 1 - tail) / stdtrit(df, 1 - tail)) ** 2
+    effective = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else n_trials
+    trials = min(effective * factor, n_trials)
+    exact = clopper_pearson(p * trials, trials, confidence)
+    return Interval(p, exact.low, exact.high, confidence, "models", "Korn-Graubard")
+
+
+def delong(
+    positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"], confidence: float = 0.95
+) -> Interval:
+    """Area under the ROC of two samples with the variance of DeLong et al. (1988), on the logit scale.
+
+    The placement values come from sorted samples (Sun & Xu 2014). With fewer than five discordant (or five
+    concordant) pairs expected among ``min(P, Q)`` disjoint pairs that variance is too uncertain, or 0; then
+    the interval is that of Clopper and Pearson on those pairs. It is wide enough: no law gives the area a
+    larger variance than ``area (1 - area)/min(P, Q)`` (Birnbaum & Klose 1957), and separated samples have
+    probability at most ``area ** min(P, Q)``.
+
+    Parameters
+    ----------
+    positive_scores, negative_scores : arrays of shape (P,) and (Q,)
+        Independent scores; ties count one half.
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        ``averages = "points"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.intervals import delong
+    >>> interval = delong(np.arange(10, 40), np.arange(30))
+    >>> round(interval.value, 3), round(interval.low, 3), round(interval.high, 3)
+    (0.778, 0.644, 0.871)
+    """
+    pairs = min(
+        count("positive scores", len(positive_scores)), count("negative scores", len(negative_scores))
+    )
+    above, below = placements(positive_scores, negative_scores)
+    area = float(above.mean())
+    variance = _variance_of_mean(above) + _variance_of_mean(below)
+    if pairs * min(area, 1 - area) < FEWEST_RARE or variance <= 0:
+        exact = clopper_pearson(area * pairs, pairs, confidence)
+        return Interval(
+            area, exact.low, exact.high, confidence, "points", "Clopper-Pearson on disjoint pairs"
+        )
+    half = float(ndtri(1 - _tail(confidence))) * math.sqrt(variance) / (area * (1 - area))
+    low, high = float(expit(logit(area) - half)), float(expit(logit(area) + half))
+    return Interval(area, low, high, confidence, "points", "DeLong")
+
+
+def placements(
+    positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"]
+) -> tuple[Float[Array, " P"], Float[Array, " Q"]]:
+    """Share of the other sample below each positive score, and above each negative one; ties one half.
+
+    Each of the two has the area under the ROC as its mean. The values are in the order of sorted scores.
+
+    Parameters
+    ----------
+    positive_scores, negative_scores : arrays of shape (P,) and (Q,)
+
+    Returns
+    -------
+    tuple of arrays of shape (P,) and (Q,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.intervals import placements
+    >>> [x.tolist() for x in placements(np.array([2.0, 3.0]), np.array([1.0, 2.0]))]
+    [[0.75, 1.0], [1.0, 0.75]]
+    """
+    high, low = np.sort(positive_scores), np.sort(negative_scores)
+    above = (np.searchsorted(low, high, "left") + np.searchsorted(low, high, "right")) / (2 * len(low))
+    below = (np.searchsorted(high, low, "left") + np.searchsorted(high, low, "right")) / (2 * len(high))
+    return above, 1 - below
+
+
+def _variance_of_mean(values: Float[Array, " n"]) -> float:
+    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else 0.0
+
+
+def _counts(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array]:
+    k, n = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(trials, dtype=float))
+    if not ((k >= 0) & (k <= n)).all():
+        raise ValueError("a proportion needs 0 <= successes <= trials")
+    return k, n
+
+
+def _tail(confidence: float) -> float:
+    """Probability beyond each end of a two-sided interval."""
+    return (1 - probability("confidence", confidence, open_ends=True)) / 2

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 
 
-def _digest(seed: int, path: tuple[str | int, ...]) -> int:
-    text = "\x1f".join([str(int(seed)), *(f"{type(step).__name__}:{step}" for step in path)])
+def _digest(seed: int, path: tuple[str | SupportsIndex, ...]) -> int:
+    steps = (f"str:{step}" if isinstance(step, str) else f"int:{index(step)}" for step in path)
+    text = "\x1f".join([str(int(seed)), *steps])
     return int.from_bytes(hashlib.sha256(text.encode()).digest(), "little")
 
 
-def stream(seed: int, *path: str | int) -> np.random.Generator:
+def stream(seed: int, *path: str | SupportsIndex) -> np.random.Generator:
     """The generator that belongs to a seed and a path of names and numbers.
 
     Parameters
@@ -35,6 +38,6 @@ def stream(seed: int, *path: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(_digest(seed, path))))
 
 
-def integer(seed: int, *path: str | int) -> int:
+def integer(seed: int, *path: str | SupportsIndex) -> int:
     """A 32-bit seed for libraries that want a number (scikit-learn's ``random_state``)."""
     return _digest(seed, path) % 2**32

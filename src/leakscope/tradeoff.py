@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from leakscope.checks import non_negative, probability, real
+from leakscope.checks import non_negative, probability
 
-Array = np.ndarray
+Array = np.ndarray | np.floating  # one rate for each rate asked for; a number for a number
 _LARGEST_EPSILON = 700.0  # exp overflows above 709
 
 
@@ -29,7 +29,7 @@ class TradeOff(ABC):
     """
 
     @property
-    def knots(self) -> Sequence[float] | Array:
+    def knots(self) -> Sequence[float] | np.ndarray:
         """False-positive rates at which the curve has corners; maxima are looked for there too."""
         return ()
 
@@ -75,7 +75,7 @@ class TradeOff(ABC):
         """Smallest delta with which the curve is (epsilon, delta)-indistinguishable, in both directions."""
         ratio = math.exp(min(non_negative("epsilon", epsilon), _LARGEST_EPSILON))
 
-        def excess(a: Array) -> Array:
+        def excess(a: np.ndarray) -> np.ndarray:
             fnr = self.fnr(a)
             return np.maximum(1 - fnr - ratio * a, 1 - a - ratio * fnr)
 
@@ -178,7 +178,7 @@ class EpsilonDelta(TradeOff):
         object.__setattr__(self, "promised", pair)
 
     @property
-    def knots(self) -> Sequence[float] | Array:
+    def knots(self) -> Sequence[float] | np.ndarray:
         """The corner on the diagonal and the two ends of the curve."""
         epsilon, delta = self.promised
         small = math.exp(-epsilon)
@@ -218,8 +218,8 @@ class Piecewise(TradeOff):
     0.6
     """
 
-    at: Array
-    value: Array
+    at: np.ndarray
+    value: np.ndarray
 
     def __init__(self, fpr: ArrayLike, fnr: ArrayLike) -> None:
         at, value = np.atleast_1d(_rates(fpr)), np.atleast_1d(_rates(fnr))
@@ -227,13 +227,12 @@ class Piecewise(TradeOff):
             raise ValueError(f"fpr has shape {at.shape} and fnr {value.shape}; both must be (P,)")
         if (np.diff(at) < 0).any() or (np.diff(value) > 0).any():
             raise ValueError("fpr must not decrease and fnr must not increase along the curve")
-        at, value = np.r_[0.0, at, 1.0], np.r_[1.0, value, 0.0]
-        keep = np.r_[(at[1:-1] != 0) | (value[1:-1] != 1), True]  # the added first point may be there already
-        object.__setattr__(self, "at", np.r_[0.0, at[1:][keep]])
-        object.__setattr__(self, "value", np.r_[1.0, value[1:][keep]])
+        ends = ((at == 0) & (value == 1)) | ((at == 1) & (value == 0))  # the added points may be there already
+        object.__setattr__(self, "at", np.r_[0.0, at[~ends], 1.0])
+        object.__setattr__(self, "value", np.r_[1.0, value[~ends], 0.0])
 
     @property
-    def knots(self) -> Array:
+    def knots(self) -> np.ndarray:
         """The corners."""
         return self.at
 
@@ -282,7 +281,7 @@ class Mixture(TradeOff):
             raise ValueError(f"the weights must sum to 1, got {sum(self.weights):g}")
 
     @property
-    def knots(self) -> Array:
+    def knots(self) -> np.ndarray:
         """The corners of all parts."""
         return np.unique(np.concatenate([np.asarray(curve.knots, dtype=float) for curve in self.curves]))
 
@@ -304,19 +303,25 @@ def from_dict(content: Mapping[str, Any]) -> TradeOff:
     """The curve that ``to_dict`` wrote."""
     match content.get("kind"):
         case "gaussian":
-            return Gaussian(real("mu", content["mu"]) if content["mu"] != "inf" else math.inf)
+            return Gaussian(_maybe_infinite("mu", content["mu"]))
         case "epsilon_delta":
-            epsilon = content["epsilon"]
-            return EpsilonDelta(math.inf if epsilon == "inf" else real("epsilon", epsilon), content["delta"])
+            return EpsilonDelta(_maybe_infinite("epsilon", content["epsilon"]), content["delta"])
         case "piecewise":
             return Piecewise(content["fpr"], content["fnr"])
         case "mixture":
             return Mixture(tuple(content["weights"]), tuple(from_dict(part) for part in content["curves"]))
         case kind:
-            raise ValueError(f"unknown curve kind {kind!r}; known: gaussian, epsilon_delta, piecewise, mixture")
+            raise ValueError(
+                f"unknown curve kind {kind!r}; known: gaussian, epsilon_delta, piecewise, mixture"
+            )
 
 
-def _rates(values: ArrayLike) -> Array:
+def _maybe_infinite(name: str, value: Any) -> float:
+    """A number >= 0, infinity also as JSON has it: the string "inf"."""
+    return non_negative(name, math.inf if value == "inf" else value, infinite=True)
+
+
+def _rates(values: ArrayLike) -> np.ndarray:
     """Numbers in [0, 1]."""
     rates = np.asarray(values, dtype=float)
     if not ((rates >= 0) & (rates <= 1)).all():

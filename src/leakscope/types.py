@@ -44,7 +44,9 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "probabilities",
         ),
         "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
-        "logits": SignalKind(("M", "N", "K"), "nats", "log-probability of each class, the true label's first"),
+        "logits": SignalKind(
+            ("M", "N", "K"), "nats", "log-probability of each class, the true label's first"
+        ),
     }
 )
 
@@ -130,7 +132,9 @@ class Game:
             )
         counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
         if len(counts) != 1 or counts[0] == 0:
-            raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
+            raise ValueError(
+                f"each target must judge the same number of points, at least 1; got {counts.tolist()}"
+            )
 
     @property
     def n_models(self) -> int:
@@ -170,7 +174,9 @@ class Game:
         """Membership of the judged points in the data of each target."""
         return self.at_targets(self.member)
 
-    def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
+    def at_targets(
+        self, array: Shaped[Array, "M N ..."], block: slice = slice(None)
+    ) -> Shaped[Array, "T J ..."]:
         """The rows of the targets at their judged points (at a block of them)."""
         columns = self.columns[..., block]
         if columns.ndim == 1:
@@ -415,11 +421,40 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
 )
 
 
+class Attack(Protocol):
+    """Signals in, scores out."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def __call__(self, signals: Signals) -> Scores:
+        """Scores of the judged points of each target.
+
+        Raises
+        ------
+        NotApplicable
+            With the reason that the report prints.
+        """
+        ...
+
+
 class Release(Protocol):
     """What leaves the house, as something that can be made again from other data."""
 
-    name: str
-    chunk: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def chunk(self) -> int: ...
 
     def describe(self) -> Mapping[str, Any] | None:
         """A canonical description for the store, or None if there is none (a lambda)."""

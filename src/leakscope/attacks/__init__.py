@@ -1,0 +1,237 @@
+"""Attacks: signals in, scores out; higher = member, always.
+
+``ATTACKS`` is the table of them. A row names a function and does not import it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from leakscope.checks import one_of
+from leakscope.types import Scores, Signals
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A row of the table of attacks.
+
+    Parameters
+    ----------
+    name : str
+        As users ask for it, with the parameters if there are any: ``"lira(variance=pooled)"``.
+    title : str
+        As a report prints it.
+    function : str
+        Import path, ``"package.module:name"``, of a function ``(signals, *, parameters) -> array (T, J)``.
+    signals : tuple of str
+        The signals to ask of a release: all that the attack can make use of, alternatives included.
+    source : str
+        Key of the bibliography and the equation.
+    summary : str
+        One line.
+    needs_references : bool
+        It compares with models other than the target.
+    needs_population : bool
+        It compares with points that are in no model; without any, with the judged points.
+    parameters : mapping
+        Of the function.
+
+    Examples
+    --------
+    >>> from leakscope.attacks import ATTACKS
+    >>> ATTACKS["lira"].with_parameters(variance="pooled").name
+    'lira(variance=pooled)'
+    """
+
+    name: str
+    title: str
+    function: str
+    signals: tuple[str, ...]
+    source: str
+    summary: str
+    needs_references: bool = False
+    needs_population: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, signals: Signals) -> Scores:
+        """Attack the targets at their judged points.
+
+        Raises
+        ------
+        NotApplicable
+            If the signals or the references do not suffice, with the reason.
+        """
+        value = self._function()(signals, **self.parameters)
+        return Scores(self.name, value, signals.game.target_member, self.source)
+
+    def with_parameters(self, **parameters: Any) -> Attack:
+        """The same attack with other parameters, which its name tells.
+
+        Raises
+        ------
+        ValueError
+            If the function has no parameter of that name.
+        """
+        known = [
+            p.name
+            for p in inspect.signature(self._function()).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        ]
+        for name in parameters:
+            if not known:
+                raise ValueError(f"the attack {self.name} has no parameters, got {name!r}")
+            one_of(f"parameter of {self.name}", name, known)
+        merged = dict(sorted({**self.parameters, **parameters}.items()))
+        base = self.name.partition("(")[0]
+        listed = ", ".join(f"{name}={value}" for name, value in merged.items())
+        return replace(self, name=f"{base}({listed})" if merged else base, parameters=merged)
+
+    def _function(self) -> Callable[..., np.ndarray]:
+        module, _, name = self.function.partition(":")
+        return getattr(import_module(module), name)
+
+
+_HERE = "leakscope.attacks"
+_ROWS = (
+    Attack(
+        "gap",
+        "Gap (0-1)",
+        f"{_HERE}.threshold:gap",
+        ("correct",),
+        "yeom2018, Adversary 1",
+        "The model is right about the point.",
+    ),
+    Attack(
+        "confidence",
+        "Confidence",
+        f"{_HERE}.threshold:confidence",
+        ("logits",),
+        "delgrosso2021, Algorithm 2",
+        "The largest class probability.",
+    ),
+    Attack(
+        "loss",
+        "Loss (MALT)",
+        f"{_HERE}.threshold:loss",
+        ("loss",),
+        "sablayrolles2019, eq. 31; yeom2018, Adversary 2",
+        "The loss, one threshold for all points.",
+    ),
+    Attack(
+        "entropy",
+        "Modified entropy",
+        f"{_HERE}.threshold:modified_entropy",
+        ("logits",),
+        "song2021, Mentr",
+        "The entropy of the prediction, told apart by whether it is right.",
+    ),
+    Attack(
+        "mast",
+        "MAST",
+        f"{_HERE}.mast:mast",
+        ("loss",),
+        "sablayrolles2019, eq. 29-30, corrected",
+        "The loss against the soft minimum over models without the point.",
+        needs_references=True,
+    ),
+    Attack(
+        "mast_threshold",
+        "MAST (best threshold)",
+        f"{_HERE}.mast:mast_threshold",
+        ("loss",),
+        "sablayrolles2019, Section 6",
+        "The loss against the value that best separates models with and without the point.",
+        needs_references=True,
+    ),
+    Attack(
+        "lira",
+        "LiRA",
+        f"{_HERE}.lira:lira",
+        ("log_odds", "loss"),
+        "carlini2022, Algorithm 1",
+        "Likelihood ratio of two Gaussians, with and without the point.",
+        needs_references=True,
+    ),
+    Attack(
+        "lira_offline",
+        "LiRA (offline)",
+        f"{_HERE}.lira:lira_offline",
+        ("log_odds", "loss"),
+        "carlini2022, eq. 4",
+        "How unlikely so good a prediction is for models without the point.",
+        needs_references=True,
+    ),
+    Attack(
+        "rmia",
+        "RMIA",
+        f"{_HERE}.rmia:rmia",
+        ("loss",),
+        "zarifzadeh2024, eq. 2-4",
+        "How many points of the population the point beats, each against its usual probability.",
+        needs_references=True,
+        needs_population=True,
+    ),
+    Attack(
+        "rmia_offline",
+        "RMIA (offline)",
+        f"{_HERE}.rmia:rmia_offline",
+        ("loss",),
+        "zarifzadeh2024, offline RMIA",
+        "RMIA from models without the point alone.",
+        needs_references=True,
+        needs_population=True,
+    ),
+    Attack(
+        "shadow",
+        "Shadow classifier",
+        f"{_HERE}.shadow:shadow",
+        ("log_odds", "loss", "correct", "logits"),
+        "shokri2017, Section V; salem2019, Section IV",
+        "A classifier that has learned from the reference models what members look like.",
+        needs_references=True,
+    ),
+)
+ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS})
+DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")
+
+
+def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
+    """The attacks that are meant, each once, in the order of their first mention.
+
+    Parameters
+    ----------
+    attacks : str, Attack, or iterable of them
+        Names of ``ATTACKS``, ``"default"``, ``"all"``, or attacks with parameters of their own.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the nearest known one, and for none at all.
+
+    Examples
+    --------
+    >>> from leakscope.attacks import find
+    >>> [attack.name for attack in find(["lira", "gap", "lira"])]
+    ['lira', 'gap']
+    """
+    found: dict[str, Attack] = {}
+    for item in [attacks] if isinstance(attacks, (str, Attack)) else attacks:
+        for attack in [item] if isinstance(item, Attack) else _named(item):
+            found.setdefault(attack.name, attack)
+    if not found:
+        raise ValueError("no attack is asked for; 'default' asks for the usual ones")
+    return tuple(found.values())
+
+
+def _named(name: str) -> list[Attack]:
+    groups = {"default": DEFAULT, "all": tuple(ATTACKS)}
+    if name in groups:
+        return [ATTACKS[row] for row in groups[name]]
+    return [ATTACKS[one_of("attack", name, [*ATTACKS, *groups])]]

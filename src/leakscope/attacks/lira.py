@@ -1,0 +1,267 @@
+"""LiRA: the likelihood ratio of two Gaussians, one of models with the record and one of models without.
+
+Axes: B points of a block, M models, R references, T targets, J judged points, U points that some target
+judges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_ndtr
+
+from leakscope.attacks.blocks import Block, blocks, judge, judged_points, require_references
+from leakscope.checks import one_of
+from leakscope.types import Game, Signals
+
+Array = np.ndarray
+VARIANCES = ("auto", "point", "pooled")
+_ENOUGH = 16  # references a side from which the variance of a single point is worth having
+_FLOOR = 1e-3  # least variance of a point, as a share of the pooled one
+_LEAST = 1e-12  # least variance of all, in squared units of the signal
+
+
+def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
+    """Online LiRA: ``log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out)``.
+
+    phi is the log-odds of the true label, or -log(loss + 1e-12) where a release has none (regressors). The
+    Gaussians are those of the references with and without the record. A record that has references on one
+    side only gets the score 0: nothing speaks for either side.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``log_odds`` or ``loss``.
+    variance : {"auto", "point", "pooled"}
+        Of each point (at least 1e-3 of the pooled one), or one for all judged points with the record and one
+        for all without it, never one in place of the other. Variances are divided by n. Auto: of each point
+        if the median number of references a side is at least 16 (the target's own row counted), else pooled.
+
+    Returns
+    -------
+    array of shape (T, J)
+        In nats.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing, or references with or without the judged points.
+
+    References
+    ----------
+    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1 and Section VI-B (pooled variance).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> member = np.array([[True], [True], [True], [False], [False]])
+    >>> game = Game("half_split", member, np.array([True]), 1)
+    >>> signals = Signals(game, None, {"log_odds": np.array([[3.0], [2.0], [4.0], [-1.0], [1.0]])})
+    >>> float(lira(signals)[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
+    4.5
+    """
+    require_references(signals, inside=True, outside=True)
+    game, phi = signals.game, _Phi.of(signals)
+    outside, inside = _sides(signals, variance, online=True)
+
+    def score(block: Block) -> Float[Array, "B T"]:
+        own = phi.targets(block)
+        square_out, variance_out = outside.distance(block, own)
+        square_in, variance_in = inside.distance(block, own)
+        square_out /= variance_out
+        square_in /= variance_in
+        square_out -= square_in
+        value = np.log(variance_out / variance_in) + square_out
+        value /= 2
+        return _neutral_where_missing(value, 0.0, block, (outside, inside))
+
+    return judge(game, phi.array.dtype, score, game.n_targets)
+
+
+def lira_offline(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
+    """Offline LiRA, one-sided: the log of the probability that a model without the record shows a smaller phi.
+
+    ``log Phi((phi - mean_out) / sd_out)``. A record without references without it gets log(1/2).
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``log_odds`` or ``loss``; phi as in ``lira``.
+    variance : {"auto", "point", "pooled"}
+        As in ``lira``, for the side without the record.
+
+    Returns
+    -------
+    array of shape (T, J)
+        In nats, at most 0.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing, or references without the judged points.
+
+    References
+    ----------
+    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), eq. 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> game = Game("half_split", np.array([[True], [False], [False]]), np.array([True]), 1)
+    >>> signals = Signals(game, None, {"log_odds": np.array([[2.0], [-1.0], [1.0]])})
+    >>> round(float(np.exp(lira_offline(signals)[0, 0])), 6)  # Phi(2)
+    0.97725
+    """
+    require_references(signals, outside=True)
+    game, phi = signals.game, _Phi.of(signals)
+    outside, _ = _sides(signals, variance, online=False)
+
+    def score(block: Block) -> Float[Array, "B T"]:
+        own = phi.targets(block)
+        square, spread = outside.distance(block, own)
+        z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place, None])
+        return _neutral_where_missing(log_ndtr(z), np.log(0.5), block, (outside,))
+
+    return judge(game, phi.array.dtype, score, game.n_targets)
+
+
+@dataclass(frozen=True, eq=False)
+class _Phi:
+    """What LiRA reads: near to Gaussian over models."""
+
+    array: Float[Array, "M N"]
+    is_loss: bool
+
+    @classmethod
+    def of(cls, signals: Signals) -> _Phi:
+        return cls(signals.array("log_odds", "loss"), "log_odds" not in signals.arrays)
+
+    def targets(self, block: Block) -> Float[Array, "B T"]:
+        return self._read(block.targets(self.array))
+
+    def references(self, block: Block) -> Float[Array, "B R"]:
+        return self._read(block.references(self.array))
+
+    def _read(self, values: Float[Array, "B m"]) -> Float[Array, "B m"]:
+        return -np.log(values + self.array.dtype.type(1e-12)) if self.is_loss else values
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Gaussians of phi over the references with each point, or over those without it.
+
+    The numbers of a point are of all its references, a target's own row included; ``distance`` takes it out.
+    """
+
+    inside: bool
+    n: Float[Array, " U"]
+    mean: Float[Array, " U"]
+    variance: Float[Array, " U"]
+    pooled: Float[Array, " T"]  # over all points that the target judges, its own row taken out
+    point: bool
+
+    def distance(
+        self, block: Block, own: Float[Array, "B T"]
+    ) -> tuple[Float[Array, "B T"], Float[Array, "b T"]]:
+        """Squared distance of the target to the mean, and the variance.
+
+        Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the variance
+        (var - d^2 / (n - 1)) n / (n - 1).
+        """
+        place = block.place
+        share = np.zeros((1, 1), dtype=own.dtype)
+        if block.game.leave_one_out:
+            share = block.left_out(self.inside).astype(own.dtype)
+            share *= _column(1 / np.maximum(self.n[place] - 1, 1), own)
+        square = own - _column(self.mean[place], own)
+        square *= square
+        variance = self.pooled[None, :].astype(own.dtype)
+        if self.point:
+            least = np.maximum(_FLOOR * variance, _LEAST)
+            variance = _column(self.variance[place], own) - share * square
+            share += 1
+            variance *= share
+            np.maximum(variance, least, out=variance)
+        else:
+            share += 1
+        share *= share
+        square *= share
+        return square, variance
+
+
+def _column(values: Float[Array, " B"], like: Float[Array, "B T"]) -> Float[Array, "B 1"]:
+    return values[:, None].astype(like.dtype)
+
+
+def _sides(signals: Signals, variance: str, *, online: bool) -> tuple[_Side, _Side]:
+    """The Gaussians without and with each point; offline the choice of variances looks at the first alone."""
+    one_of("variance", variance, VARIANCES)
+    game, phi = signals.game, _Phi.of(signals)
+    n, mean, var = _moments(game, phi)
+    point = variance == "point" or (variance == "auto" and bool(np.median(n if online else n[0]) >= _ENOUGH))
+    pooled = _pooled(game, phi, n, mean, var)
+    outside, inside = (_Side(bool(k), n[k], mean[k], var[k], pooled[k], point) for k in (0, 1))
+    return outside, inside
+
+
+def _moments(game: Game, phi: _Phi) -> Float[Array, "3 2 U"]:
+    """Number, mean and variance of the references without and with each judged point."""
+    points = judged_points(game)
+    result = np.empty((3, 2, len(points)))
+    for block in blocks(game, points, game.n_models):
+        values = phi.references(block).astype(np.float64, order="C")
+        inside = block.references(game.member).astype(np.float64, order="C")
+        ones = np.ones(values.shape[1])
+        centre = values @ ones / len(ones)  # sums of squares keep their digits only around a centre
+        values -= centre[:, None]
+        n_in, sum_in = inside @ ones, np.vecdot(inside, values)
+        inside *= values
+        square_in = np.vecdot(inside, values)
+        n = np.stack([len(ones) - n_in, n_in])
+        mean = np.stack([values @ ones - sum_in, sum_in]) / np.maximum(n, 1)
+        square = np.stack([np.vecdot(values, values) - square_in, square_in])
+        variance = np.maximum(square / np.maximum(n, 1) - mean * mean, 0)
+        result[:, :, block.place] = n, mean + centre, variance
+    return result
+
+
+def _pooled(
+    game: Game,
+    phi: _Phi,
+    n: Float[Array, "2 U"],
+    mean: Float[Array, "2 U"],
+    variance: Float[Array, "2 U"],
+) -> Float[Array, "2 T"]:
+    """Variance of each side over all points that a target judges, the target's own row taken out."""
+    total, square = np.zeros((2, 2, game.n_targets))
+    for block in blocks(game, judged_points(game), game.n_targets):
+        place, judged = block.place, block.judged.astype(np.float64)
+        total += n[:, place] @ judged
+        square += (n * variance)[:, place] @ judged
+        if not game.leave_one_out:
+            continue
+        own = phi.targets(block)
+        for side in (0, 1):
+            left_out = (block.left_out(bool(side)) & block.judged).astype(own.dtype)
+            distance = own - _column(mean[side, place], own)
+            distance *= distance
+            distance *= left_out
+            total[side] -= left_out.sum(axis=0)
+            weight = n[side, place] / np.maximum(n[side, place] - 1, 1)
+            square[side] -= weight.astype(own.dtype) @ distance
+    return np.maximum(square / np.maximum(total, 1), _LEAST)
+
+
+def _neutral_where_missing(
+    value: Float[Array, "B T"], neutral: float, block: Block, sides: tuple[_Side, ...]
+) -> Float[Array, "B T"]:
+    """The value that says nothing, where a side has no reference but the target's own row."""
+    for side in sides:
+        rows = np.flatnonzero(side.n[block.place] <= 1)
+        others = side.n[block.place][rows, None] - block.left_out(side.inside)[rows]
+        value[rows] = np.where(others > 0, value[rows], neutral)
+    return value

@@ -1,0 +1,119 @@
+"""The shadow attack: a classifier that has learned from reference models what members look like.
+
+Axes: B points of a block, T targets, R references, J judged points, F features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from leakscope.attacks.blocks import Block, judge, judged_points, require_references
+from leakscope.seeds import stream
+from leakscope.types import NotApplicable, Signals
+
+Array = np.ndarray
+_LARGEST = 200_000  # (model, point) pairs that a classifier learns from
+_FOLDS = 5
+_CLIP = 30.0  # nats; a probability of 1e-13 and one of 0 say the same
+
+
+def shadow(signals: Signals) -> Float[Array, "T J"]:
+    """A logistic regression of membership on what the reference models show at the judged points.
+
+    Its features are the log-odds of the true label (else minus the loss), whether the model is right, and
+    the log-probabilities of the other classes in descending order, as far as the release gives them. With leave
+    one out it is cross-fitted: the models are dealt into 5 folds, and a model is scored by the classifier that
+    has learned from the other folds. It learns from at most 200,000 pairs of model and point, drawn once for all.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``log_odds`` or ``loss``; ``correct`` and ``logits`` are used where they are.
+
+    Returns
+    -------
+    array of shape (T, J)
+        Log-odds of membership by the classifier.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal or the references are missing, or the references of a fold are all members or all not.
+
+    References
+    ----------
+    Shokri, Stronati, Song & Shmatikov (2017), Section V; Salem et al. (2019), Section IV (one classifier
+    for all classes, on sorted outputs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> member = np.array([[True, False], [True, False], [False, True]])
+    >>> game = Game("half_split", member, np.array([True, True]), 1)
+    >>> scores = shadow(Signals(game, None, {"loss": np.where(member, 0.1, 2.0)}))[0]
+    >>> bool(scores[0] > scores[1])
+    True
+    """
+    game, dtype = signals.game, signals.array("log_odds", "loss").dtype
+    require_references(signals)
+    learned = [(rows, _learn(signals, others, fold)) for fold, (rows, others) in enumerate(_folds(signals))]
+
+    def score(block: Block) -> Float[Array, "B T"]:
+        features = _features(signals, block)
+        value = np.empty(features.shape[:2])
+        for rows, classifier in learned:
+            flat = features[:, rows].reshape(-1, features.shape[2])
+            value[:, rows] = classifier.decision_function(flat).reshape(len(value), -1)
+        return value
+
+    return judge(game, dtype, score, game.n_targets)
+
+
+def _folds(signals: Signals) -> Iterator[tuple[Int[Array, " t"], Int[Array, " r"]]]:
+    """Targets, and the models from which the classifier that scores them learns."""
+    game = signals.game
+    models = np.arange(game.n_models)
+    if not game.leave_one_out:
+        yield models[: game.n_targets], models[game.n_targets :]
+        return
+    for fold in range(min(_FOLDS, game.n_models)):
+        yield models[models % _FOLDS == fold], models[models % _FOLDS != fold]
+
+
+def _learn(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
+    points = judged_points(signals.game)
+    n_pairs = len(models) * len(points)
+    pair = np.arange(min(n_pairs, _LARGEST))
+    if n_pairs > _LARGEST:
+        pair = np.sort(stream(0, "shadow", fold).choice(n_pairs, _LARGEST, replace=False, shuffle=False))
+    row, point = models[pair // len(points)], points[pair % len(points)]
+    member: Bool[Array, " P"] = signals.game.member[row, point]
+    if member.all() or not member.any():
+        raise NotApplicable(
+            "needs reference models with and without the judged points, and all are of one kind"
+        )
+    arrays = {name: array[row, point] for name, array in signals.arrays.items()}
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return classifier.fit(_stack(arrays), member)
+
+
+def _features(signals: Signals, block: Block) -> Float[Array, "B T F"]:
+    return _stack({name: block.targets(array) for name, array in signals.arrays.items()})
+
+
+def _stack(arrays: Mapping[str, Float[Array, ...]]) -> Float[Array, "... F"]:
+    """The features of each pair of model and point."""
+    first = arrays["log_odds"] if "log_odds" in arrays else -arrays["loss"]
+    parts = [first[..., None]]
+    if "correct" in arrays:
+        parts.append(arrays["correct"][..., None])
+    if "logits" in arrays:
+        parts.append(-np.sort(-arrays["logits"][..., 1:], axis=-1))
+    return np.clip(np.concatenate(parts, axis=-1, dtype=np.float64), -_CLIP, _CLIP)

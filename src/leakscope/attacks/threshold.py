@@ -1,0 +1,182 @@
+"""Attacks that need no reference models: one number of the model, one threshold for all points.
+
+Axes: T targets, J judged points, K classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.types import Signals
+
+Array = np.ndarray
+
+
+def gap(signals: Signals) -> Float[Array, "T J"]:
+    """The 0-1 attack: a point is called a member if the model is right about it.
+
+    Its advantage is the generalisation gap of the accuracy.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``correct``.
+
+    Returns
+    -------
+    array of shape (T, J)
+        1 where the predicted label is the true one, else 0.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing.
+
+    References
+    ----------
+    Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 1; sablayrolles2019, Section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
+    >>> gap(Signals(game, None, {"correct": np.array([[1.0, 0.0]])})).tolist()
+    [[1.0, 0.0]]
+    """
+    return signals.targets("correct")
+
+
+def confidence(signals: Signals) -> Float[Array, "T J"]:
+    """The likelihood attack: the model's largest class probability, whatever the true label is.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``logits``.
+
+    Returns
+    -------
+    array of shape (T, J)
+        log max_i f_i(x) in nats: the order of max_i f_i(x), with digits left near 1.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing.
+
+    References
+    ----------
+    delgrosso2021, Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
+    >>> signals = Signals(game, None, {"logits": np.log([[[0.2, 0.7, 0.1]]])})
+    >>> float(np.exp(confidence(signals)[0, 0]).round(6))
+    0.7
+    """
+    logits = signals.array("logits")
+    out = _point_major(signals, logits.dtype)
+    for block in signals.blocks():
+        out[:, block] = signals.targets("logits", block).max(axis=2)
+    return out
+
+
+def loss(signals: Signals) -> Float[Array, "T J"]:
+    """The loss attack with one threshold for all points (MALT): a small loss says member.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``loss``.
+
+    Returns
+    -------
+    array of shape (T, J)
+        -loss in nats.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing.
+
+    References
+    ----------
+    Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 2; sablayrolles2019, eq. 31 with tau = 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
+    >>> loss(Signals(game, None, {"loss": np.array([[0.1, 2.0]])})).tolist()
+    [[-0.1, -2.0]]
+    """
+    return -signals.targets("loss")
+
+
+def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
+    """Minus the modified entropy: small where the model is sure and right, large where it is sure and wrong.
+
+    ``(1 - p_y) log p_y + sum over i != y of p_i log(1 - p_i)``, p_y the probability of the true label.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``logits``, the true label's first.
+
+    Returns
+    -------
+    array of shape (T, J)
+        At most 0, in nats.
+
+    Raises
+    ------
+    NotApplicable
+        If the signal is missing.
+
+    References
+    ----------
+    Song & Mittal (2021), eq. 7 (Mentr).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Game, Signals
+    >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
+    >>> signals = Signals(game, None, {"logits": np.log([[[0.5, 0.5]]])})
+    >>> float(modified_entropy(signals)[0, 0].round(6))
+    -0.693147
+    """
+    logits = signals.array("logits")
+    out = _point_major(signals, logits.dtype)
+    for block in signals.blocks(max(1, (1 << 18) // (signals.game.n_targets * logits.shape[2]))):
+        log_p = signals.targets("logits", block).astype(np.float64)
+        p = np.exp(log_p)
+        log_rest = _log_complement(log_p, p)
+        # 1 - p_y through its logarithm: near p_y = 1 the difference itself has no digits
+        out[:, block] = np.exp(log_rest[..., 0]) * log_p[..., 0] + (p * log_rest)[..., 1:].sum(axis=2)
+    return out
+
+
+def _log_complement(log_p: Float[Array, "T b K"], p: Float[Array, "T b K"]) -> Float[Array, "T b K"]:
+    """log(1 - p) of each class; for the largest class the log of the sum of the other probabilities.
+
+    So it is finite wherever the log-probabilities are, also where a probability is rounded to 1.
+    """
+    result = np.log1p(-np.minimum(p, 0.5))
+    where = np.nonzero(p > 0.5)
+    others = log_p[where[:-1]]
+    others[np.arange(len(others)), where[-1]] = -np.inf
+    top = others.max(axis=1, keepdims=True)
+    result[where] = top[:, 0] + np.log(np.exp(others - top).sum(axis=1))
+    return result
+
+
+def _point_major(signals: Signals, dtype: np.dtype) -> Float[Array, "T J"]:
+    game = signals.game
+    return np.empty((game.n_judged, game.n_targets), dtype=dtype).T

@@ -1,0 +1,421 @@
+"""Audits: from a plan, a model, signals or scores to a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope import data as data_room
+from leakscope import games, plans
+from leakscope.attacks import Attack, find
+from leakscope.claims import Claim
+from leakscope.data import Data
+from leakscope.judging import Subject
+from leakscope.observing import observe
+from leakscope.plans import AuditPlan, ClaimPlan
+from leakscope.releases.estimator import Estimator, Fixed, from_spec
+from leakscope.report import Report
+from leakscope.reporting import assemble
+from leakscope.types import Game, Points, Scores, Signals
+
+Array = np.ndarray
+POPULATION = 0.1  # share of the points that is set aside where an attack needs draws from the population
+
+
+def audit(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    models: int = 64,
+    attacks: str | Sequence[str | Attack] = "default",
+    seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    fpr: Sequence[float] = (1e-2, 1e-3),
+    confidence: float = 0.95,
+    **words: Any,
+) -> Report:
+    """Fit an estimator on random halves of the data and measure what the models reveal about who is in.
+
+    Every model is a target, attacked with all the others as references.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator, or mapping of str to estimator
+        Unfitted; several by name make one report with a column each.
+    X : array of shape (N, ...) or frame of N rows
+    y : array of shape (N,)
+        Labels (numbers or text) or responses.
+    models : int
+        Models for each release.
+    attacks : "default", "all", or sequence of str or Attack
+        Names of rows of ``leakscope.attacks.ATTACKS``, or rows with parameters of their own.
+    seed : int
+        Of the game and of the fits: the same seed gives the same report, byte by byte.
+    store : path, optional
+        Folder in which finished models' signals stay, so that a run that was killed goes on.
+    jobs : int, optional
+        Worker processes; all cores unless given.
+    fpr : sequence of float
+        False-alarm rates of interest, as shares.
+    confidence : float
+        Of the intervals.
+    **words
+        Further fields of ``leakscope.plans.AuditPlan``: ``title``, ``unit``, ``claim`` (texts such as
+        ``"epsilon=3,delta=1e-5,adjacency=replace_one"``), ``game``, ``sampling``, ``target``,
+        ``references``; and ``group``, an array with the unit of each point.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        For data, parameters or words that make no sense, in one line.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> report = ls.audit(DecisionTreeClassifier(), *load_wine(return_X_y=True), models=8, jobs=1)
+    >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
+    ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
+    """
+    group = words.pop("group", None)
+    chosen = find(attacks)
+    plan = _plan(
+        chosen,
+        words,
+        models=models,
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        claim=words.pop("claim", ()),
+    )
+    named = estimator if isinstance(estimator, Mapping) else {"": estimator}
+    releases = [Estimator(one, name) for name, one in named.items()]
+    return _play(plan, chosen, releases, Data(data_room.from_arrays(X, y, group), "arrays"), store, jobs)
+
+
+def run(
+    plan: AuditPlan,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    command: str = "",
+) -> Report:
+    """Carry out an audit plan: what ``leakscope audit`` does.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    store, jobs
+        As in ``audit``.
+    command : str
+        Printed on the page.
+
+    Returns
+    -------
+    Report
+    """
+    releases = [Estimator(from_spec(model.spec, model.set), model.name) for model in plan.model]
+    if not releases:
+        raise ValueError(
+            "the plan names no model; give --model module:name, or a [[model]] table with its spec"
+        )
+    loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
+    return _play(plan, find(plan.attacks), releases, loaded, store, jobs, command)
+
+
+def audit_model(
+    predict_proba: Callable[[Any], Any],
+    members: tuple[Any, Any],
+    others: tuple[Any, Any],
+    *,
+    references: Any = None,
+    models: int = 16,
+    attacks: str | Sequence[str | Attack] = "default",
+    seed: int = 0,
+    jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    **words: Any,
+) -> Report:
+    """Audit ONE trained model by its answers on points that were in its training data and points that were not.
+
+    Intervals average over the points: nothing is learned about other trainings of the same recipe. The
+    result means something only if members and others come from the same source; records that stand in both
+    are counted and said.
+
+    Parameters
+    ----------
+    predict_proba : callable
+        Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn
+        classifier brings its classes along.
+    members, others : (X, y)
+        Points in and not in the model's training data.
+    references : scikit-learn estimator, optional
+        The model's recipe. It is fitted on half-splits of members and others, and the reference attacks
+        (LiRA, RMIA, MAST) attack THIS model.
+    models : int
+        Number of reference models.
+    attacks, seed, jobs, store, **words
+        As in ``audit``; also ``classes``, the label of each column of the answer, and ``name``.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> report = ls.audit_model(model.predict_proba, (X[::2], y[::2]), (X[1::2], y[1::2]))
+    >>> report.about["releases"][0]["targets"]
+    1
+    """
+    classes, name = words.pop("classes", None), words.pop("name", "model")
+    if not callable(predict_proba):
+        raise ValueError(f"predict_proba must be callable, got a {type(predict_proba).__name__}")
+    chosen = find(attacks)
+    plan = _plan(chosen, words, models=max(models, 2), seed=seed, claim=words.pop("claim", ()))
+    inside, outside = (
+        data_room.from_arrays(*_pair(role, part)) for role, part in (("members", members), ("others", others))
+    )
+    points = data_room.join(inside, outside)
+    n_references = models if references is not None else 0
+    game = games.one_model(
+        len(inside),
+        len(outside),
+        references=n_references,
+        seed=seed,
+        population=_share(chosen) if n_references else 0.0,
+    )
+    owner = getattr(predict_proba, "__self__", None)
+    model = Fixed(
+        predict_proba, getattr(owner, "classes_", None) if classes is None else np.asarray(classes), name
+    )
+    want = wanted(chosen)
+    arrays = observe(model, points, game.member[:1], want, jobs=1)
+    if n_references:
+        behind = observe(
+            Estimator(references), points, game.member[1:], want, seed=seed, store=store, jobs=jobs
+        )
+        arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
+    shared = data_room.shared(inside, outside)
+    notes = [f"{shared:,} of the others stand among the members too"] if shared else []
+    subject = Subject(
+        name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name)
+    )
+    return assemble(plan, chosen, [subject], notes)
+
+
+def audit_signals(
+    signals: Signals,
+    *,
+    attacks: str | Sequence[str | Attack] = "default",
+    name: str = "signals",
+    **words: Any,
+) -> Report:
+    """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
+
+    Parameters
+    ----------
+    signals : Signals
+        With their game: who was in which model's data.
+    attacks, **words
+        As in ``audit``.
+    name : str
+        What the report calls the release.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> game = ls.games.half_split(200, 16)
+    >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+    >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": loss}))
+    >>> report.about["releases"][0]["best"] != ""
+    True
+    """
+    chosen = find(attacks)
+    plan = _plan(chosen, words, models=max(signals.game.n_models, 2), claim=words.pop("claim", ()))
+    subject = Subject(name, signals, None, _claims(plan, name))
+    return assemble(plan, chosen, [subject])
+
+
+def audit_scores(
+    value: Float[Array, "*T J"], member: Bool[Array, "*T J"], *, name: str = "scores", **words: Any
+) -> Report:
+    """Audit the scores of an attack of your own; higher = member.
+
+    Parameters
+    ----------
+    value : array of shape (J,) or (T, J)
+        Scores of J points by T attacked models.
+    member : bool array of the same shape
+        The truth.
+    name : str
+        What the report calls the attack.
+    **words
+        As in ``audit``.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> member = np.arange(400) < 200
+    >>> report = ls.audit_scores(np.random.default_rng(0).normal(member * 1.0), member)
+    >>> 0.6 < next(each.value for each in report.findings if each.quantity == "auc") < 0.9
+    True
+    """
+    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(member))
+    if member.dtype != bool and not np.isin(member, (0, 1)).all():
+        raise ValueError("member must hold truth values, or 0 and 1")
+    plan = _plan((), words, models=max(len(value), 2), claim=words.pop("claim", ()))
+    member = member.astype(bool)
+    game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
+    subject = Subject(name, Signals(game, None, {}), None, _claims(plan, name))
+    return assemble(plan, (Given(name, value),), [subject])
+
+
+@dataclass(frozen=True)
+class Given:
+    """Scores that were computed elsewhere, as an attack."""
+
+    name: str
+    value: Float[Array, "T J"]
+    title: str = "given scores"
+    source: str = "given by the user"
+    summary: str = "scores that were computed elsewhere"
+
+    def __call__(self, signals: Signals) -> Scores:
+        """The scores of the targets of this game."""
+        member = signals.game.target_member
+        return Scores(self.name, self.value[: len(member)], member, self.source)
+
+
+def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], **fields: Any) -> AuditPlan:
+    """The plan of a call: keywords are checked like the keys of a plan file."""
+    claims = tuple(
+        ClaimPlan.parse(each) if isinstance(each, str) else each for each in _many(fields.pop("claim"))
+    )
+    names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
+    return plans.read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
+
+
+def _play(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    releases: Sequence[Estimator],
+    loaded: Data,
+    store: str | os.PathLike[str] | None,
+    jobs: int | None,
+    command: str = "",
+) -> Report:
+    """Draw the game, make the releases and report."""
+    points = loaded.points
+    if len({release.name for release in releases}) < len(releases):
+        raise ValueError(
+            f"two models have the same name; names: {', '.join(release.name for release in releases)}"
+        )
+    game = draw(plan, points, attacks)
+    subjects = []
+    for release in releases:
+        arrays = observe(
+            release, points, game.member, wanted(attacks), seed=plan.seed, store=store, jobs=jobs
+        )
+        facts = {"description": repr(release.estimator)}
+        subjects.append(
+            Subject(release.name, Signals(game, points, arrays), loaded, _claims(plan, release.name), facts)
+        )
+    return assemble(plan, attacks, subjects, list(_notes(points, releases, store)), command)
+
+
+def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
+    """The game of a plan."""
+    n_points, references, seed = len(points), plan.references, plan.seed
+    if plan.game == "half_split":
+        return games.half_split(
+            n_points,
+            plan.models,
+            seed=seed,
+            sampling=plan.sampling,
+            population=_share(attacks),
+            group=points.group,
+        )
+    if points.group is not None:
+        raise ValueError(
+            f"the game {plan.game} is played by single records; use half_split with a group column"
+        )
+    if plan.game == "per_datum":
+        return games.per_datum(n_points, plan.target[0], plan.models, references=references, seed=seed)
+    if plan.game == "average_datum":
+        return games.average_datum(n_points, plan.models, references=references, seed=seed)
+    return games.canaries(n_points, np.array(plan.target), plan.models, references=references, seed=seed)
+
+
+def _notes(
+    points: Points, releases: Sequence[Estimator], store: str | os.PathLike[str] | None
+) -> Iterator[str]:
+    """What a reader of the report should know of the data and of the run."""
+    n_repeated = int(data_room.repeated(points).sum())
+    if n_repeated:
+        yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
+    for release in releases:
+        if store is not None and release.describe() is None:
+            yield f"{release.name} has a parameter without a canonical form (a lambda); its models are not stored"
+
+
+def _claims(plan: AuditPlan, release: str) -> list[Claim]:
+    """The claims about a release."""
+    made = []
+    for claim in plan.claim:
+        if claim.model not in ("", release):
+            continue
+        if claim.epsilon is not None:
+            made.append(Claim("epsilon", claim.epsilon, claim.delta, claim.adjacency))
+        elif claim.mu is not None:
+            made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
+        else:
+            made.append(Claim("eta", claim.eta if claim.eta is not None else (claim.success or 0.5) - 0.5))
+    return made
+
+
+def wanted(attacks: Sequence[Attack]) -> list[str]:
+    """The signals that the attacks can use, and the log-odds that the page shows of exposed records."""
+    return sorted({"log_odds", *(name for attack in attacks for name in attack.signals)})
+
+
+def _share(attacks: Sequence[Attack]) -> float:
+    return POPULATION if any(attack.needs_population for attack in attacks) else 0.0
+
+
+def _pair(role: str, part: Any) -> tuple[Any, Any]:
+    """Features and labels of one side."""
+    if not isinstance(part, tuple) or len(part) != 2:
+        raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
+    return part
+
+
+def _many(value: Any) -> tuple[Any, ...]:
+    """One value or several, as a tuple."""
+    return (value,) if isinstance(value, (str, float, int, ClaimPlan)) else tuple(value)

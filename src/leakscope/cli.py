@@ -1,0 +1,329 @@
+"""The command line: words become plans, results go to standard output, prose and progress to standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module, resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from leakscope.version import __version__
+
+if TYPE_CHECKING:
+    from leakscope.plans import AuditPlan
+    from leakscope.report import Report
+
+OUT = "leakscope-report"
+DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
+
+app = typer.Typer(
+    name="leakscope",
+    help="How much does what you release reveal about who is in your data?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+stores = typer.Typer(help="The folder of finished models' signals.", no_args_is_help=True)
+app.add_typer(stores, name="store")
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(f"leakscope {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def audit(
+    plan: Annotated[Path | None, typer.Argument(help="A plan in TOML; see leakscope init.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="digits, breast_cancer or wine.")] = None,
+    data: Annotated[str | None, typer.Option(help="A .csv, .parquet or .npz file.")] = None,
+    label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    group: Annotated[str | None, typer.Option(help="The column that names the unit of privacy.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Import path of an estimator; repeatable.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE, a parameter of the last --model.")
+    ] = None,
+    models: Annotated[int | None, typer.Option(help="Models to fit for each release. [64]")] = None,
+    attack: Annotated[
+        list[str] | None, typer.Option(help="A name of leakscope attacks, or all; repeatable.")
+    ] = None,
+    claim: Annotated[
+        list[str] | None, typer.Option(help="epsilon=3,delta=1e-5,adjacency=replace_one")
+    ] = None,
+    predict: Annotated[
+        str | None, typer.Option(help="module:function, ONE trained model's probabilities.")
+    ] = None,
+    members: Annotated[
+        str | None, typer.Option(help="With --predict: the file of its training data.")
+    ] = None,
+    others: Annotated[str | None, typer.Option(help="With --predict: a file of other data.")] = None,
+    signals: Annotated[
+        str | None, typer.Option(help="An .npz file with member (M, N) and signals (M, N).")
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="Folder of finished models' signals. [OUT/store]")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of report.json, report.html and run.json.")] = Path(OUT),
+    jobs: Annotated[int | None, typer.Option(help="Worker processes. [all cores]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the game and of the fits. [0]")] = None,
+    fpr: Annotated[
+        list[float] | None, typer.Option(help="A false-alarm rate, as a share; repeatable.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option(help="Of the intervals. [0.95]")] = None,
+    fail_above: Annotated[
+        list[str] | None, typer.Option(help="tpr@0.01=0.05: exit code 3 above; repeatable.")
+    ] = None,
+    records: Annotated[bool, typer.Option(help="Show single records on the page.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report's JSON and nothing else.")
+    ] = False,
+) -> None:
+    """Measure what models reveal about who is in their training data.
+
+    With no argument: a random forest on scikit-learn's digits.
+    """
+    words = {
+        "dataset": dataset, "data": data, "label": label, "group": group, "models": models, "attacks": attack,
+        "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
+    }  # fmt: skip
+    said = {name: value for name, value in words.items() if value is not None}
+    chosen = _plan(plan, said, model, set_)
+    if dry_run:
+        _emit_dry_run(chosen)
+        return
+    started = time.time()
+    given = [name for name, value in (("--predict", predict), ("--signals", signals)) if value is not None]
+    if len(given) == 2:
+        raise ValueError("give --predict or --signals, not both")
+    shelf = store if store is not None else str(out / "store")
+    if predict is not None:
+        report = _audit_predict(chosen, predict, members, others, bool(model), shelf, jobs)
+    elif signals is not None:
+        auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
+        report = auditing.audit_signals(observing.read_signals(signals), **_judged_by(chosen))
+    else:
+        command = _command()
+        report = import_module("leakscope.auditing").run(chosen, store=shelf, jobs=jobs, command=command)
+    _write(report, out, records, started)
+    _show(report, out, as_json)
+    _leave(report, chosen.fail_above)
+
+
+@app.command()
+def init(
+    plan: Annotated[Path, typer.Argument(help="The file to write.")] = Path("plan.toml"),
+) -> None:
+    """Write a commented plan to start from."""
+    if plan.exists():
+        raise ValueError(f"{plan} exists already; choose another name")
+    text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
+    import_module("leakscope.report").write(plan, text)
+    _say(f"wrote {plan}; run it with: leakscope audit {plan}")
+
+
+@app.command()
+def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """List the attacks, what they need and where they come from."""
+    room = import_module("leakscope.attacks")
+    rows = [
+        {
+            "attack": attack.name + (" *" if attack.name in room.DEFAULT and not as_json else ""),
+            "needs": "references" if attack.needs_references else "nothing",
+            "signals": ", ".join(attack.signals),
+            "source": attack.source,
+        }
+        for attack in room.ATTACKS.values()
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    print(import_module("leakscope.report.columns").columns(rows))
+    print("* by default; all is every one of them")
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="A report.json.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Put the findings of two reports side by side."""
+    kind = import_module("leakscope.report").Report
+    rows = import_module("leakscope.report.comparison").compare(kind.from_json(first), kind.from_json(second))
+    if as_json:
+        print(json.dumps(rows, indent=1))
+    else:
+        print(import_module("leakscope.report.columns").columns(rows))
+
+
+@stores.command("size")
+def store_size(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
+    """Number of chunks and their size."""
+    n_chunks, n_bytes = _store(folder).size()
+    print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
+
+
+@stores.command("clear")
+def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
+    """Remove all chunks."""
+    print(f"removed {_store(folder).clear():,} files")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
+    sys.exit(
+        _guarded(lambda: app(list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False))
+    )
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    """The exit code of a command; an error is one line on standard error."""
+    try:
+        code = command()
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted; finished models are in the store, the same command goes on from there")
+        return 130
+    except typer.Exit as leave:
+        return leave.exit_code
+    except TyperException as error:
+        return _error(error.format_message())
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        return _error(str(error))
+    except Exception as error:
+        if os.environ.get("LEAKSCOPE_TRACEBACK"):
+            raise
+        return _error(
+            f"unexpected {type(error).__name__}: {error}; set LEAKSCOPE_TRACEBACK=1 for where, and report it"
+        )
+
+
+def _error(text: str) -> int:
+    _say("error: " + " ".join(text.split()))
+    return 1
+
+
+def _say(text: str) -> None:
+    print(f"leakscope: {text}", file=sys.stderr)
+
+
+def _plan(
+    file: Path | None, words: dict[str, Any], specs: list[str] | None, sets: list[str] | None
+) -> AuditPlan:
+    """The plan of a file, of flags, or of a file with flags on top."""
+    plans = import_module("leakscope.plans")
+    base = plans.from_toml(file) if file is not None else None
+    if "claim" in words:
+        words["claim"] = tuple(plans.ClaimPlan.parse(text) for text in words["claim"])
+    if sets and not specs:
+        raise ValueError("--set needs a --model")
+    if specs:
+        models = [{"spec": spec} for spec in specs]
+        parameters = {
+            name: value for text in sets or [] for name, value in plans.settings(text, "--set").items()
+        }
+        models[-1]["set"] = parameters
+        words["model"] = models
+    if {"data", "dataset"} & words.keys() and base is not None:
+        base = base.model_copy(update={"data": None, "dataset": None})
+    content = {} if base is None else base.model_dump(exclude_unset=False)
+    if base is None and "data" not in words:
+        words.setdefault("dataset", "digits")
+    merged = plans.read(plans.AuditPlan, {**content, **words}, str(file or "audit"))
+    if merged.model:
+        return merged
+    return merged.model_copy(update={"model": (plans.ModelPlan(spec=DEFAULT_MODEL),)})
+
+
+def _judged_by(plan: AuditPlan) -> dict[str, Any]:
+    """The words of a plan that signals from elsewhere are judged by."""
+    names = ("attacks", "fpr", "confidence", "claim", "title", "unit", "date", "fail_above")
+    return {name: getattr(plan, name) for name in names}
+
+
+def _audit_predict(
+    plan: AuditPlan,
+    predict: str,
+    members: str | None,
+    others: str | None,
+    fit: bool,
+    shelf: str,
+    jobs: int | None,
+) -> Report:
+    """One trained model with its data; with --model also the recipe of the reference models."""
+    if members is None or others is None:
+        raise ValueError("--predict needs --members FILE and --others FILE")
+    auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
+    estimator = import_module("leakscope.releases.estimator")
+    sys.path.insert(0, os.getcwd())  # the user's own module stands where the command is called
+    function = estimator.imported(predict)
+    sides = [room.load(file, plan.label).points for file in (members, others)]
+    recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
+    words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
+    pairs = [(points.x, points.y) for points in sides]
+    return auditing.audit_model(
+        function, *pairs, references=recipe, store=shelf, jobs=jobs, name=predict, **words
+    )
+
+
+def _command() -> str:
+    """What was typed, without the folders of this machine."""
+    words = ["leakscope", *sys.argv[1:]]
+    return " ".join(os.path.basename(word) if os.sep in word and ":" not in word else word for word in words)
+
+
+def _emit_dry_run(plan: AuditPlan) -> None:
+    for line in import_module("leakscope.costs").cost(plan):
+        print(line)
+
+
+def _write(report: Report, out: Path, records: bool, started: float) -> None:
+    """JSON first; the page is drawn from it; clock and machine stand in run.json beside them."""
+    write = import_module("leakscope.report").write
+    report.to_json(out / "report.json")
+    report.to_html(out / "report.html", records=records)
+    run = {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "seconds": round(time.time() - started, 1),
+        "command": sys.argv,
+        "leakscope": __version__,
+        "report": report.digest(),
+    }
+    write(out / "run.json", json.dumps(run, indent=1) + "\n")
+
+
+def _show(report: Report, out: Path, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(report.to_json())
+    else:
+        print(report.table())
+    _say(f"wrote {out / 'report.json'} and {out / 'report.html'}")
+
+
+def _leave(report: Report, limits: Sequence[str]) -> None:
+    """Say what is refuted and which limits are exceeded, and leave with the exit code of that."""
+    gates = import_module("leakscope.gates")
+    for text in gates.refuted(report):
+        _say(f"refuted: {text}")
+    for text in gates.failures(report, limits):
+        _say(f"limit: {text}")
+    if code := gates.exit_code(report, limits):
+        raise typer.Exit(code)
+
+
+def _store(folder: Path) -> Any:
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such store")
+    return import_module("leakscope.store").Store(folder)
+
+
+if __name__ == "__main__":
+    main()

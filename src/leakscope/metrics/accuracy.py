@@ -1,0 +1,157 @@
+"""Accuracy of the best guess, with a threshold that is never set on the points it judges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.checks import probability
+from leakscope.intervals import Interval, clopper_pearson_lower, clopper_pearson_upper, korn_graubard
+from leakscope.metrics.rows import Rows, rows
+from leakscope.metrics.thresholds import accuracy_weights, best_threshold
+from leakscope.seeds import stream
+from leakscope.types import NotApplicable, Scores
+
+Array = np.ndarray
+
+
+def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Interval:
+    """Accuracy of the guess "member where the score is at least a threshold" at a prior.
+
+    ``max over thresholds of prior tpr + (1 - prior)(1 - fpr)``; calling everybody or nobody is allowed.
+    The best threshold of one half of the models is tried on the other half, each way: that is the value,
+    and the lower limit belongs to it. The upper limit is that of the best threshold in hindsight, so that
+    the interval covers the maximum. The limits are Korn and Graubard's, with the
+    variance between models. One row: the halves are halves of
+    the points, and the limits come from Clopper-Pearson limits of both rates by the square-and-add method
+    (Newcombe 1998, method 10).
+
+    Parameters
+    ----------
+    scores : Scores
+        Value and truth of shape (T, J).
+    prior : float
+        Share of members in (0, 1).
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        An attacker gets at least this: report it as a lower bound.
+
+    Raises
+    ------
+    NotApplicable
+        If no row has both classes, or a single row has fewer than 2 of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> member = np.tile(np.arange(100) % 2 == 0, (8, 1))
+    >>> noise = np.random.default_rng(0).normal(size=member.shape)
+    >>> round(success(Scores("example", noise + 2 * member, member)).value, 3)
+    0.826
+    """
+    prior = probability("prior", prior, open_ends=True)
+    judged = rows(scores)
+    over = _over_points if judged.single else _over_models
+    return over(judged, prior, confidence)
+
+
+def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
+    """Largest TPR - FPR: twice the accuracy at prior 1/2, minus 1.
+
+    Parameters
+    ----------
+    scores : Scores
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        See `success`; on scores without information the value varies around 0.
+
+    Raises
+    ------
+    NotApplicable
+        As `success`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> member = np.arange(200) % 2 == 0
+    >>> advantage(Scores("example", member[None, :] * 1.0, member[None, :])).value
+    1.0
+    """
+    half = success(scores, 0.5, confidence)
+    return replace(half, value=2 * half.value - 1, low=2 * half.low - 1, high=2 * half.high - 1)
+
+
+def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
+    """The best threshold of each half of the models is tried on the other half; one value a model."""
+    value, weight = judged.value, accuracy_weights(judged.member, prior)
+    half = halves(np.zeros(len(value), dtype=bool))
+    first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
+    threshold = best_threshold(value.ravel(), weight.ravel())
+
+    def accuracy(thresholds: Float[Array, " R"]) -> Interval:
+        each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
+        mean = float(np.clip(each.mean(), 0, 1))
+        return korn_graubard(mean, float(each.var(ddof=1)) / len(each), value.size, len(each), confidence)
+
+    tried = accuracy(np.where(half, second, first))
+    hindsight = accuracy(np.full(len(value), threshold))
+    return replace(
+        tried,
+        high=max(hindsight.high, tried.value),
+        method=f"threshold set on other models, {tried.method}",
+        detail={"threshold": threshold, "in_hindsight": hindsight.value},
+    )
+
+
+def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
+    """The best threshold of each half of the points is tried on the other half."""
+    value, member = judged.value[0], judged.member[0]
+    n = np.array([judged.n_members, judged.n_others])
+    if n.min() < 2:
+        raise NotApplicable("needs at least 2 members and 2 non-members")
+    weight = accuracy_weights(judged.member, prior)[0]
+    half = halves(member)
+    first, second = (best_threshold(value[side], weight[side]) for side in (half, ~half))
+    share = np.array([prior, 1 - prior])
+    right = _right(value, member, np.where(half, second, first))
+    threshold = best_threshold(value, weight)
+    hindsight = _right(value, member, np.full(len(value), threshold))
+    tail = (1 - confidence) / 2
+    down = share * (right / n - clopper_pearson_lower(right, n, tail))
+    up = share * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
+    middle, top = float(share @ (right / n)), float(share @ (hindsight / n))
+    return Interval(
+        middle,
+        max(middle - math.hypot(*down), 0.0),
+        max(min(top + math.hypot(*up), 1.0), middle),
+        confidence,
+        judged.averages,
+        "threshold set on the other half, Clopper-Pearson (square and add)",
+        {"threshold": threshold, "in_hindsight": top},
+    )
+
+
+def halves(label: Bool[Array, " n"]) -> Bool[Array, " n"]:
+    """A fixed pseudo-random half, with half of each label in it."""
+    order = stream(0, "halves").permutation(len(label))
+    half = np.zeros(len(label), dtype=bool)
+    for side in (True, False):
+        half[order[label[order] == side][::2]] = True
+    return half
+
+
+def _right(value: Float[Array, " n"], member: Bool[Array, " n"], threshold: Float[Array, " n"]) -> Array:
+    """Members called members, and non-members called non-members."""
+    called = value >= threshold
+    return np.array([np.count_nonzero(called & member), np.count_nonzero(~called & ~member)])

@@ -1,0 +1,175 @@
+"""The ROC of scores and the areas under it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.intervals import (
+    FEWEST_RARE,
+    Interval,
+    clopper_pearson,
+    cluster_t,
+    delong,
+    korn_graubard,
+    placements,
+)
+from leakscope.metrics.rows import rows
+from leakscope.tradeoff import Piecewise
+from leakscope.types import Scores
+
+Array = np.ndarray
+MOST_CORNERS = 1000
+
+
+def roc(scores: Scores) -> Piecewise:
+    """The measured ROC, with one threshold for all targets and tied scores as one step.
+
+    Parameters
+    ----------
+    scores : Scores
+
+    Returns
+    -------
+    Piecewise
+        At most about 1,000 corners: where there are more, those are kept that lie nearest to even steps of
+        FPR and TPR and to even steps of the logarithms of FPR and FNR. Each corner is exact.
+
+    Raises
+    ------
+    NotApplicable
+        If no row has both members and non-members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> curve = roc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]])))
+    >>> curve.tpr([0.0, 0.25, 0.5]).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    judged = rows(scores)
+    false, true = _corners(judged.value.ravel(), judged.member.ravel())
+    kept = _thinned(false, true)
+    return Piecewise(false[kept] / false[-1], 1 - true[kept] / true[-1])
+
+
+def auc(scores: Scores, confidence: float = 0.95) -> Interval:
+    """Area under the ROC: the probability that a member's score exceeds a non-member's, ties one half.
+
+    Several models: the area of each model, averaged; cluster t. One row: DeLong et al. (1988).
+
+    Parameters
+    ----------
+    scores : Scores
+    confidence : float
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    NotApplicable
+        If no row has both members and non-members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> auc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]]))).value
+    0.75
+    """
+    judged = rows(scores)
+    pairs = [
+        (value[member], value[~member]) for value, member in zip(judged.value, judged.member, strict=True)
+    ]
+    if judged.single:
+        return replace(delong(*pairs[0], confidence), averages=judged.averages)
+    areas = np.array([placements(*pair)[0].mean() for pair in pairs])
+    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence)
+
+
+def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = True) -> Interval:
+    """Mean precision over recall: sum over thresholds of precision times the step of recall.
+
+    Several models: cluster t over models. One row: Clopper-Pearson with as many trials as there are
+    positives (the binomial interval of Boyd, Eng & Page 2013, section 3, made exact).
+
+    Parameters
+    ----------
+    scores : Scores
+    confidence : float
+    inside : bool
+        Members are the positives; else non-members are, by the negated score.
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    NotApplicable
+        If no row has both members and non-members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> scores = Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]]))
+    >>> round(average_precision(scores).value, 6)
+    0.833333
+    """
+    judged = rows(scores)
+    sign = 1 if inside else -1
+    each = np.array(
+        [
+            _average_precision(sign * value, member == inside)
+            for value, member in zip(judged.value, judged.member, strict=True)
+        ]
+    )
+    positives = judged.n_members if inside else judged.n_others
+    if not judged.single:
+        return _over_models(each, positives, confidence)
+    exact = clopper_pearson(float(each[0]) * positives, positives, confidence)
+    return replace(exact, averages=judged.averages)
+
+
+def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float) -> Interval:
+    """Cluster t; near 0 and 1, where the values are few and skewed, Korn-Graubard."""
+    mean = float(each.mean())
+    if n_trials * min(mean, 1 - mean) >= FEWEST_RARE:
+        return cluster_t(each, confidence)
+    return korn_graubard(min(mean, 1.0), float(each.var(ddof=1)) / len(each), n_trials, len(each), confidence)
+
+
+def _average_precision(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> float:
+    false, true = _corners(value, positive)
+    return float(np.sum(np.diff(true, prepend=0) * true / (true + false)) / true[-1])
+
+
+def _corners(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> tuple[Array, Array]:
+    """False and true positives from the strictest threshold down, one corner a distinct score."""
+    order = np.argsort(value)[::-1]
+    descending = value[order]
+    last = np.append(np.flatnonzero(descending[1:] != descending[:-1]), len(value) - 1)
+    true = np.cumsum(positive[order])[last]
+    return last + 1 - true, true
+
+
+def _thinned(false: Int[Array, " C"], true: Int[Array, " C"]) -> Int[Array, " c"] | slice:
+    """Corners near even steps of both axes, linear and logarithmic."""
+    if len(false) <= MOST_CORNERS:
+        return slice(None)
+    n = MOST_CORNERS // 4
+    missed = (true[-1] - true)[::-1]
+    near = [
+        np.searchsorted(false, np.linspace(0, false[-1], n)),
+        np.searchsorted(true, np.linspace(0, true[-1], n)),
+        np.searchsorted(false, np.geomspace(1, false[-1], n)),
+        len(false) - 1 - np.searchsorted(missed, np.geomspace(1, true[-1], n)),
+        [0, len(false) - 1],
+    ]
+    return np.unique(np.clip(np.concatenate(near), 0, len(false) - 1)).astype(np.int64)

@@ -1,0 +1,135 @@
+"""Record by record: the games that an attacker wins against each record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.checks import count, probability
+from leakscope.intervals import clopper_pearson_lower
+from leakscope.metrics.thresholds import held_out_thresholds
+from leakscope.types import NotApplicable, Scores
+
+Array = np.ndarray
+# An attack that leaves one model out learns the sign and the spread of a record's effect from the games that
+# it then plays. On random labels LiRA (Gaussian signals, 12 to 128 models, 10 to 3,000 records) exposes some
+# record in up to 4.3 % of runs with this factor at 95 %, in up to 9 % with half of it.
+LEARNED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class RecordGames:
+    """Games won against each record.
+
+    Parameters
+    ----------
+    won : int array of shape (J,)
+        Models in which the guess about the record was right.
+    games : int
+        Models, T.
+    low : array of shape (J,)
+        Lower confidence limit of the chance to win, for all records at once.
+    exposed : bool array of shape (J,)
+        The limit is above 1/2, the chance of a blind guess about a fair coin.
+    margin : array of shape (J,)
+        Mean distance of the score from the threshold, on the right side positive, in standard deviations of
+        all scores.
+    smallest_detectable : float
+        Least share of games won that would show a record as exposed; above 1 if no share would.
+    confidence : float
+        Of all limits together.
+    """
+
+    won: Int[Array, " J"]
+    games: int
+    low: Float[Array, " J"]
+    exposed: Bool[Array, " J"]
+    margin: Float[Array, " J"]
+    smallest_detectable: float
+    confidence: float
+
+
+def games_won(scores: Scores, confidence: float = 0.95) -> RecordGames:
+    """How often each record's membership is guessed right, and which records are exposed beyond chance.
+
+    The guess about a model uses the threshold that is most accurate on all other models. The limits are
+    one-sided Clopper-Pearson at ``(1 - confidence)/(4 J)``: the J is for all records at once (Bonferroni),
+    the 4 for attacks that leave one model out, whose games against one record are not quite independent.
+
+    Parameters
+    ----------
+    scores : Scores
+        Each row judges the same points, in the same order.
+    confidence : float
+
+    Returns
+    -------
+    RecordGames
+
+    Raises
+    ------
+    NotApplicable
+        If there is one target model only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.types import Scores
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random((40, 3)) < 0.5
+    >>> value = rng.normal(size=(40, 3)) + np.array([0.0, 0.0, 9.0]) * (member - 0.5)
+    >>> games_won(Scores("example", value, member)).exposed.tolist()
+    [False, False, True]
+    """
+    alpha = 1 - probability("confidence", confidence, open_ends=True)
+    games, n_records = scores.value.shape
+    if games < 2:
+        raise NotApplicable("one trained model cannot single out a record; needs at least 2 target models")
+    sign = np.where(scores.member, 1.0, -1.0)
+    threshold = held_out_thresholds(scores.value, sign)
+    called = scores.value >= threshold[:, None]
+    won = np.sum(called == scores.member, axis=0)
+    limits = clopper_pearson_lower(np.arange(games + 1), games, alpha / (LEARNED * n_records))
+    enough = np.flatnonzero(limits > 0.5)
+    return RecordGames(
+        won=won,
+        games=games,
+        low=limits[won],
+        exposed=limits[won] > 0.5,
+        margin=_margin(scores.value, sign, threshold),
+        smallest_detectable=float(enough[0] / games) if len(enough) else math.inf,
+        confidence=confidence,
+    )
+
+
+def models_needed(n_records: int, confidence: float = 0.95) -> int:
+    """Smallest number of models M for which M games won of M show a record as exposed.
+
+    ``((1 - confidence)/(4 n_records)) ** (1/M) > 1/2``; see `games_won`.
+
+    Parameters
+    ----------
+    n_records : int
+    confidence : float
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from leakscope.metrics.records import models_needed
+    >>> models_needed(1500)
+    17
+    """
+    alpha = 1 - probability("confidence", confidence, open_ends=True)
+    return math.floor(math.log2(LEARNED * count("records", n_records) / alpha)) + 1
+
+
+def _margin(value: Float[Array, "T J"], sign: Float[Array, "T J"], threshold: Float[Array, " T"]) -> Array:
+    """Mean signed distance; a threshold that calls nobody counts as the largest score."""
+    spread = float(value.std(dtype=float)) or 1.0
+    return np.mean(sign * (value - np.minimum(threshold, value.max())[:, None]), axis=0) / spread

@@ -1,0 +1,238 @@
+"""Plans: frozen descriptions of jobs. Their fields are the single list of words of TOML keys, flags and keywords."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from leakscope.checks import nearest, probability, real
+
+QUANTITIES_OF_GATE = ("auc", "advantage", "success", "tpr", "ppv", "epsilon", "most_exposed")
+
+
+class _Plan(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+P = TypeVar("P", bound=_Plan)
+
+
+class ModelPlan(_Plan):
+    """One release: the import path of an estimator and its parameters."""
+
+    spec: str = Field(description="import path, as sklearn.ensemble:RandomForestClassifier")
+    name: str = Field("", description="what the report calls it; the class's name unless given")
+    set: dict[str, Any] = Field({}, description="parameters of the estimator")
+
+
+class ClaimPlan(_Plan):
+    """What somebody promised of a release: epsilon and delta, or mu, or eta, or success."""
+
+    epsilon: float | None = Field(None, description="of (epsilon, delta)-DP")
+    delta: float = Field(0.0, description="of (epsilon, delta)-DP")
+    mu: float | None = Field(None, description="of Gaussian DP")
+    eta: float | None = Field(None, description="no record is guessed better than the prior guess + eta")
+    success: float | None = Field(None, description="no record is guessed in more than this share of cases")
+    adjacency: Literal["add_remove", "replace_one"] | None = Field(
+        None, description="of epsilon and mu: what neighbouring data sets are"
+    )
+    model: str = Field("", description="the release that the claim is about; every one unless given")
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> ClaimPlan:
+        given = [name for name in ("epsilon", "mu", "eta", "success") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a claim needs one of epsilon, mu, eta, success; got {', '.join(given) or 'none'}"
+            )
+        if given[0] in ("epsilon", "mu") and self.adjacency is None:
+            raise ValueError(f"a claim of {given[0]} needs adjacency=add_remove or adjacency=replace_one")
+        if given[0] in ("eta", "success") and (self.adjacency is not None or self.delta):
+            raise ValueError(f"a claim of {given[0]} takes no adjacency and no delta")
+        value = getattr(self, given[0])
+        if given[0] in ("epsilon", "mu") and not value >= 0:
+            raise ValueError(f"{given[0]} must be >= 0, got {value}")
+        if given[0] == "eta" and not 0 <= value <= 0.5:
+            raise ValueError(f"eta must be >= 0 and <= 0.5, got {value}")
+        if given[0] == "success" and not 0.5 <= value <= 1:
+            raise ValueError(f"success must be >= 0.5 and <= 1, got {value}")
+        probability("delta", self.delta)
+        return self
+
+    @classmethod
+    def parse(cls, text: str) -> ClaimPlan:
+        """``epsilon=3,delta=1e-5,adjacency=add_remove`` as a plan."""
+        return read(cls, settings(text, "claim"), "claim")
+
+
+class Gate(_Plan):
+    """A limit on what the strongest attack reaches."""
+
+    quantity: str
+    at: float | None = None
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> Gate:
+        """``tpr@0.01=0.05``: the gate fails if the strongest attack's TPR at FPR 0.01 is above 0.05."""
+        left, equals, right = text.partition("=")
+        quantity, _, at = left.partition("@")
+        if not equals or quantity not in QUANTITIES_OF_GATE:
+            raise ValueError(
+                f"--fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got {text!r}"
+                f"{nearest(quantity, QUANTITIES_OF_GATE)}; quantities: {', '.join(QUANTITIES_OF_GATE)}"
+            )
+        if quantity in ("tpr", "ppv") and not at:
+            raise ValueError(f"{quantity} needs a false-alarm rate, as {quantity}@0.01=0.05; got {text!r}")
+        if quantity not in ("tpr", "ppv") and at:
+            raise ValueError(f"{quantity} is not taken at a rate; write {quantity}=VALUE, got {text!r}")
+        try:
+            rate = probability("the rate", at, open_ends=True) if at else None
+            return cls(quantity=quantity, at=rate, limit=real("the limit", right))
+        except ValueError as error:
+            raise ValueError(f"--fail-above takes numbers, as tpr@0.01=0.05, got {text!r}: {error}") from None
+
+
+class AuditPlan(_Plan):
+    """An audit: which data, which releases, which game, which attacks, which claims."""
+
+    title: str = Field("", description="the question on top of the page")
+    unit: str = Field("record", description="the unit of privacy in words: record, person, household")
+    date: str = Field("", description="printed on the page as it stands here")
+    dataset: str | None = Field(None, description="a named set: digits, breast_cancer, wine")
+    data: str | None = Field(None, description="a .csv, .parquet or .npz file")
+    label: str | None = Field(None, description="the column to predict")
+    group: str | None = Field(
+        None, description="the column that names the unit of privacy, if it has several rows"
+    )
+    game: Literal["half_split", "per_datum", "average_datum", "canaries"] = Field(
+        "half_split", description="who is in and who is out"
+    )
+    sampling: Literal["fixed", "poisson"] = Field("fixed", description="halves of fixed size, or fair coins")
+    target: tuple[int, ...] = Field(
+        (), description="numbers of the attacked records: one for per_datum, or the canaries"
+    )
+    references: int = Field(
+        0, ge=0, description="further models that are not attacked; half_split needs none"
+    )
+    models: int = Field(64, ge=2, description="models fitted for each release and attacked")
+    attacks: tuple[str, ...] = Field(("default",), min_length=1, description="names, or default, or all")
+    seed: int = Field(0, ge=0, description="of the game and of the fits")
+    fpr: tuple[float, ...] = Field((0.01, 0.001), description="false-alarm rates of interest")
+    confidence: float = Field(0.95, description="of the intervals")
+    fail_above: tuple[str, ...] = Field((), description="limits, as tpr@0.01=0.05; exit code 3 above them")
+    model: tuple[ModelPlan, ...] = Field((), description="the releases")
+    claim: tuple[ClaimPlan, ...] = Field((), description="what was promised of them")
+
+    @field_validator("fpr")
+    @classmethod
+    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        for rate in rates:
+            if not 0 < rate < 1:
+                raise ValueError(f"fpr must be > 0 and < 1 (a share, not a percentage), got {rate:g}")
+        return tuple(sorted(set(rates), reverse=True))
+
+    @field_validator("confidence")
+    @classmethod
+    def _level(cls, confidence: float) -> float:
+        return probability("confidence", confidence, open_ends=True)
+
+    @field_validator("fail_above")
+    @classmethod
+    def _gates(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
+        for text in limits:
+            Gate.parse(text)
+        return limits
+
+    @model_validator(mode="after")
+    def _names(self) -> AuditPlan:
+        if self.data is not None and self.dataset is not None:
+            raise ValueError("give data or dataset, not both")
+        needed = {"per_datum": self.target[:1], "canaries": self.target[:1]}.get(self.game, (0,))
+        if not needed or (self.game == "per_datum" and len(self.target) != 1):
+            raise ValueError(f"the game {self.game} needs target = [record number]; got {list(self.target)}")
+        if self.game in ("half_split", "average_datum") and self.target:
+            raise ValueError(f"the game {self.game} takes no target")
+        if self.game == "half_split" and self.references:
+            raise ValueError("in a half_split the references of a model are all others; references must be 0")
+        names = [model.name for model in self.model if model.name]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two models have the same name; names: {', '.join(names)}")
+        return self
+
+
+def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
+    """A validated plan; the first thing that is wrong with it as one line."""
+    try:
+        return kind(**content)
+    except ValidationError as error:
+        raise ValueError(f"{where}: {_first(kind, error)}") from None
+
+
+def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
+    """The plan in a TOML file.
+
+    Raises
+    ------
+    ValueError
+        In one line, with the nearest known key where one is unknown.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such plan file")
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    return read(AuditPlan, content, str(path))
+
+
+def settings(text: str, what: str) -> dict[str, Any]:
+    """``a=1,b=text`` as a mapping, numbers as numbers."""
+    made = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise ValueError(f"{what}: write NAME=VALUE, got {part.strip()!r}")
+        made[name.strip()] = constant(value.strip())
+    return made
+
+
+def constant(text: str) -> Any:
+    """A TOML value (number, truth value, text in quotes), else the text as it stands; None for ``none``."""
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _first(kind: type[_Plan], error: ValidationError) -> str:
+    """The first complaint of pydantic in our words."""
+    complaints = error.errors(include_url=False)
+    complaint = next((each for each in complaints if each["type"] == "extra_forbidden"), complaints[0])
+    path = [str(step) for step in complaint["loc"]]
+    where = ".".join(path)
+    if complaint["type"] == "extra_forbidden":
+        known = _fields(kind, path[:-1])
+        return f"unknown key {where!r}{nearest(path[-1], known)}; known: {', '.join(known)}"
+    if complaint["type"] == "missing":
+        return f"the key {where!r} is missing"
+    text = complaint["msg"].removeprefix("Value error, ")
+    given = complaint.get("input")
+    shown = f", got {given!r}" if path and complaint["type"] != "value_error" else ""
+    return f"{where}: {text}{shown}" if path else text
+
+
+def _fields(kind: type[_Plan], path: list[str]) -> list[str]:
+    """Field names of the table that a path leads to."""
+    tables: dict[str, type[_Plan]] = {"model": ModelPlan, "claim": ClaimPlan}
+    for step in path:
+        kind = tables.get(step, kind)
+    return list(kind.model_fields)

@@ -1,0 +1,49 @@
+"""Workers: processes with one BLAS thread each, by joblib, so that any of its back-ends will do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+
+def run(
+    task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Do a task for each tuple of arguments and give the results as they come.
+
+    Parameters
+    ----------
+    task : callable
+        Must be importable by the workers.
+    arguments : sequence of tuple
+    jobs : int, optional
+        Workers; all cores unless given. With 1 everything is done in this process.
+
+    Yields
+    ------
+    (int, object)
+        The position in ``arguments`` and the result, in order of completion.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be >= 1, got {jobs}")
+    n_workers = min(jobs or os.cpu_count() or 1, max(len(arguments), 1))
+    if n_workers == 1:
+        for number, given in enumerate(arguments):
+            yield number, _alone(task, given)
+        return
+    numbered = (delayed(_numbered)(number, task, given) for number, given in enumerate(arguments))
+    yield from Parallel(n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")(numbered)
+
+
+def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """One BLAS thread, whatever the number of workers: results do not depend on it."""
+    with threadpool_limits(1):
+        return task(*given)
+
+
+def _numbered(number: int, task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[int, Any]:
+    return number, _alone(task, given)

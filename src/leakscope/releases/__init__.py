@@ -1,0 +1,1 @@
+"""Releases: what leaves the house. Models never leave this room, only arrays."""

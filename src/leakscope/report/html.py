@@ -1,0 +1,188 @@
+"""The report as one HTML file: no network, and the same report gives the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from leakscope.report import Report, figures, findings, method, notes, plans, verdicts, words
+from leakscope.report.records import Exposed, exposed
+from leakscope.report.results import Result, results, shown
+
+LEAST_FOR_HISTOGRAM = 100  # records; of fewer, a page without records shows no histogram either
+MOST_CURVES = 4
+
+
+def page(report: Report, records: bool = True) -> str:
+    """The report of an audit as a page.
+
+    Parameters
+    ----------
+    report : Report
+        Of an audit.
+    records : bool
+        Whether the page may show single records. Without them the most exposed are counted, not shown,
+        and the histogram of games stays only if there are at least 100 records.
+
+    Returns
+    -------
+    str
+        One HTML file with its styles, its charts and one script that sorts the findings. Everything that
+        came from the user is escaped, and a content security policy forbids the network.
+    """
+    found = results(report)
+    curves = _curves(report, found)
+    style, script = _asset("style.css"), _asset("sort.js")
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            about=report.about,
+            title=words.question(found),
+            facts=words.facts(found),
+            level=words.level(found[0]),
+            found=found,
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(script),
+            digest=report.digest(),
+            layout=_layout(found),
+            contradictions=verdicts.contradictions(found),
+            lede=words.lede(found),
+            summaries=[_summary(result, f"s{place}") for place, result in enumerate(found)],
+            claims=verdicts.lines(found),
+            curves=curves,
+            curves_note="" if any(panel["note"] for panel in curves) else notes.curves(found[0]),
+            games=_games(found, records),
+            exposed=_exposed(found) if records else [],
+            groups=findings.groups(found),
+            plan=plans.toml(report.about["plan"]),
+            unit=report.about["unit"],
+            units=words.plural(report.about["unit"]),
+        )
+    )
+
+
+def notebook(report: Report) -> str:
+    """The report as a fragment for a notebook: lede, the ordered attacks and the ROC, with styles of its own.
+
+    Parameters
+    ----------
+    report : Report
+        Of an audit.
+    """
+    found = results(report)
+    prefix = f"n{report.digest()[:6]}"
+    return (
+        _environment()
+        .get_template("notebook.html.jinja")
+        .render(
+            about=report.about,
+            title=words.question(found),
+            facts=words.facts(found),
+            level=words.level(found[0]),
+            lede=words.lede(found),
+            groups=findings.groups(found),
+            curves=[
+                {"title": result.title, "figure": figures.roc(report, result, f"{prefix}-{place}")}
+                for place, result in enumerate(_worst(found))
+            ],
+            layout=_layout(found),
+        )
+    )
+
+
+def _summary(result: Result, prefix: str) -> dict[str, Any]:
+    """The big number, the paragraph and the dot plot of a release."""
+    success = result.success
+    big, unit = "—", ""
+    if success is not None and result.too_few:
+        big, unit = str(round((success.value or 0) * result.n_games)), f"of {result.n_games}"
+    elif success is not None:
+        big, unit = shown(success).value, "of 100"
+    figure = Markup("") if result.too_few else figures.dots(result, prefix)
+    return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
+
+
+def _curves(report: Report, found: Sequence[Result]) -> list[dict[str, Any]]:
+    """ROC of the releases, of the worst four where there are more; then their gains over guessing."""
+    drawn = [result for result in _worst(found) if not result.too_few]
+    small = max((result.advantage for result in drawn), default=1.0) < figures.SMALL_ADVANTAGE
+    said = {result.name: notes.curves(result) for result in drawn}
+    apart = len(set(said.values())) > 1  # a note that is the same for all stands once, under all of them
+    panels = []
+    for place, result in enumerate(drawn):
+        note = said[result.name] if apart else ""
+        panels.append(_panel(result, figures.roc(report, result, f"r{place}"), note))
+    for place, result in enumerate(drawn if small else ()):
+        panels.append(_panel(result, figures.gain(report, result, f"g{place}")))
+    return panels
+
+
+def _panel(result: Result, figure: Markup, note: str = "") -> dict[str, Any]:
+    return {"title": result.title, "figure": figure, "note": note}
+
+
+def _games(found: Sequence[Result], records: bool) -> list[dict[str, Any]]:
+    """Histograms of games won, or the sentence that stands in their place."""
+    panels = []
+    for place, result in enumerate(found):
+        if result.games is None or result.too_few:
+            continue
+        enough = records or result.games["records"] >= LEAST_FOR_HISTOGRAM
+        drawn = figures.histogram(result, f"h{place}") if result.first_exposed and enough else Markup("")
+        panels.append(_panel(result, drawn, Markup("") if result.n_exposed else words.exposure(result)))
+    return panels
+
+
+def _exposed(found: Sequence[Result]) -> list[Exposed]:
+    return [table for result in found if not result.too_few and (table := exposed(result)) is not None]
+
+
+def _worst(found: Sequence[Result]) -> Sequence[Result]:
+    """The four releases that reveal most, in the order of the plan."""
+    if len(found) <= MOST_CURVES:
+        return found
+    order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
+    return [result for result in found if result in order]
+
+
+def _layout(found: Sequence[Result]) -> str:
+    """One column, or two a row."""
+    return "one" if len(found) == 1 else "two"
+
+
+def _policy(script: str) -> str:
+    """Content security policy: nothing from the network, and no script but ours."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("leakscope.report").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("leakscope.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(_words())
+    return environment
+
+
+def _words() -> Mapping[str, Any]:
+    """The functions that the templates call for sentences."""
+    return {"method": method, "notes": notes, "words": words}

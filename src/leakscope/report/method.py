@@ -1,0 +1,103 @@
+"""How the numbers were made: the games, the intervals, the assumptions and the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope.report.notes import over
+from leakscope.report.numbers import count, percent
+from leakscope.report.results import Result
+from leakscope.report.words import capital, listed, plural, sentence, several
+
+GAMES = {
+    "half_split": "{models}, each trained on a random half of the {units}; {judged} are judged.",
+    "one_model": "One trained model; {judged} are judged, {share} of them members.",
+    "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
+    "average_datum": "{models}; for each a {unit} is drawn, which is in its data or not, at random.",
+    "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
+    "scores": "Scores of {judged} by {models} were given, together with their membership.",
+}
+QUANTITIES = {
+    "success": "success",
+    "advantage": "advantage",
+    "auc": "area under the curve",
+    "tpr": "TPR",
+    "ppv": "PPV",
+    "average_precision": "average precision",
+    "epsilon": "ε",
+    "most_exposed": "single records",
+    "eta": "gain over guessing",
+}
+
+
+def game(result: Result) -> str:
+    """What was played, in a few sentences."""
+    facts, unit = result.facts, result.about["unit"]
+    played = GAMES[facts["game"]].format(
+        models=several(facts["models"], "model"),
+        judged=several(facts["judged"], unit),
+        unit=unit,
+        units=plural(unit),
+        share=percent(facts["prior"]),
+    )
+    return " ".join(part for part in (played, _population(result), _references(result)) if part)
+
+
+def _population(result: Result) -> str:
+    n, unit = result.facts["population"], result.about["unit"]
+    return f"{several(n, unit)} are population: in no model and not judged." if n else ""
+
+
+def _references(result: Result) -> str:
+    """Who is compared with whom."""
+    facts = result.facts
+    if not facts["references"]:
+        return "There are no reference models."
+    references = several(facts["references"], "reference model")
+    if facts["targets"] == facts["models"]:
+        return f"Every model is attacked once; the other {count(facts['references'])} are its references."
+    return f"{references} stand behind each of {several(facts['targets'], 'attacked model')}."
+
+
+def release(result: Result) -> str:
+    """What was released, fitted on what."""
+    facts, data = result.facts, result.facts["data"]
+    parts = [sentence(facts["description"])] if facts["description"] else []
+    if data["name"] or data["digest"]:
+        size = several(data["records"], result.about["unit"])
+        parts.append(f"Data: {', '.join(part for part in (data['name'], size) if part)}")
+        parts[-1] += f", digest {data['digest']}." if data["digest"] else "."
+    return " ".join(parts)
+
+
+def intervals(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """Quantities and the method of their interval, a row a method."""
+    quantities: dict[str, dict[str, None]] = {}
+    for result in results:
+        for finding in result.findings:
+            if finding.value is not None and finding.method:
+                quantities.setdefault(finding.method, {})[QUANTITIES[finding.quantity]] = None
+    return [(listed(names), capital(sentence(method))) for method, names in quantities.items()]
+
+
+def assumptions(results: Sequence[Result]) -> list[str]:
+    """What the findings rest on, each once."""
+    findings = [finding for result in results for finding in result.findings]
+    return list(
+        dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions)
+    )
+
+
+def limits(results: Sequence[Result]) -> str:
+    """What the numbers do not say."""
+    n_attacks = len(results[0].about["attacks"])
+    unit = results[0].about["unit"]
+    shared = f"Games against one {unit} share reference models and are treated as independent."
+    best = f"The best of {n_attacks} attacks is quoted; its interval is not widened for that choice."
+    parts = [
+        over(results),
+        shared if any(result.games for result in results) else "",
+        best if n_attacks > 1 else "",
+        "A better attack may exist.",
+    ]
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,198 @@
+"""Numbers as the report prints them: few digits, and every rounding to the safe side.
+
+Interval ends move outward, lower bounds down, upper bounds up. The arithmetic is decimal, on the
+shortest digits of the float, so that a limit of 0.29 prints as 29 % and not as 28 %.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+from markupsafe import Markup
+
+THIN = "\u202f"  # narrow no-break space, before a percent sign
+MINUS = "\u2212"
+Number = float | Decimal
+FINEST = 8  # decimals of a percentage
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A value and the ends of its interval as text; an end that does not exist is empty."""
+
+    value: str
+    low: str = ""
+    high: str = ""
+
+    @property
+    def interval(self) -> str:
+        """``91.1 to 91.5``; ``5.76 or more`` and ``0.3 or less`` where one end is open."""
+        if self.low and self.high:
+            return f"{self.low} to {self.high}"
+        if self.low:
+            return f"{self.low} or more"
+        return f"{self.high} or less" if self.high else ""
+
+
+def down(value: Number, places: int = 0) -> str:
+    """Rounded towards minus infinity.
+
+    Examples
+    --------
+    >>> down(5.769, 2), down(1234.5)
+    ('5.76', '1,234')
+    """
+    return _write(value, places, ROUND_FLOOR)
+
+
+def up(value: Number, places: int = 0) -> str:
+    """Rounded towards plus infinity."""
+    return _write(value, places, ROUND_CEILING)
+
+
+def near(value: Number, places: int = 0) -> str:
+    """Rounded to the nearest, ties to even."""
+    return _write(value, places, ROUND_HALF_EVEN)
+
+
+def count(n: int) -> str:
+    """A whole number with its thousands apart.
+
+    Examples
+    --------
+    >>> count(1500)
+    '1,500'
+    """
+    return f"{n:,}"
+
+
+def places(low: float, high: float, most: int = 4) -> int:
+    """Decimals down to the first significant digit of half the interval, at most ``most``.
+
+    Examples
+    --------
+    >>> places(0.9738, 0.9756), places(0.783, 0.788), places(3, 40)
+    (4, 3, 0)
+    """
+    half = (Decimal(repr(float(high))) - Decimal(repr(float(low)))) / 2
+    if not 0 < half < math.inf:
+        return most
+    return min(max(0, -half.normalize().adjusted()), most)
+
+
+def share_places(share: float) -> int:
+    """Decimals of a percentage: two significant digits, one of the distance to 100 %.
+
+    Examples
+    --------
+    >>> [share_places(share) for share in (0.65, 0.07, 0.0094, 0.9995)]
+    [0, 1, 2, 2]
+    """
+    if not 0 < share < 1:
+        return 0
+    needed = -1 - _exponent(share) if share <= 0.5 else -2 - _exponent(1 - share)
+    return min(max(0, needed), FINEST)
+
+
+def digits(
+    value: float, low: float | None = None, high: float | None = None, *, scale: int = 0, most: int = 4
+) -> Digits:
+    """A value with its interval, ends outward; where the value is an end it is rounded like that end.
+
+    Parameters
+    ----------
+    value, low, high : float
+        Infinite and missing ends are left out.
+    scale : int
+        Power of ten by which the numbers are shown (2 for "of 100").
+    most : int
+        Largest number of decimals.
+
+    Examples
+    --------
+    >>> digits(0.91304, 0.91123, 0.91488, scale=2, most=1)
+    Digits(value='91.3', low='91.1', high='91.5')
+    """
+    ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
+    n = most if len(ends) < 2 else places(min(ends) * 10**scale, max(ends) * 10**scale, most)
+    return _digits(value, low, high, scale, n)
+
+
+def shares(value: float, low: float | None = None, high: float | None = None) -> Digits:
+    """A share in percent, with two significant digits; the sign is left to the sentence.
+
+    Examples
+    --------
+    >>> shares(0.0694, 0.0661, 0.0738)
+    Digits(value='6.9', low='6.6', high='7.4')
+    """
+    return _digits(value, low, high, 2, share_places(value or high or 0.0))
+
+
+def percent(share: float) -> str:
+    """A share to two significant digits, with its sign; digits that are zero are left out.
+
+    Examples
+    --------
+    >>> percent(0.001), percent(0.05516)
+    ('0.1\\u202f%', '5.5\\u202f%')
+    """
+    text = near(_scaled(share, 2), share_places(share))
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text}{THIN}%"
+
+
+def plain_number(value: float) -> str:
+    """A parameter as it was given: up to six significant digits, small powers of ten as ``1e-05``."""
+    return "infinity" if value == math.inf else f"{value:g}".replace("-", MINUS)
+
+
+def parameter(value: float) -> Markup:
+    """A parameter with powers of ten set as such.
+
+    Examples
+    --------
+    >>> print(parameter(4.0), parameter(1e-5))
+    4 10<sup>−5</sup>
+    """
+    if value and (abs(value) < 1e-3 or abs(value) >= 1e6) and math.isfinite(value):
+        mantissa, exponent = f"{value:.3e}".split("e")
+        factor = mantissa.rstrip("0").rstrip(".")
+        power = str(int(exponent)).replace("-", MINUS)
+        times = "" if factor == "1" else f"{factor} \u00d7 "
+        return Markup("{}10<sup>{}</sup>").format(times.replace("-", MINUS), power)
+    return Markup("{}").format(plain_number(value))
+
+
+def _digits(value: float, low: float | None, high: float | None, scale: int, n: int) -> Digits:
+    """Text of the three numbers at n decimals."""
+    low = None if low is None or not math.isfinite(low) else low
+    high = None if high is None or not math.isfinite(high) else high
+    one_sided = low is None or high is None
+    write = down if one_sided and value == low else up if one_sided and value == high else near
+    return Digits(
+        write(_scaled(value, scale), n),
+        "" if low is None else down(_scaled(low, scale), n),
+        "" if high is None else up(_scaled(high, scale), n),
+    )
+
+
+def _scaled(value: float, scale: int) -> Number:
+    """Value times a power of ten without the error of a float product."""
+    return Decimal(repr(float(value))).scaleb(scale) if math.isfinite(value) else value
+
+
+def _exponent(value: float) -> int:
+    """Power of ten of the first significant digit."""
+    return Decimal(repr(float(value))).normalize().adjusted()
+
+
+def _write(value: Number, n: int, rounding: str) -> str:
+    if not math.isfinite(value):
+        return "infinity" if value > 0 else f"{MINUS}infinity"
+    number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+    text = f"{number.quantize(Decimal(1).scaleb(-n), rounding=rounding):,f}"
+    return text.lstrip("-") if not text.strip("-0.,") else text.replace("-", MINUS)

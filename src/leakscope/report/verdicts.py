@@ -1,0 +1,141 @@
+"""Claims and what the audit says of them, in three words: refuted, not refuted, proved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from leakscope.report import Curve, Verdict
+from leakscope.report.numbers import THIN, digits, down, near, parameter, percent, shares
+from leakscope.report.results import Result
+from leakscope.report.words import capital, joined, level, plural, say, sentence
+
+NAMES = {
+    "refuted": "Refuted",
+    "not_refuted": "Not refuted",
+    "cannot_be_tested": "Cannot be tested",
+    "proved": "Proved",
+}
+LETTERS = {"epsilon": "ε", "mu": "μ"}
+ADJACENCY = {"add/remove": " for adding or removing one {unit}", "replace one": " for replacing one {unit}"}
+CLAIMS = {
+    "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta})",
+    "epsilon": "{title} is differentially private with ε\u00a0=\u00a0{epsilon}{delta}{adjacency}",
+    "mu": "{title} is Gaussian differentially private with μ\u00a0=\u00a0{mu}{adjacency}",
+}
+POINT = (
+    "At {fpr} false alarms the claim allows any attacker {ceiling} of the members; "
+    "{attack} finds {found} ({level}: {interval})."
+)
+ALLOWED = "These attacks show that any true {letter} is at least {least}{level}, which {allowed} allows."
+NEVER = "An audit can refute such a claim; it can never prove it."
+THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
+EXPOSED = (
+    "For the most exposed {unit} the attacker is right in at least {least} of 100 cases "
+    "({level}all {units} at once)."
+)
+NOT_EXPOSED = (
+    "These attacks show no {unit} that is guessed more often than the claim allows "
+    "({level}all {units} at once)."
+)
+_PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = ([0-9.e+-]+)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A claim, the word on it and the reason."""
+
+    word: str
+    name: str
+    claim: Markup
+    reason: Markup
+
+
+def lines(results: Sequence[Result]) -> list[Line]:
+    """A line for each claim that has a verdict, in the order of the releases."""
+    judged = [
+        (result, curve.verdict) for result in results for curve in result.curves if curve.verdict is not None
+    ]
+    return [
+        Line(verdict.word, NAMES[verdict.word], claim(result, verdict), reason(result, verdict))
+        for result, verdict in judged
+    ]
+
+
+def contradictions(results: Sequence[Result]) -> list[Curve]:
+    """Proved ceilings that a measurement exceeds: one of the two is wrong."""
+    curves = [curve for result in results for curve in result.curves if curve.role == "certified"]
+    return [curve for curve in curves if curve.verdict is not None and curve.verdict.word == "refuted"]
+
+
+def claim(result: Result, verdict: Verdict) -> Markup:
+    """The claim as a sentence; one that is not in the usual form stands as it is."""
+    values = {name: float(value) for name, value in _PARAMETER.findall(verdict.claim)}
+    pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
+    unit = result.about["unit"]
+    adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
+    gaps = {name: parameter(value) for name, value in values.items()}
+    gaps["delta"] = (
+        say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
+    )
+    right = near(100 * (result.blind + values.get("eta", 0.0)), 1).removesuffix(".0")
+    words = {"unit": unit, "title": result.title, "claim": verdict.claim, "right": right}
+    return say(pattern, adjacency="".join(adjacency), **words, **gaps)
+
+
+def reason(result: Result, verdict: Verdict) -> Markup:
+    """Why the word stands there."""
+    if verdict.word in {"cannot_be_tested", "proved"}:
+        return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
+    bound = _success(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
+    above = verdict.at.get("low", 0.0) > verdict.at.get("ceiling", 1.0)
+    if verdict.word == "refuted":
+        return joined([_point(result, verdict) if above else Markup(""), bound])
+    return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
+
+
+def _point(result: Result, verdict: Verdict) -> Markup:
+    """Where the attack is seen above the ceiling."""
+    at = verdict.at
+    text = shares(at["tpr"], at["low"], at["high"])
+    return say(
+        POINT,
+        fpr=percent(at["fpr"]),
+        ceiling=percent(at["ceiling"]),
+        attack=result.attack_title(verdict.attack),
+        found=f"{text.value}{THIN}%",
+        level=level(result),
+        interval=text.interval,
+    )
+
+
+def _bound(verdict: Verdict) -> Markup:
+    """The lower bound of the claimed quantity, and whether the claim allows it."""
+    letter, measured = LETTERS.get(verdict.quantity, verdict.quantity), verdict.measured or 0.0
+    if measured <= 0:
+        return say("These attacks give no lower bound of {letter} above 0.", letter=letter)
+    at = f" ({percent(verdict.confidence)})" if verdict.confidence else ""
+    if verdict.word == "refuted":
+        words = "Any true {letter} is at least {least}{level}."
+        return say(words, letter=letter, least=down(measured, 2), level=at)
+    return say(
+        ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0)
+    )
+
+
+def _success(result: Result, verdict: Verdict) -> Markup:
+    """The lower limit of the success against the most exposed record, and whether the claim allows it."""
+    unit, right = result.about["unit"], result.blind + (verdict.measured or 0.0)
+    at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
+    words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED
+    least = digits(right, right, scale=2, most=1).value
+    return say(words, unit=unit, units=plural(unit), least=least, level=at)
+
+
+def _unsupported(verdict: Verdict) -> Markup:
+    """The band clears the ceiling but the test does not."""
+    at = verdict.at
+    return say(THIN_AIR, fpr=percent(at["fpr"]), n=near(at.get("false_alarms", 0)))

@@ -1,0 +1,85 @@
+"""Random games of every kind, and the double loop over targets and points that naive twins share."""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from leakscope.types import Game, Signals
+
+Array = np.ndarray
+N_POINTS, N_ASIDE, N_JUDGED = 30, 7, 11
+
+
+def random_signals(
+    n_models: int, leave_one_out: bool, own_points: bool, population: bool, seed: int = 0
+) -> Signals:
+    """Arrays of noise: references fixed or leave one out, judged (N,) or (T, N), with or without population."""
+    rng = np.random.default_rng([seed, n_models, leave_one_out, own_points, population])
+    member = rng.random((n_models, N_POINTS)) < 0.5
+    playing = np.arange(N_POINTS) < N_POINTS - N_ASIDE * population
+    member[:, ~playing] = False
+    n_targets = n_models if leave_one_out else 3
+    judged = playing
+    if own_points:
+        judged = np.zeros((n_targets, N_POINTS), dtype=bool)
+        for row in judged:
+            row[rng.choice(np.flatnonzero(playing), N_JUDGED, replace=False)] = True
+    if not population:
+        member[0] |= ~member.any(axis=0)
+    logits = rng.normal(scale=3, size=(n_models, N_POINTS, 4))
+    logits -= np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    arrays = {
+        "loss": rng.gamma(0.7, size=(n_models, N_POINTS)),
+        "log_odds": rng.normal(scale=2, size=(n_models, N_POINTS)) + 3 * rng.normal(size=N_POINTS),
+        "correct": (rng.random((n_models, N_POINTS)) < 0.7).astype(float),
+        "logits": logits,
+    }
+    return Signals(Game("half_split", member, judged, n_targets), None, arrays)
+
+
+DESIGNS = list(product((7, 40), (False, True), (False, True), (False, True)))
+
+
+@pytest.fixture(
+    params=DESIGNS,
+    ids=lambda d: f"{d[0]}-{'loo' if d[1] else 'fixed'}-{'own' if d[2] else 'all'}{'-population' * d[3]}",
+)
+def signals(request: pytest.FixtureRequest) -> Signals:
+    return random_signals(*request.param)
+
+
+@pytest.fixture
+def references() -> Callable[[Game, int], list[int]]:
+    """The reference rows of a target."""
+
+    def rows(game: Game, target: int) -> list[int]:
+        if game.n_targets == game.n_models:
+            return [m for m in range(game.n_models) if m != target]
+        return list(range(game.n_targets, game.n_models))
+
+    return rows
+
+
+@pytest.fixture
+def judged_by() -> Callable[[Game, int], Array]:
+    """The points that a target judges."""
+
+    def points(game: Game, target: int) -> Array:
+        return np.flatnonzero(game.judged if game.judged.ndim == 1 else game.judged[target])
+
+    return points
+
+
+@pytest.fixture
+def loop(references, judged_by) -> Callable[[Signals, Callable[[int, int, list[int]], float]], Array]:
+    """Score every target at every judged point from a function of target, point and reference rows."""
+
+    def scores(signals: Signals, score: Callable[[int, int, list[int]], float]) -> Array:
+        game = signals.game
+        return np.array(
+            [[score(t, i, references(game, t)) for i in judged_by(game, t)] for t in range(game.n_targets)]
+        )
+
+    return scores

@@ -1,0 +1,22 @@
+"""Fixtures and settings of all rooms."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
+settings.load_profile("same every time")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data sets: LEAKSCOPE_DATA, or ``shared/data`` beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("LEAKSCOPE_DATA", beside))
+    if not (folder / "adult.parquet").is_file():
+        pytest.skip("real data: LEAKSCOPE_DATA is not set to the folder that holds adult.parquet")
+    return folder

@@ -1,0 +1,207 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope.metrics.epsilon import METHODS, claim_p_value, epsilon_lower, one_run_p_value
+from leakscope.types import NotApplicable, Scores
+
+
+def naive_one_run(right, made, coins, epsilon, delta):
+    """Theorem 5.2 of Steinke, Nasr & Jagielski (2023), term by term."""
+    guess = stats.binom(made, 1 / (1 + math.exp(-epsilon)))
+    tail = guess.sf(right - 1)
+    slack = (
+        max((guess.cdf(right - 1) - guess.cdf(right - i - 1)) / i for i in range(1, right + 1))
+        if right
+        else 0
+    )
+    return min(tail + 2 * coins * delta * slack, 1)
+
+
+def flipped(rng, member, epsilon):
+    """Randomised response: each bit is told right with probability e^epsilon/(1 + e^epsilon)."""
+    truthful = rng.random(member.shape) < 1 / (1 + math.exp(-epsilon))
+    return Scores("randomised response", np.where(truthful, member, ~member).astype(float), member)
+
+
+def coins(rng, epsilon, shape=(1, 400)):
+    """Each record's own bit by randomised response: epsilon-DP for add/remove."""
+    return flipped(rng, rng.random(shape) < 0.5, epsilon)
+
+
+def fixed_half(rng, epsilon, shape=(1, 400)):
+    """Half of each record's budget: replacing one record by another changes two bits."""
+    member = rng.permuted(np.tile(np.arange(shape[1]) % 2 == 0, (shape[0], 1)), axis=1)
+    return flipped(rng, member, epsilon / 2)
+
+
+def one_point(rng, epsilon, shape=(300, 1)):
+    return coins(rng, epsilon, shape)
+
+
+MECHANISMS = {"coins": coins, "pairs": fixed_half, "many_runs": one_point}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize(
+    ("right", "made", "coins"), [(0, 10, 30), (7, 10, 10), (480, 600, 900), (950, 1000, 5000)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 1.5, 4.0])
+def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
+    expected = naive_one_run(right, made, coins, epsilon, delta)
+    assert one_run_p_value(right, made, coins, epsilon, delta) == pytest.approx(expected, rel=1e-7, abs=1e-15)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_the_bound_is_where_the_claim_is_just_refuted(method, delta):
+    scores = MECHANISMS[method](np.random.default_rng(0), 3.0)
+    bound = epsilon_lower(scores, delta, 0.95, method, independent=True).value
+    below, above = (
+        claim_p_value(scores, bound + step, delta, method, independent=True) for step in (-1e-4, 1e-4)
+    )
+    assert bound > 0.5
+    assert below < 0.05 <= above
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_p_values_do_not_fall_with_epsilon_or_delta(method):
+    scores = MECHANISMS[method](np.random.default_rng(1), 2.0)
+    p = np.array(
+        [
+            [claim_p_value(scores, e, d, method, independent=True) for e in np.linspace(0, 4, 41)]
+            for d in (0.0, 1e-6, 1e-4, 1e-2)
+        ]
+    )
+    assert (np.diff(p, axis=0) >= 0).all()
+    assert (np.diff(p, axis=1) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_bound_falls_with_delta_confidence_and_the_number_of_tests(method):
+    scores = MECHANISMS[method](np.random.default_rng(2), 3.0)
+
+    def bound(**given):
+        return epsilon_lower(scores, method=method, independent=True, **given).value
+
+    deltas = [bound(delta=delta) for delta in (0.0, 1e-6, 1e-5, 1e-4, 1e-2)]
+    levels = [bound(confidence=confidence) for confidence in (0.8, 0.95, 0.999)]
+    tests = [bound(n_tests=n) for n in (1, 5, 50)]
+    for bounds in (deltas, levels, tests):
+        assert bounds == sorted(bounds, reverse=True)
+        assert bounds[0] > bounds[-1]
+    assert bound(n_tests=5) == pytest.approx(bound(confidence=0.99), abs=1e-5)
+
+
+def test_only_a_one_sided_bound_is_given():
+    interval = epsilon_lower(fixed_half(np.random.default_rng(0), 3.0))
+    assert interval.low == interval.value
+    assert interval.high == math.inf
+    assert interval.averages == "points"
+    assert interval.detail["unit"] == "pairs of records"
+    assert interval.detail["units"] == 200
+    assert interval.detail["correct"] <= interval.detail["guesses"] <= 200
+
+
+def test_a_constant_score_refutes_nothing():
+    member = np.tile(np.arange(400) % 2 == 0, (1, 1))
+    scores = Scores("constant", np.zeros(member.shape), member)
+    assert claim_p_value(scores, 0.0, method="pairs") == 1
+    assert epsilon_lower(scores, method="coins").value == 0
+
+
+def test_order_of_the_points_does_not_decide_ties():
+    # members first, and all scores equal: guesses by position would all be right
+    member = np.arange(2000) < 1000
+    for method in ("pairs", "coins"):
+        assert (
+            claim_p_value(Scores("constant", np.zeros((1, 2000)), member[None, :]), 0.0, method=method) > 0.01
+        )
+
+
+def test_many_runs_refuse_points_of_one_model():
+    with pytest.raises(NotApplicable, match="points of one model are not independent"):
+        epsilon_lower(coins(np.random.default_rng(0), 1.0), method="many_runs")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_several_targets_need_independence(method):
+    scores = MECHANISMS[method](np.random.default_rng(0), 1.0, (30, 1) if method == "many_runs" else (2, 40))
+    with pytest.raises(NotApplicable, match="references that are not targets"):
+        epsilon_lower(scores, method=method)
+
+
+@pytest.mark.parametrize(("method", "shape"), [("pairs", (1, 18)), ("coins", (1, 9)), ("many_runs", (1, 1))])
+def test_too_few_units_are_refused(method, shape):
+    with pytest.raises(NotApplicable, match="needs at least"):
+        epsilon_lower(MECHANISMS[method](np.random.default_rng(0), 1.0, shape), method=method)
+
+
+def test_coins_of_models_with_few_points_are_ranked_together():
+    scores = coins(np.random.default_rng(0), 3.0, (400, 1))
+    detail = epsilon_lower(scores, method="coins", independent=True).detail
+    assert detail["units"] == 400
+    assert epsilon_lower(scores, method="coins", independent=True).value > 1.5
+
+
+def test_words_and_numbers_are_checked():
+    scores = coins(np.random.default_rng(0), 1.0)
+    with pytest.raises(ValueError, match="unknown method 'pair' .did you mean 'pairs'"):
+        epsilon_lower(scores, method="pair")
+    with pytest.raises(ValueError, match="epsilon must be >= 0"):
+        claim_p_value(scores, -1.0)
+    with pytest.raises(ValueError, match="n_tests must be >= 1"):
+        epsilon_lower(scores, n_tests=0)
+
+
+@pytest.mark.parametrize(("sign", "called"), [(1, "members"), (-1, "non-members")])
+def test_many_runs_look_in_both_directions(sign, called):
+    # half of one class is beyond every score of the other class
+    rng = np.random.default_rng(0)
+    member = rng.random((400, 1)) < 0.5
+    leaking = (member == (sign == 1)) & (rng.random(member.shape) < 0.5)
+    scores = Scores("one tail", rng.normal(size=member.shape) + sign * 20.0 * leaking, member)
+    interval = epsilon_lower(scores, method="many_runs", independent=True)
+    assert interval.detail["called"] == called
+    assert interval.detail["false_alarms"] == 0
+    assert interval.value > 2
+
+
+@pytest.mark.parametrize(
+    ("method", "shape"), [("pairs", (1, 4000)), ("coins", (1, 4000)), ("many_runs", (1000, 1))]
+)
+def test_strong_leaks_are_seen(method, shape):
+    for epsilon in (1.0, 3.0):
+        scores = MECHANISMS[method](np.random.default_rng(0), epsilon, shape)
+        assert epsilon / 2 < epsilon_lower(scores, method=method, independent=True).value <= epsilon
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_bound_exceeds_a_pure_epsilon_rarely(method, epsilon):
+    # the true level is below .04; false alarm below 1e-6
+    rng = np.random.default_rng(17)
+    claims = (
+        claim_p_value(MECHANISMS[method](rng, epsilon), epsilon, method=method, independent=True)
+        for _ in range(4000)
+    )
+    assert sum(p < 0.05 for p in claims) <= 240
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("method", ["coins", "many_runs"])
+def test_the_bound_exceeds_that_of_a_gaussian_mechanism_rarely(method):
+    # each record's bit plus N(0, 1/mu^2) is (epsilon, delta)-DP with this delta (Balle & Wang 2018, theorem 8)
+    mu, epsilon = 1.5, 2.0
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    rng = np.random.default_rng(23)
+    shape = (300, 1) if method == "many_runs" else (1, 400)
+    refuted = 0
+    for _ in range(4000):
+        member = rng.random(shape) < 0.5
+        scores = Scores("gaussian", rng.normal(size=shape) + mu * member, member)
+        refuted += claim_p_value(scores, epsilon, delta, method, independent=True) < 0.05
+    assert refuted <= 240

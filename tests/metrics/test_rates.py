@@ -1,0 +1,115 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope.metrics.rates import ppv, roc_band, tpr_at_fpr
+from leakscope.types import NotApplicable, Scores
+
+
+def naive_tpr(value, member, fpr):
+    """Largest TPR over all thresholds whose FPR is at most fpr."""
+    false = np.array([(value[~member] >= cut).mean() for cut in np.unique(value)])
+    true = np.array([(value[member] >= cut).mean() for cut in np.unique(value)])
+    return true[false <= fpr].max(), false[false <= fpr].max()
+
+
+@pytest.mark.parametrize("shape", [(1, 60), (5, 24), (60, 1)])
+@pytest.mark.parametrize("decimals", [1, 9])
+@pytest.mark.parametrize("fpr", [0.1, 0.25, 0.5, 0.9])
+def test_value_is_its_naive_twin(shape, decimals, fpr):
+    rng = np.random.default_rng(5)
+    member = rng.random(shape) < 0.5
+    value = (rng.normal(size=shape) + member).round(decimals)
+    found = tpr_at_fpr(Scores("any", value, member), fpr)
+    tpr, realised = naive_tpr(value, member, fpr)
+    assert found.value == pytest.approx(tpr)
+    assert found.detail["fpr"] == pytest.approx(realised)
+    assert found.detail["false_alarms"] == round(realised * np.count_nonzero(~member))
+    assert found.detail["games"] == np.count_nonzero(~member)
+    assert (value[member] >= found.detail["threshold"]).mean() == pytest.approx(tpr)
+
+
+def test_a_rate_below_one_game_is_refused(audits):
+    (scores,) = audits(1, 64, 1500, 1.0)
+    with pytest.raises(NotApplicable, match=r"^48,000 games reach FPR 0\.021 %$"):
+        tpr_at_fpr(scores, 1e-5)
+
+
+def test_one_game_is_enough_at_its_own_rate(audits):
+    (scores,) = audits(1, 1, 200, 1.0)
+    assert tpr_at_fpr(scores, 0.01).detail["false_alarms"] == 1
+    with pytest.raises(NotApplicable, match="100 games"):
+        tpr_at_fpr(scores, 0.0099)
+
+
+def test_a_strictest_threshold_too_coarse_is_refused():
+    value, member = np.repeat([0.0, 1.0, 2.0], [20, 60, 20])[None, :], np.tile([True, False], 50)[None, :]
+    with pytest.raises(NotApplicable, match=r"^strictest threshold gives FPR 20\.0 %$"):
+        tpr_at_fpr(Scores("coarse", value, member), 0.1)
+    assert tpr_at_fpr(Scores("coarse", value, member), 0.2).detail["threshold"] == 2
+
+
+def test_one_point_is_named():
+    member = np.tile([True, False], 30)[None, :]
+    value = np.ones((1, 60))
+    value[0, 1] = 0.0
+    with pytest.raises(NotApplicable, match=r"^one point, at FPR 96\.7 %$"):
+        tpr_at_fpr(Scores("gap", value, member), 0.1)
+    with pytest.raises(NotApplicable, match=r"^strictest threshold gives FPR 100\.0 %$"):
+        tpr_at_fpr(Scores("constant", np.ones((1, 60)), member), 0.1)
+
+
+def test_members_above_all_others_are_found_without_a_false_alarm():
+    value, member = np.array([[3.0, 3.0, 1.0, 1.0, 0.0, 1.0]]), np.array([[1, 1, 1, 0, 0, 0]], dtype=bool)
+    found = tpr_at_fpr(Scores("apart", value, member), 0.4)
+    assert (found.value, found.detail["fpr"]) == (pytest.approx(2 / 3), 0)
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("n_models", [1, 6])
+def test_a_perfect_score_is_not_a_point(n_models):
+    member = np.tile(np.arange(200) % 2 == 0, (n_models, 1))
+    value = member + np.random.default_rng(0).random(member.shape) / 2
+    found = tpr_at_fpr(Scores("perfect", value, member), 0.1)
+    assert (found.value, found.high) == (1, 1)
+    assert 0.9 < found.low < 1
+
+
+@pytest.mark.parametrize("n_models", [1, 6])
+def test_the_band_is_the_interval_at_each_rate(audits, n_models):
+    (scores,) = audits(1, n_models, 400, 1.0)
+    value, low, high = roc_band(scores, [0.02, 0.3], 0.9)
+    for i, fpr in enumerate((0.02, 0.3)):
+        found = tpr_at_fpr(scores, fpr, 0.9)
+        assert (value[i], low[i], high[i]) == (found.value, found.low, found.high)
+
+
+def test_ppv_by_its_definition(audits):
+    (scores,) = audits(1, 6, 400, 1.0)
+    tpr, share = tpr_at_fpr(scores, 0.1), ppv(scores, 0.1, prior=0.02)
+    for end in ("value", "low", "high"):
+        rate = getattr(tpr, end)
+        assert getattr(share, end) == pytest.approx(0.02 * rate / (0.02 * rate + 0.98 * 0.1))
+    assert share.detail == tpr.detail
+
+
+@pytest.mark.parametrize("fpr", [0.0, 1.0, -0.1])
+def test_rates_are_checked(audits, fpr):
+    (scores,) = audits(1, 2, 10, 1.0)
+    with pytest.raises(ValueError, match="fpr must be"):
+        tpr_at_fpr(scores, fpr)
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("fpr", [0.01, 0.1])
+@pytest.mark.parametrize(
+    ("n_models", "n_points", "distance", "spread"),
+    [(1, 2000, 0.0, 0.0), (1, 2000, 1.0, 0.0), (8, 200, 1.0, 0.3), (8, 200, 2.5, 0.3), (64, 200, 1.0, 0.3)],
+)
+def test_the_rate_at_the_true_quantile_is_covered(audits, covered, fpr, n_models, n_points, distance, spread):
+    # the true coverage lies between .95 and .99; false alarm below .005
+    truth = stats.norm.cdf(stats.norm.ppf(fpr) + distance / np.hypot(1, spread))
+    simulated = audits(4000, n_models, n_points, distance, spread)
+    assert covered(partial(tpr_at_fpr, fpr=fpr), simulated, truth) >= 3760

@@ -1,0 +1,278 @@
+"""What the rooms pass to each other: checked once, and the moments behind every reference attack."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope import games
+from leakscope.types import SIGNALS, Finding, Game, NotApplicable, Points, Scores, Signals
+
+FIELDS = ("n_in", "mean_in", "var_in", "n_out", "mean_out", "var_out")
+
+
+def naive_moments(game: Game, values: np.ndarray) -> dict[str, np.ndarray]:
+    """One target and one point at a time, over the rows that are its references."""
+    made = {name: np.zeros((game.n_targets, game.n_judged)) for name in FIELDS}
+    columns = np.broadcast_to(game.columns, (game.n_targets, game.n_judged))
+    for t in range(game.n_targets):
+        rows = [m for m in range(game.n_models) if (m != t if game.leave_one_out else m >= game.n_targets)]
+        for j, point in enumerate(columns[t]):
+            for side, inside in (("in", True), ("out", False)):
+                seen = [float(values[m, point]) for m in rows if game.member[m, point] == inside]
+                made[f"n_{side}"][t, j] = len(seen)
+                if seen:
+                    made[f"mean_{side}"][t, j] = np.mean(seen)
+                    made[f"var_{side}"][t, j] = np.var(seen)
+    return made
+
+
+def signals_of(game: Game, **arrays: np.ndarray) -> Signals:
+    return Signals(game, None, arrays)
+
+
+def random_game(n_models: int, n_targets: int, own_points: bool, seed: int = 0) -> Game:
+    rng = np.random.default_rng(seed)
+    member = rng.random((n_models, 23)) < 0.5
+    judged = np.zeros((n_targets, 23) if own_points else 23, dtype=bool)
+    for row in np.atleast_2d(judged):
+        row[rng.permutation(23)[:9]] = True
+    return Game("half_split", member, judged, n_targets)
+
+
+REFERENCES = {
+    "leave one out": (8, 8, False),
+    "leave one out, own points": (8, 8, True),
+    "fixed references": (10, 3, False),
+    "fixed references, own points": (10, 3, True),
+    "one target": (12, 1, False),
+}
+
+
+@pytest.mark.parametrize(("n_models", "n_targets", "own_points"), REFERENCES.values(), ids=REFERENCES)
+class TestReferenceMoments:
+    def test_equal_the_naive_twin(self, n_models, n_targets, own_points):
+        game = random_game(n_models, n_targets, own_points)
+        values = np.random.default_rng(1).normal(3, 2, game.member.shape)
+        moments = signals_of(game).reference_moments(values)
+        for name, expected in naive_moments(game, values).items():
+            found = np.broadcast_to(getattr(moments, name), expected.shape)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
+
+    def test_keep_their_digits_for_float32_with_a_large_mean(self, n_models, n_targets, own_points):
+        game = random_game(n_models, n_targets, own_points)
+        noise = np.random.default_rng(2).normal(0, 1, game.member.shape)
+        values = (1e4 + noise).astype(np.float32)
+        moments = signals_of(game).reference_moments(values)
+        for name, expected in naive_moments(game, values).items():
+            found = np.broadcast_to(getattr(moments, name), expected.shape)
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10, err_msg=name)
+            assert found.dtype == np.float64
+
+    def test_a_block_is_a_part_of_the_whole(self, n_models, n_targets, own_points):
+        game = random_game(n_models, n_targets, own_points)
+        values = np.random.default_rng(3).normal(size=game.member.shape)
+        signals = signals_of(game)
+        whole = signals.reference_moments(values)
+        for block in signals.blocks(4):
+            part = signals.reference_moments(values, block)
+            for name in FIELDS:
+                np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[:, block], atol=1e-13)
+
+    def test_a_targets_own_value_is_never_among_its_references(self, n_models, n_targets, own_points):
+        game = random_game(n_models, n_targets, own_points)
+        values = np.random.default_rng(4).normal(size=game.member.shape)
+        before = signals_of(game).reference_moments(values)
+        other = values.copy()
+        other[0] += 100.0
+        after = signals_of(game).reference_moments(other)
+        for name in FIELDS:
+            np.testing.assert_allclose(getattr(after, name)[0], getattr(before, name)[0], rtol=1e-9, atol=1e-9)
+
+
+def test_moments_where_nobody_is_in_are_zero():
+    member = np.array([[True, False], [False, False], [False, True]])
+    game = Game("half_split", member, np.ones(2, dtype=bool), 3)
+    moments = signals_of(game).reference_moments(np.full((3, 2), 5.0))
+    assert moments.n_in.tolist() == [[0, 1], [1, 1], [1, 0]]
+    assert moments.mean_in.tolist() == [[0, 5], [5, 5], [5, 0]]
+    assert moments.var_in.tolist() == [[0, 0], [0, 0], [0, 0]]
+
+
+def test_no_references_is_said():
+    game = games.one_model(3, 3)
+    with pytest.raises(NotApplicable, match="needs reference models, and there are none"):
+        signals_of(game).reference_moments(np.zeros((1, 6)))
+
+
+class TestGame:
+    def test_targets_at_their_own_points(self):
+        game = random_game(8, 8, own_points=True)
+        values = np.arange(8 * 23 * 2).reshape(8, 23, 2)
+        expected = [[values[t, point] for point in np.flatnonzero(game.judged[t])] for t in range(8)]
+        np.testing.assert_array_equal(game.at_targets(values), expected)
+        np.testing.assert_array_equal(game.at_targets(values, slice(2, 5)), np.array(expected)[:, 2:5])
+        np.testing.assert_array_equal(game.target_member, game.at_targets(game.member))
+
+    @pytest.mark.parametrize("judged", [[1, 1, 1, 1], [0, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 1]])
+    def test_targets_at_common_points(self, judged):
+        judged = np.array(judged, dtype=bool)
+        game = Game("half_split", np.eye(3, 4, dtype=bool), judged, 2)
+        values = np.arange(12).reshape(3, 4)
+        np.testing.assert_array_equal(game.at_targets(values), values[:2, judged])
+        np.testing.assert_array_equal(game.at_targets(values, slice(1, None)), values[:2, judged][:, 1:])
+        assert game.n_judged == judged.sum()
+
+    def test_a_run_of_points_is_taken_without_a_copy(self):
+        game = games.half_split(6, 4)
+        values = np.zeros((4, 6))
+        assert np.shares_memory(game.at_targets(values), values)
+
+    @pytest.mark.parametrize("own_points", [False, True])
+    def test_split_makes_the_second_half_references(self, own_points):
+        game = random_game(9, 9, own_points)
+        half = game.split()
+        assert (half.n_targets, half.n_references) == (4, 5)
+        np.testing.assert_array_equal(half.target_member, game.target_member[:4])
+        assert (half.kind, half.prior, half.others, half.sampling) == (game.kind, game.prior, game.others, game.sampling)
+
+    def test_split_leaves_a_game_with_references_as_it_is(self):
+        game = random_game(9, 3, own_points=False)
+        assert game.split() is game
+        single = random_game(1, 1, own_points=False)
+        assert single.split() is single
+
+    def test_the_population_is_in_no_model_and_not_judged(self):
+        member = np.array([[1, 0, 0, 0, 1], [0, 0, 1, 0, 1]], dtype=bool)
+        game = Game("half_split", member, np.array([1, 1, 1, 0, 0], dtype=bool), 2)
+        assert game.population.tolist() == [3]
+
+    @pytest.mark.parametrize(
+        ("judged", "n_targets", "message"),
+        [
+            (np.ones(3, bool), 0, "n_targets must be from 1 to the 2 models, got 0"),
+            (np.ones(3, bool), 3, "n_targets must be from 1 to the 2 models, got 3"),
+            (np.ones(4, bool), 2, "judged has shape (4,); allowed: (3,) or (2, 3)"),
+            (np.zeros(3, bool), 2, "each target must judge the same number of points, at least 1; got [0]"),
+            (
+                np.array([[1, 1, 0], [1, 0, 0]], bool),
+                2,
+                "each target must judge the same number of points, at least 1; got [1, 2]",
+            ),
+        ],
+    )
+    def test_the_line_that_a_bad_game_gets(self, judged, n_targets, message):
+        with pytest.raises(ValueError) as caught:
+            Game("half_split", np.zeros((2, 3), dtype=bool), judged, n_targets)
+        assert str(caught.value) == message
+
+
+class TestSignals:
+    game = games.half_split(6, 4)
+
+    def test_blocks_cover_every_judged_point_once(self):
+        game = games.half_split(11, 2)
+        blocks = list(signals_of(game).blocks(4))
+        assert [point for block in blocks for point in range(block.start, block.stop)] == list(range(11))
+        assert max(block.stop - block.start for block in blocks) == 4
+
+    def test_point_major_memory_is_taken_as_it_is(self):
+        loss = np.zeros((6, 4), dtype=np.float32).T
+        signals = signals_of(self.game, loss=loss)
+        assert signals.array("loss") is loss
+        assert signals.array("loss").flags.f_contiguous
+        assert np.shares_memory(signals.targets("loss"), loss)
+
+    def test_the_first_signal_that_is_there(self):
+        signals = signals_of(self.game, loss=np.ones((4, 6)))
+        np.testing.assert_array_equal(signals.array("log_odds", "loss"), np.ones((4, 6)))
+        np.testing.assert_array_equal(signals.targets("loss", slice(2, 4)), np.ones((4, 2)))
+
+    def test_a_missing_signal_does_not_apply(self):
+        with pytest.raises(NotApplicable) as caught:
+            signals_of(self.game).array("log_odds", "loss")
+        assert str(caught.value) == "needs the signal log_odds or loss, which this release does not give"
+
+    @pytest.mark.parametrize(
+        ("name", "array", "message"),
+        [
+            ("los", np.zeros((4, 6)), "unknown signal 'los'; known: " + ", ".join(SIGNALS)),
+            (
+                "loss",
+                np.zeros((6, 4)),
+                "signal 'loss' has shape (6, 4); its axes are (M, N) with (M, N) = (4, 6)",
+            ),
+            (
+                "logits",
+                np.zeros((4, 6)),
+                "signal 'logits' has shape (4, 6); its axes are (M, N, K) with (M, N) = (4, 6)",
+            ),
+            ("loss", np.full((4, 6), np.nan), "signal 'loss' has NaN or infinite values"),
+            ("loss", np.where(np.arange(6) == 5, np.inf, np.zeros((4, 6))), "signal 'loss' has NaN or infinite values"),
+        ],
+    )
+    def test_the_line_that_bad_signals_get(self, name, array, message):
+        with pytest.raises(ValueError) as caught:
+            signals_of(self.game, **{name: array})
+        assert str(caught.value) == message
+
+    def test_one_bad_value_is_seen_wherever_it_is(self):
+        game = games.half_split(2000, 3)
+        for place in ((0, 0), (1, 1234), (2, 1999)):
+            loss = np.zeros((2000, 3), dtype=np.float32).T
+            loss[place] = -np.inf
+            with pytest.raises(ValueError, match="NaN or infinite"):
+                signals_of(game, loss=loss)
+
+
+class TestPoints:
+    @pytest.mark.parametrize("frame", [False, True])
+    def test_take(self, frame):
+        x = np.arange(10.0).reshape(5, 2)
+        y, group = np.array(list("abcde")), np.arange(5)
+        points = Points(pd.DataFrame(x, index=list("vwxyz")) if frame else x, y, group, "digest")
+        taken = points.take(np.array([3, 0]))
+        np.testing.assert_array_equal(np.asarray(taken.x), x[[3, 0]])
+        assert taken.y is not None
+        assert taken.group is not None
+        assert (taken.y.tolist(), taken.group.tolist(), len(taken)) == (["d", "a"], [3, 0], 2)
+
+    def test_take_without_labels(self):
+        taken = Points(np.zeros((5, 2))).take(np.array([1]))
+        assert (taken.y, taken.group, len(taken)) == (None, None, 1)
+
+    @pytest.mark.parametrize("name", ["y", "group"])
+    def test_lengths(self, name):
+        with pytest.raises(ValueError) as caught:
+            Points(np.zeros((1500, 2)), **{name: np.zeros(4)})
+        assert str(caught.value) == f"x has 1,500 points, {name} has 4"
+
+
+class TestScores:
+    def test_shapes(self):
+        with pytest.raises(ValueError) as caught:
+            Scores("lira", np.zeros((2, 3)), np.zeros((3, 2), dtype=bool))
+        assert str(caught.value) == "scores have shape (2, 3), memberships (3, 2); both must be (T, J)"
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    def test_finite(self, bad):
+        with pytest.raises(ValueError) as caught:
+            Scores("lira", np.array([[0.0, bad]]), np.zeros((1, 2), dtype=bool))
+        assert str(caught.value) == "lira: scores have NaN or infinite values"
+
+
+class TestFinding:
+    def test_a_known_quantity(self):
+        with pytest.raises(ValueError, match="unknown quantity 'acuracy'; known: auc, "):
+            Finding("acuracy", 0.5)
+
+    @pytest.mark.parametrize(("value", "reason"), [(None, ""), (0.5, "needs labels")])
+    def test_a_value_or_a_reason(self, value, reason):
+        with pytest.raises(ValueError) as caught:
+            Finding("auc", value, reason=reason)
+        assert str(caught.value) == "auc: a finding has a value or a reason, not both and not neither"
+
+    def test_nothing_can_be_changed_afterwards(self):
+        with pytest.raises(AttributeError):
+            Finding("auc", 0.5).value = 0.6  # pyright: ignore[reportAttributeAccessIssue]
