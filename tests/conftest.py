@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import settings
 
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("same every time")
+
+
+@pytest.fixture
+def as_users_run_it() -> Iterator[None]:
+    """Without the execution of shape annotations: what a bad shape gets from the code itself."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if mu == 0:
         return 0.0
     log_second = epsilon + stats.norm.logcdf(-mu / 2 - epsilon / mu)
-    return stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(log_second)
+    return float(stats.norm.cdf(mu / 2 - epsilon / mu)) - math.exp(log_second)
 
 
 def pair_delta(epsilon: float, delta: float, at: float) -> float:
@@ -264,7 +264,9 @@ def test_infinity_survives_json(kind):
     for curve, key in ((Gaussian(math.inf), "mu"), (EpsilonDelta(math.inf, 0.25), "epsilon")):
         again = from_dict({**curve.to_dict(), key: kind})
         assert again == curve
-    assert from_dict({"kind": "mixture", "weights": [1.0], "curves": [{"kind": "gaussian", "mu": kind}]}).advantage() == 1
+    assert (
+        from_dict({"kind": "mixture", "weights": [1.0], "curves": [{"kind": "gaussian", "mu": kind}]}).advantage() == 1
+    )
 
 
 def test_piecewise_survives_json_with_steps_at_both_ends():
@@ -293,7 +295,12 @@ def test_a_large_epsilon_is_found():
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 @pytest.mark.parametrize(
     "curve",
-    [Gaussian(1.0), EpsilonDelta(1.0, 0.1), Piecewise([0.2], [0.3]), Mixture([0.5, 0.5], [Gaussian(1.0), Gaussian(2.0)])],
+    [
+        Gaussian(1.0),
+        EpsilonDelta(1.0, 0.1),
+        Piecewise([0.2], [0.3]),
+        Mixture([0.5, 0.5], [Gaussian(1.0), Gaussian(2.0)]),
+    ],
 )
 def test_a_rate_for_a_rate_whatever_the_shape(curve, shape):
     rates = np.full(shape, 0.2)

@@ -135,7 +135,12 @@ class TestGame:
         half = game.split()
         assert (half.n_targets, half.n_references) == (4, 5)
         np.testing.assert_array_equal(half.target_member, game.target_member[:4])
-        assert (half.kind, half.prior, half.others, half.sampling) == (game.kind, game.prior, game.others, game.sampling)
+        assert (half.kind, half.prior, half.others, half.sampling) == (
+            game.kind,
+            game.prior,
+            game.others,
+            game.sampling,
+        )
 
     def test_split_leaves_a_game_with_references_as_it_is(self):
         game = random_game(9, 3, own_points=False)
@@ -162,6 +167,7 @@ class TestGame:
             ),
         ],
     )
+    @pytest.mark.usefixtures("as_users_run_it")
     def test_the_line_that_a_bad_game_gets(self, judged, n_targets, message):
         with pytest.raises(ValueError) as caught:
             Game("half_split", np.zeros((2, 3), dtype=bool), judged, n_targets)
@@ -242,14 +248,15 @@ class TestPoints:
         taken = Points(np.zeros((5, 2))).take(np.array([1]))
         assert (taken.y, taken.group, len(taken)) == (None, None, 1)
 
-    @pytest.mark.parametrize("name", ["y", "group"])
-    def test_lengths(self, name):
+    @pytest.mark.parametrize(("y", "group", "name"), [(np.zeros(4), None, "y"), (None, np.zeros(4), "group")])
+    def test_lengths(self, y, group, name):
         with pytest.raises(ValueError) as caught:
-            Points(np.zeros((1500, 2)), **{name: np.zeros(4)})
+            Points(np.zeros((1500, 2)), y, group)
         assert str(caught.value) == f"x has 1,500 points, {name} has 4"
 
 
 class TestScores:
+    @pytest.mark.usefixtures("as_users_run_it")
     def test_shapes(self):
         with pytest.raises(ValueError) as caught:
             Scores("lira", np.zeros((2, 3)), np.zeros((3, 2), dtype=bool))

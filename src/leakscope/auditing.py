@@ -128,9 +128,7 @@ def run(
     """
     releases = [Estimator(from_spec(model.spec, model.set), model.name) for model in plan.model]
     if not releases:
-        raise ValueError(
-            "the plan names no model; give --model module:name, or a [[model]] table with its spec"
-        )
+        raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
     return _play(plan, find(plan.attacks), releases, loaded, store, jobs, command)
 
@@ -202,21 +200,15 @@ def audit_model(
         population=_share(chosen) if n_references else 0.0,
     )
     owner = getattr(predict_proba, "__self__", None)
-    model = Fixed(
-        predict_proba, getattr(owner, "classes_", None) if classes is None else np.asarray(classes), name
-    )
+    model = Fixed(predict_proba, getattr(owner, "classes_", None) if classes is None else np.asarray(classes), name)
     want = wanted(chosen)
     arrays = observe(model, points, game.member[:1], want, jobs=1)
     if n_references:
-        behind = observe(
-            Estimator(references), points, game.member[1:], want, seed=seed, store=store, jobs=jobs
-        )
+        behind = observe(Estimator(references), points, game.member[1:], want, seed=seed, store=store, jobs=jobs)
         arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
-    subject = Subject(
-        name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name)
-    )
+    subject = Subject(name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name))
     return assemble(plan, chosen, [subject], notes)
 
 
@@ -315,9 +307,7 @@ class Given:
 
 def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], **fields: Any) -> AuditPlan:
     """The plan of a call: keywords are checked like the keys of a plan file."""
-    claims = tuple(
-        ClaimPlan.parse(each) if isinstance(each, str) else each for each in _many(fields.pop("claim"))
-    )
+    claims = tuple(ClaimPlan.parse(each) if isinstance(each, str) else each for each in _many(fields.pop("claim")))
     names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
     return plans.read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
 
@@ -334,24 +324,37 @@ def _play(
     """Draw the game, make the releases and report."""
     points = loaded.points
     if len({release.name for release in releases}) < len(releases):
-        raise ValueError(
-            f"two models have the same name; names: {', '.join(release.name for release in releases)}"
-        )
+        raise ValueError(f"two models have the same name; names: {', '.join(release.name for release in releases)}")
+    claims = {release.name: _claims(plan, release.name) for release in releases}
+    plans.refuse_unknown(plan, list(claims))
     game = draw(plan, points, attacks)
     subjects = []
     for release in releases:
-        arrays = observe(
-            release, points, game.member, wanted(attacks), seed=plan.seed, store=store, jobs=jobs
-        )
+        arrays = observe(release, points, game.member, wanted(attacks), seed=plan.seed, store=store, jobs=jobs)
         facts = {"description": repr(release.estimator)}
-        subjects.append(
-            Subject(release.name, Signals(game, points, arrays), loaded, _claims(plan, release.name), facts)
-        )
+        subjects.append(Subject(release.name, Signals(game, points, arrays), loaded, claims[release.name], facts))
     return assemble(plan, attacks, subjects, list(_notes(points, releases, store)), command)
 
 
 def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
-    """The game of a plan."""
+    """The game of a plan.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    points : Points
+    attacks : sequence of Attack
+        If one of them compares with the population, a tenth of the points is set aside for it.
+
+    Returns
+    -------
+    Game
+
+    Raises
+    ------
+    ValueError
+        If the game does not fit the points.
+    """
     n_points, references, seed = len(points), plan.references, plan.seed
     if plan.game == "half_split":
         return games.half_split(
@@ -363,9 +366,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
             group=points.group,
         )
     if points.group is not None:
-        raise ValueError(
-            f"the game {plan.game} is played by single records; use half_split with a group column"
-        )
+        raise ValueError(f"the game {plan.game} is played by single records; use half_split with a group column")
     if plan.game == "per_datum":
         return games.per_datum(n_points, plan.target[0], plan.models, references=references, seed=seed)
     if plan.game == "average_datum":
@@ -373,9 +374,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
     return games.canaries(n_points, np.array(plan.target), plan.models, references=references, seed=seed)
 
 
-def _notes(
-    points: Points, releases: Sequence[Estimator], store: str | os.PathLike[str] | None
-) -> Iterator[str]:
+def _notes(points: Points, releases: Sequence[Estimator], store: str | os.PathLike[str] | None) -> Iterator[str]:
     """What a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:

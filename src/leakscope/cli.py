@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,23 +24,34 @@ if TYPE_CHECKING:
 
 OUT = "leakscope-report"
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
+OF_FITS = {"dataset", "data", "group", "dry_run"}
+IDLE = {  # flags that an audit would not look at are refused, not ignored
+    "an audit with --signals": OF_FITS | {"label", "model", "models", "seed", "predict", "members", "others"},
+    "an audit with --predict": OF_FITS,
+    "an audit without --predict": {"members", "others"},
+}
+NO_TRACE = {"--json": 0, "--out": 1, "--store": 1, "--jobs": 1}  # flags that leave the report as it is: n of values
 
 app = typer.Typer(
     name="leakscope",
     help="How much does what you release reveal about who is in your data?",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
-stores = typer.Typer(help="The folder of finished models' signals.", no_args_is_help=True)
+stores = typer.Typer(help="The folder of finished models' signals.")
 app.add_typer(stores, name="store")
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _bare(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     if version:
         print(f"leakscope {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command()
@@ -53,38 +66,22 @@ def audit(
         list[str] | None, typer.Option("--set", help="NAME=VALUE, a parameter of the last --model.")
     ] = None,
     models: Annotated[int | None, typer.Option(help="Models to fit for each release. [64]")] = None,
-    attack: Annotated[
-        list[str] | None, typer.Option(help="A name of leakscope attacks, or all; repeatable.")
-    ] = None,
-    claim: Annotated[
-        list[str] | None, typer.Option(help="epsilon=3,delta=1e-5,adjacency=replace_one")
-    ] = None,
-    predict: Annotated[
-        str | None, typer.Option(help="module:function, ONE trained model's probabilities.")
-    ] = None,
-    members: Annotated[
-        str | None, typer.Option(help="With --predict: the file of its training data.")
-    ] = None,
+    attack: Annotated[list[str] | None, typer.Option(help="A name of leakscope attacks, or all; repeatable.")] = None,
+    claim: Annotated[list[str] | None, typer.Option(help="epsilon=3,delta=1e-5,adjacency=replace_one")] = None,
+    predict: Annotated[str | None, typer.Option(help="module:function, ONE trained model's probabilities.")] = None,
+    members: Annotated[str | None, typer.Option(help="With --predict: the file of its training data.")] = None,
     others: Annotated[str | None, typer.Option(help="With --predict: a file of other data.")] = None,
-    signals: Annotated[
-        str | None, typer.Option(help="An .npz file with member (M, N) and signals (M, N).")
-    ] = None,
+    signals: Annotated[str | None, typer.Option(help="An .npz file with member (M, N) and signals (M, N).")] = None,
     store: Annotated[str | None, typer.Option(help="Folder of finished models' signals. [OUT/store]")] = None,
     out: Annotated[Path, typer.Option(help="Folder of report.json, report.html and run.json.")] = Path(OUT),
     jobs: Annotated[int | None, typer.Option(help="Worker processes. [all cores]")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the game and of the fits. [0]")] = None,
-    fpr: Annotated[
-        list[float] | None, typer.Option(help="A false-alarm rate, as a share; repeatable.")
-    ] = None,
+    fpr: Annotated[list[float] | None, typer.Option(help="A false-alarm rate, as a share; repeatable.")] = None,
     confidence: Annotated[float | None, typer.Option(help="Of the intervals. [0.95]")] = None,
-    fail_above: Annotated[
-        list[str] | None, typer.Option(help="tpr@0.01=0.05: exit code 3 above; repeatable.")
-    ] = None,
+    fail_above: Annotated[list[str] | None, typer.Option(help="tpr@0.01=0.05: exit code 3 above; repeatable.")] = None,
     records: Annotated[bool, typer.Option(help="Show single records on the page.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the report's JSON and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report's JSON and nothing else.")] = False,
 ) -> None:
     """Measure what models reveal about who is in their training data.
 
@@ -95,23 +92,26 @@ def audit(
         "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
     }  # fmt: skip
     said = {name: value for name, value in words.items() if value is not None}
+    sources = {
+        "model": model, "predict": predict, "members": members, "others": others, "signals": signals,
+        "dry_run": dry_run or None,
+    }  # fmt: skip
+    _refuse_idle({*said, *(name for name, value in sources.items() if value is not None)})
+    sys.path.append(os.getcwd())  # the user's own modules stand where the command is called
     chosen = _plan(plan, said, model, set_)
     if dry_run:
-        _emit_dry_run(chosen)
+        _emit_dry_run(chosen, jobs, as_json)
         return
     started = time.time()
-    given = [name for name, value in (("--predict", predict), ("--signals", signals)) if value is not None]
-    if len(given) == 2:
-        raise ValueError("give --predict or --signals, not both")
-    shelf = store if store is not None else str(out / "store")
+    _refuse_file(out)
+    shelf = store or str(out / "store")
     if predict is not None:
         report = _audit_predict(chosen, predict, members, others, bool(model), shelf, jobs)
     elif signals is not None:
         auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
         report = auditing.audit_signals(observing.read_signals(signals), **_judged_by(chosen))
     else:
-        command = _command()
-        report = import_module("leakscope.auditing").run(chosen, store=shelf, jobs=jobs, command=command)
+        report = import_module("leakscope.auditing").run(chosen, store=shelf, jobs=jobs, command=_command())
     _write(report, out, records, started)
     _show(report, out, as_json)
     _leave(report, chosen.fail_above)
@@ -177,11 +177,9 @@ def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> N
     print(f"removed {_store(folder).clear():,} files")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
-    sys.exit(
-        _guarded(lambda: app(list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False))
-    )
+    sys.exit(_guarded(lambda: app(standalone_mode=False)))
 
 
 def _guarded(command: Callable[[], Any]) -> int:
@@ -196,14 +194,14 @@ def _guarded(command: Callable[[], Any]) -> int:
         return leave.exit_code
     except TyperException as error:
         return _error(error.format_message())
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except OSError as error:
+        return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, RuntimeError, ImportError) as error:
         return _error(str(error))
     except Exception as error:
         if os.environ.get("LEAKSCOPE_TRACEBACK"):
             raise
-        return _error(
-            f"unexpected {type(error).__name__}: {error}; set LEAKSCOPE_TRACEBACK=1 for where, and report it"
-        )
+        return _error(f"unexpected {type(error).__name__}: {error}; set LEAKSCOPE_TRACEBACK=1 for where, and report it")
 
 
 def _error(text: str) -> int:
@@ -215,9 +213,22 @@ def _say(text: str) -> None:
     print(f"leakscope: {text}", file=sys.stderr)
 
 
-def _plan(
-    file: Path | None, words: dict[str, Any], specs: list[str] | None, sets: list[str] | None
-) -> AuditPlan:
+def _refuse_idle(given: set[str]) -> None:
+    """Flags that nothing would look at."""
+    kinds = list(IDLE)
+    kind = kinds[0] if "signals" in given else kinds[1] if "predict" in given else kinds[2]
+    for name in sorted(given & IDLE[kind]):
+        raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
+
+
+def _refuse_file(out: Path) -> None:
+    """A file where the folder of the report should be: said before hours are spent."""
+    there = next(path for path in (out, *out.parents) if path.exists())
+    if not there.is_dir():
+        raise ValueError(f"--out {out}: {there} is a file; give a folder")
+
+
+def _plan(file: Path | None, words: dict[str, Any], specs: list[str] | None, sets: list[str] | None) -> AuditPlan:
     """The plan of a file, of flags, or of a file with flags on top."""
     plans = import_module("leakscope.plans")
     base = plans.from_toml(file) if file is not None else None
@@ -226,14 +237,12 @@ def _plan(
     if sets and not specs:
         raise ValueError("--set needs a --model")
     if specs:
-        models = [{"spec": spec} for spec in specs]
-        parameters = {
-            name: value for text in sets or [] for name, value in plans.settings(text, "--set").items()
-        }
+        models: list[dict[str, Any]] = [{"spec": spec} for spec in specs]
+        parameters = {name: value for text in sets or [] for name, value in plans.settings(text, "--set").items()}
         models[-1]["set"] = parameters
         words["model"] = models
     if {"data", "dataset"} & words.keys() and base is not None:
-        base = base.model_copy(update={"data": None, "dataset": None})
+        base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")))
     content = {} if base is None else base.model_dump(exclude_unset=False)
     if base is None and "data" not in words:
         words.setdefault("dataset", "digits")
@@ -263,33 +272,42 @@ def _audit_predict(
         raise ValueError("--predict needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
     estimator = import_module("leakscope.releases.estimator")
-    sys.path.insert(0, os.getcwd())  # the user's own module stands where the command is called
     function = estimator.imported(predict)
     sides = [room.load(file, plan.label).points for file in (members, others)]
     recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
-    return auditing.audit_model(
-        function, *pairs, references=recipe, store=shelf, jobs=jobs, name=predict, **words
-    )
+    return auditing.audit_model(function, *pairs, references=recipe, store=shelf, jobs=jobs, name=predict, **words)
 
 
 def _command() -> str:
-    """What was typed, without the folders of this machine."""
-    words = ["leakscope", *sys.argv[1:]]
-    return " ".join(os.path.basename(word) if os.sep in word and ":" not in word else word for word in words)
+    """What was typed, without folders and flags that differ between runs of the same audit."""
+    words, said = iter(sys.argv[1:]), ["leakscope"]
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in NO_TRACE:
+            said.append(os.path.basename(name) + equals + os.path.basename(value))
+        elif not equals:
+            for _ in range(NO_TRACE[name]):
+                next(words, None)
+    return shlex.join(said)
 
 
-def _emit_dry_run(plan: AuditPlan) -> None:
-    for line in import_module("leakscope.costs").cost(plan):
-        print(line)
+def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:
+    lines = import_module("leakscope.costs").cost(plan, jobs)
+    if as_json:
+        print(json.dumps(list(lines), indent=1))
+        return
+    for line in lines:
+        print(line, flush=True)
 
 
 def _write(report: Report, out: Path, records: bool, started: float) -> None:
-    """JSON first; the page is drawn from it; clock and machine stand in run.json beside them."""
-    write = import_module("leakscope.report").write
-    report.to_json(out / "report.json")
-    report.to_html(out / "report.html", records=records)
+    """Report, page and run beside their places, then renamed together: a full disk leaves the old ones whole.
+
+    The page is drawn from the JSON alone; clock and machine stand in run.json.
+    """
+    new = out / ".new"
     run = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
         "seconds": round(time.time() - started, 1),
@@ -297,7 +315,16 @@ def _write(report: Report, out: Path, records: bool, started: float) -> None:
         "leakscope": __version__,
         "report": report.digest(),
     }
-    write(out / "run.json", json.dumps(run, indent=1) + "\n")
+    try:
+        report.to_json(new / "report.json")
+        report.to_html(new / "report.html", records=records)
+        import_module("leakscope.report").write(new / "run.json", json.dumps(run, indent=1) + "\n")
+        for file in sorted(new.glob("r*")):
+            file.replace(out / file.name)
+    except OSError as error:
+        raise OSError(f"the folder {out} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _show(report: Report, out: Path, as_json: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
-from leakscope import data, seeds
+from leakscope import data, pool, seeds
 from leakscope.attacks import find
 from leakscope.auditing import draw, wanted
 from leakscope.plans import AuditPlan
@@ -33,7 +32,7 @@ def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
         find(plan.attacks),
         data.load(plan.data or plan.dataset or "digits", plan.label, plan.group),
     )
-    points, workers = loaded.points, jobs or os.cpu_count() or 1
+    points, workers = loaded.points, pool.workers(jobs)
     game = draw(plan, points, chosen)
     yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"
     for model in plan.model:
@@ -49,6 +48,4 @@ def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
             f"{release.name}: {game.n_models} models, {seconds:.2g} s each, about "
             f"{seconds * game.n_models / workers:,.0f} s with {workers} workers, {n_bytes / 1e6:,.0f} MB in the store"
         )
-        yield from sorted(
-            {f"{release.name}: a fit warns: {str(each.message).splitlines()[0]}" for each in said}
-        )
+        yield from sorted({f"{release.name}: a fit warns: {str(each.message).splitlines()[0]}" for each in said})

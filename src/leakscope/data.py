@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, UInt64
+from pandas.util import hash_pandas_object
 
 from leakscope.checks import nearest, one_of
 from leakscope.types import Points
@@ -71,6 +72,10 @@ def load(source: str, label: str | None = None, group: str | None = None) -> Dat
     178
     """
     if source in NAMED:
+        if label is not None or group is not None:
+            raise ValueError(
+                f"{source} comes with its own label and without groups; label and group are columns of files"
+            )
         return _named(source)
     path = Path(source)
     if not path.suffix:
@@ -102,13 +107,9 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     if not isinstance(x, (pd.DataFrame, np.ndarray)):
         x = np.asarray(x)
     if isinstance(x, np.ndarray) and x.dtype == object:
-        raise ValueError(
-            "x is an array of objects; give numbers, or a pandas DataFrame for columns of several types"
-        )
+        raise ValueError("x is an array of objects; give numbers, or a pandas DataFrame for columns of several types")
     if isinstance(x, np.ndarray) and x.ndim < 2:
-        raise ValueError(
-            f"x must have a row for each point and a column for each feature, got shape {x.shape}"
-        )
+        raise ValueError(f"x must have a row for each point and a column for each feature, got shape {x.shape}")
     if len(x) < 2:
         raise ValueError(f"a game needs at least 2 points, got {len(x)}")
     y = None if y is None else _column("label", y, len(x))
@@ -145,9 +146,7 @@ def join(first: Points, second: Points) -> Points:
         x = pd.concat([first.x, second.x], ignore_index=True)
     else:
         if first.x.shape[1:] != second.x.shape[1:]:
-            raise ValueError(
-                f"members have features of shape {first.x.shape[1:]}, others {second.x.shape[1:]}"
-            )
+            raise ValueError(f"members have features of shape {first.x.shape[1:]}, others {second.x.shape[1:]}")
         x = np.concatenate([first.x, second.x])
     if (first.y is None) != (second.y is None):
         raise ValueError("members and others must both have labels, or neither")
@@ -199,9 +198,7 @@ def _read_frame(path: Path) -> pd.DataFrame:
             return pd.read_csv(path)
         return pd.read_parquet(path)
     except ImportError:
-        raise ValueError(
-            f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'"
-        ) from None
+        raise ValueError(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
     except (ValueError, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read as {path.suffix[1:]}: {_line(error)}") from None
 
@@ -220,10 +217,13 @@ def _npz(path: Path, label: str | None, group: str | None) -> Points:
 def arrays_of(path: str | Path) -> dict[str, Array]:
     """The arrays of an ``.npz`` file; pickled objects are refused."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: cannot be read as npz without pickle: {_line(error)}") from None
+        reason = _line(error) if zipfile.is_zipfile(path) else "it is no .npz file"
+        raise ValueError(f"{path}: cannot be read as npz without pickle: {reason}") from None
     except TypeError:  # a single array is no context
         raise ValueError(f"{path}: holds a single array; an .npz file of named arrays is needed") from None
 
@@ -236,9 +236,7 @@ def _column(name: str, values: Any, n_points: int) -> Array:
         raise ValueError(f"{name} must have shape ({n_points},), one value a point; got {column.shape}")
     missing = pd.isna(column)
     if missing.any():
-        raise ValueError(
-            f"{name} is missing at {int(missing.sum())} points, first at point {int(missing.argmax())}"
-        )
+        raise ValueError(f"{name} is missing at {int(missing.sum())} points, first at point {int(missing.argmax())}")
     if column.dtype == object:
         column = column.astype(str)
     if column.dtype.kind == "f" and not np.isfinite(column).all():
@@ -261,7 +259,7 @@ def _digest(x: Any, *columns: Array | None) -> str:
 def _hashes(frame: pd.DataFrame) -> UInt64[Array, " N"]:
     """A hash of each row; in columns of objects the number 1 and the text "1" differ."""
     typed = frame.apply(lambda column: column.map(repr) if column.dtype == object else column)
-    return pd.util.hash_pandas_object(typed, index=False).to_numpy()
+    return hash_pandas_object(typed, index=False).to_numpy()  # pyright: ignore[reportCallIssue] -- exported lazily
 
 
 def _some(names: Sequence[Any] | pd.Index | dict[str, Any], most: int = 12) -> str:

@@ -110,9 +110,7 @@ def per_datum(
     return _one_target_each("per_datum", n_points, targets, n_models, seed, others)
 
 
-def average_datum(
-    n_points: int, n_models: int, *, references: int = 0, seed: int = 0, others: Others = "pool"
-) -> Game:
+def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: int = 0, others: Others = "pool") -> Game:
     """Each attacked model has a random target of its own, in or out by a fair coin.
 
     Parameters
@@ -130,9 +128,7 @@ def average_datum(
     return _one_target_each("average_datum", n_points, targets, n_models, seed, others)
 
 
-def canaries(
-    n_points: int, canary: Int[Array, " C"], n_models: int, *, references: int = 0, seed: int = 0
-) -> Game:
+def canaries(n_points: int, canary: Int[Array, " C"], n_models: int, *, references: int = 0, seed: int = 0) -> Game:
     """The canaries are in by independent fair coins; all other points are in every model.
 
     Parameters
@@ -150,7 +146,7 @@ def canaries(
     -------
     Game
     """
-    canary = np.unique([_index("canary", number, n_points) for number in np.atleast_1d(canary)])
+    canary = np.unique(np.array([_index("canary", int(number), n_points) for number in canary], dtype=int))
     n_rows = count("models", n_models) + count("references", references, least=0)
     member = np.ones((n_rows, n_points), dtype=bool)
     for row in range(n_rows):
@@ -160,9 +156,7 @@ def canaries(
     return Game("canaries", member, judged, n_models, 0.5, "pool", "poisson")
 
 
-def one_model(
-    n_members: int, n_others: int, *, references: int = 0, seed: int = 0, population: float = 0.0
-) -> Game:
+def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int = 0, population: float = 0.0) -> Game:
     """The game that a trained model has played already: members first, then the others.
 
     Parameters
@@ -179,8 +173,7 @@ def one_model(
     Game
         With one target, row 0.
     """
-    count("members", n_members), count("others", n_others)
-    n_points = n_members + n_others
+    n_points = count("members", n_members) + count("others", n_others)
     aside = np.zeros(n_points, dtype=bool)
     n_aside = min(int(probability("population", population) * n_others), LARGEST_POPULATION, n_others - 1)
     aside[n_members + stream(seed, "game", "population").permutation(n_others)[:n_aside]] = True
@@ -205,9 +198,7 @@ def _one_target_each(
         if others == "pool":
             member[row] = _half(n_points, "fixed", stream(seed, "game", row))
         inside = bool(stream(seed, "game", "coin", row).random() < 0.5)
-        _force(
-            member[row], int(target), inside, stream(seed, "game", "swap", row) if others == "pool" else None
-        )
+        _force(member[row], int(target), inside, stream(seed, "game", "swap", row) if others == "pool" else None)
     if others == "fresh" and fixed_target:
         member, targets, n_points = member[:, targets[:1]], np.zeros_like(targets), 1
     judged = np.zeros((n_models, n_points), dtype=bool)
@@ -246,4 +237,4 @@ def _units(n_points: int, group: Shaped[Array, " N"] | None) -> Int[Array, " N"]
 def _index(name: str, number: int, n_points: int) -> int:
     if not 0 <= number < n_points:
         raise ValueError(f"{name} must be from 0 to {n_points - 1}, got {number}")
-    return int(number)
+    return number

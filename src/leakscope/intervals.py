@@ -100,7 +100,7 @@ def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float)
     0.04573
     """
     k, n = _counts(successes, trials)
-    return 1.0 - clopper_pearson_lower(n - k, n, alpha)
+    return np.asarray(1.0 - clopper_pearson_lower(n - k, n, alpha))
 
 
 def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -> Interval:

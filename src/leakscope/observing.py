@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope import pool, seeds
+from leakscope.checks import count
 from leakscope.data import arrays_of
 from leakscope.store import Store, key
 from leakscope.types import SIGNALS, Game, Points, Release, Signals
@@ -54,17 +57,13 @@ def observe(
         float32, point-major in memory.
     """
     want, n_models = sorted(want), len(member)
-    chunks = [
-        slice(start, min(start + release.chunk, n_models)) for start in range(0, n_models, release.chunk)
-    ]
+    chunks = [slice(start, min(start + release.chunk, n_models)) for start in range(0, n_models, release.chunk)]
     description = release.describe()
     shelf = Store(store) if store is not None and description is not None else None
     arrays: dict[str, Array] = {}
     missing = []
     for rows in chunks:
-        found = (
-            shelf.load(_key(release, points, member[rows], _row_seeds(seed, rows), want)) if shelf else None
-        )
+        found = shelf.load(_key(release, points, member[rows], _row_seeds(seed, rows), want)) if shelf else None
         if found is None:
             missing.append(rows)
         else:
@@ -96,24 +95,29 @@ def read_signals(path: str) -> Signals:
     arrays = arrays_of(path)
     if "member" not in arrays:
         raise ValueError(f"{path}: no array 'member' (M, N); arrays: {', '.join(arrays)}")
-    member = np.atleast_2d(arrays.pop("member"))
-    if not np.isin(member, (0, 1)).all():
-        raise ValueError(f"{path}: member must hold truth values, or 0 and 1")
-    member = member.astype(bool)
-    judged = arrays.pop("judged", None)
-    if judged is None:
-        judged = (
-            (member.any(axis=0) & ~member.all(axis=0))
-            if len(member) > 1
-            else np.ones(member.shape[1], dtype=bool)
-        )
-    n_targets = int(arrays.pop("n_targets", len(member)))
+    member = _truths(path, "member", np.atleast_2d(arrays.pop("member")))
+    if member.ndim != 2:
+        raise ValueError(f"{path}: member must have shape (M, N), got {member.shape}")
+    n_targets = count(f"{path}: n_targets", arrays.pop("n_targets", np.array(len(member))).tolist())
+    mixed = np.ptp(member, axis=0) if len(member) > 1 else np.ones(member.shape[1])
+    judged = _truths(path, "judged", arrays.pop("judged", mixed))
+    if not judged.any():
+        raise ValueError(f"{path}: no point is judged, or each one is in all models or in none: nothing to guess")
     if not arrays:
         raise ValueError(f"{path}: no signals beside member; known: {', '.join(SIGNALS)}")
-    judged = np.asarray(judged, dtype=bool)
-    prior = float(member[:n_targets, judged].mean()) if judged.ndim == 1 else 0.5
-    game = Game("signals", member, judged, n_targets, prior)
-    return Signals(game, None, {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()})
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
+    game = Game("signals", member, judged, n_targets)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
+        signals = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
+    return Signals(replace(game, prior=float(game.target_member.mean())), None, signals)
+
+
+def _truths(path: str, name: str, values: Array) -> Array:
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{path}: {name} must hold truth values, or 0 and 1")
+    return values.astype(bool)
 
 
 def _chunk(
@@ -128,9 +132,7 @@ def _row_seeds(seed: int, rows: slice) -> Array:
     return np.array([seeds.integer(seed, "train", row) for row in range(rows.start, rows.stop)])
 
 
-def _key(
-    release: Release, points: Points, member: Bool[Array, "m N"], row_seeds: Array, want: Sequence[str]
-) -> str:
+def _key(release: Release, points: Points, member: Bool[Array, "m N"], row_seeds: Array, want: Sequence[str]) -> str:
     """Everything that a chunk depends on."""
     return key(
         release=release.describe(),
@@ -158,7 +160,7 @@ def _progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(f"models of {name}", total=total)
         yield lambda rows: bar.update(task, advance=rows)

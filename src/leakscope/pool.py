@@ -9,6 +9,8 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from leakscope.checks import count
+
 
 def run(
     task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int | None = None
@@ -28,15 +30,19 @@ def run(
     (int, object)
         The position in ``arguments`` and the result, in order of completion.
     """
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs must be >= 1, got {jobs}")
-    n_workers = min(jobs or os.cpu_count() or 1, max(len(arguments), 1))
+    n_workers = min(workers(jobs), max(len(arguments), 1))
     if n_workers == 1:
         for number, given in enumerate(arguments):
             yield number, _alone(task, given)
         return
     numbered = (delayed(_numbered)(number, task, given) for number, given in enumerate(arguments))
-    yield from Parallel(n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")(numbered)
+    parallel: Any = Parallel(n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    yield from parallel(numbered)
+
+
+def workers(jobs: int | None = None) -> int:
+    """The number of workers: as asked for, else one a core."""
+    return count("jobs", jobs) if jobs is not None else os.cpu_count() or 1
 
 
 def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:

@@ -47,8 +47,8 @@ class Store:
     def load(self, name: str) -> dict[str, Array] | None:
         """The arrays of a chunk, or None where it is missing or damaged (then it is made again)."""
         try:
-            with np.load(self._path(name), allow_pickle=False) as file:
-                return {array: file[array] for array in file.files}
+            with self._path(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return {array: arrays[array] for array in arrays.files}
         except (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
             return None
 

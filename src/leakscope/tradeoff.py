@@ -311,9 +311,7 @@ def from_dict(content: Mapping[str, Any]) -> TradeOff:
         case "mixture":
             return Mixture(tuple(content["weights"]), tuple(from_dict(part) for part in content["curves"]))
         case kind:
-            raise ValueError(
-                f"unknown curve kind {kind!r}; known: gaussian, epsilon_delta, piecewise, mixture"
-            )
+            raise ValueError(f"unknown curve kind {kind!r}; known: gaussian, epsilon_delta, piecewise, mixture")
 
 
 def _maybe_infinite(name: str, value: Any) -> float:

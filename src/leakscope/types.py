@@ -44,9 +44,7 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "probabilities",
         ),
         "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
-        "logits": SignalKind(
-            ("M", "N", "K"), "nats", "log-probability of each class, the true label's first"
-        ),
+        "logits": SignalKind(("M", "N", "K"), "nats", "log-probability of each class, the true label's first"),
     }
 )
 
@@ -132,9 +130,7 @@ class Game:
             )
         counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
         if len(counts) != 1 or counts[0] == 0:
-            raise ValueError(
-                f"each target must judge the same number of points, at least 1; got {counts.tolist()}"
-            )
+            raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
 
     @property
     def n_models(self) -> int:
@@ -174,9 +170,7 @@ class Game:
         """Membership of the judged points in the data of each target."""
         return self.at_targets(self.member)
 
-    def at_targets(
-        self, array: Shaped[Array, "M N ..."], block: slice = slice(None)
-    ) -> Shaped[Array, "T J ..."]:
+    def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
         """The rows of the targets at their judged points (at a block of them)."""
         columns = self.columns[..., block]
         if columns.ndim == 1:
@@ -271,8 +265,15 @@ class Signals:
             A signal, or a function of it that needs no other row.
         block : slice
             Of the judged points.
+
+        Raises
+        ------
+        NotApplicable
+            Without reference models.
         """
         game = self.game
+        if game.n_references == 0:
+            raise NotApplicable("needs reference models, and there are none")
         columns = game.columns[..., block]
         points, where = np.unique(columns, return_inverse=True)
         where = where.reshape(columns.shape)
@@ -280,8 +281,6 @@ class Signals:
         points = _as_slice(points)
         member = game.member[rows, points]
         seen = np.asarray(values[rows, points], dtype=np.float64)
-        if len(seen) == 0:
-            raise NotApplicable("needs reference models, and there are none")
         centre = seen.mean(axis=0)  # sums of squares keep their digits only around a centre
         seen = seen - centre
         own = game.at_targets(values, block) - centre[where] if game.leave_one_out else None

@@ -12,9 +12,7 @@ Array = np.ndarray
 N_POINTS, N_ASIDE, N_JUDGED = 30, 7, 11
 
 
-def random_signals(
-    n_models: int, leave_one_out: bool, own_points: bool, population: bool, seed: int = 0
-) -> Signals:
+def random_signals(n_models: int, leave_one_out: bool, own_points: bool, population: bool, seed: int = 0) -> Signals:
     """Arrays of noise: references fixed or leave one out, judged (N,) or (T, N), with or without population."""
     rng = np.random.default_rng([seed, n_models, leave_one_out, own_points, population])
     member = rng.random((n_models, N_POINTS)) < 0.5
@@ -78,8 +76,6 @@ def loop(references, judged_by) -> Callable[[Signals, Callable[[int, int, list[i
 
     def scores(signals: Signals, score: Callable[[int, int, list[int]], float]) -> Array:
         game = signals.game
-        return np.array(
-            [[score(t, i, references(game, t)) for i in judged_by(game, t)] for t in range(game.n_targets)]
-        )
+        return np.array([[score(t, i, references(game, t)) for i in judged_by(game, t)] for t in range(game.n_targets)])
 
     return scores

@@ -47,9 +47,7 @@ def test_with_parameters_gives_a_new_value():
 
 
 def test_with_parameters_refuses_unknown_ones():
-    with pytest.raises(
-        ValueError, match=r"unknown parameter of lira 'varience' \(did you mean 'variance'\?\)"
-    ):
+    with pytest.raises(ValueError, match=r"unknown parameter of lira 'varience' \(did you mean 'variance'\?\)"):
         ATTACKS["lira"].with_parameters(varience="point")
     with pytest.raises(ValueError, match="the attack gap has no parameters, got 'gamma'"):
         ATTACKS["gap"].with_parameters(gamma=2)

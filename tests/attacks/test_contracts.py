@@ -86,10 +86,7 @@ def test_a_permutation_of_the_points_permutes_the_scores(attack: Attack, referen
 @ROWS
 def test_point_major_and_model_major_memory_give_the_same(attack: Attack):
     signals = planted(half_split(60, 10), 1)
-    arrays = {
-        name: np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1)
-        for name, array in signals.arrays.items()
-    }
+    arrays = {name: np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1) for name, array in signals.arrays.items()}
     point_major = Signals(signals.game, None, arrays)
     np.testing.assert_allclose(attack(point_major).value, attack(signals).value, rtol=1e-9, atol=1e-9)
 
@@ -118,9 +115,7 @@ def test_random_labels_give_an_auc_of_one_half(attack: Attack, n_models: int):
 @ROWS
 def test_a_missing_signal_is_a_reason(attack: Attack):
     game = half_split(20, 8)
-    others = {
-        name: np.zeros((8, 20, 2)[: len(SIGNALS[name].axes)]) for name in set(SIGNALS) - set(attack.signals)
-    }
+    others = {name: np.zeros((8, 20, 2)[: len(SIGNALS[name].axes)]) for name in set(SIGNALS) - set(attack.signals)}
     with pytest.raises(NotApplicable, match=rf"needs the signal .*{attack.signals[0]}"):
         attack(Signals(game, None, others))
 

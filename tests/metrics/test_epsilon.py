@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.metrics.epsilon import METHODS, claim_p_value, epsilon_lower, one_run_p_value
+from leakscope.metrics.counting import one_run_p_value
+from leakscope.metrics.epsilon import METHODS, bound, claim_p_value, epsilon_lower, evidence
 from leakscope.types import NotApplicable, Scores
 
 
@@ -58,11 +59,11 @@ def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_the_bound_is_where_the_claim_is_just_refuted(method, delta):
     scores = MECHANISMS[method](np.random.default_rng(0), 3.0)
-    bound = epsilon_lower(scores, delta, 0.95, method, independent=True).value
+    value = epsilon_lower(scores, delta, 0.95, method, independent=True).value
     below, above = (
-        claim_p_value(scores, bound + step, delta, method, independent=True) for step in (-1e-4, 1e-4)
+        claim_p_value(scores, value + step, delta, method, independent=True) for step in (-1e-4, 1e-4)
     )
-    assert bound > 0.5
+    assert value > 0.5
     assert below < 0.05 <= above
 
 
@@ -83,23 +84,30 @@ def test_p_values_do_not_fall_with_epsilon_or_delta(method):
 def test_the_bound_falls_with_delta_confidence_and_the_number_of_tests(method):
     scores = MECHANISMS[method](np.random.default_rng(2), 3.0)
 
-    def bound(**given):
+    def limit(**given):
         return epsilon_lower(scores, method=method, independent=True, **given).value
 
-    deltas = [bound(delta=delta) for delta in (0.0, 1e-6, 1e-5, 1e-4, 1e-2)]
-    levels = [bound(confidence=confidence) for confidence in (0.8, 0.95, 0.999)]
-    tests = [bound(n_tests=n) for n in (1, 5, 50)]
+    deltas = [limit(delta=delta) for delta in (0.0, 1e-6, 1e-5, 1e-4, 1e-2)]
+    levels = [limit(confidence=confidence) for confidence in (0.8, 0.95, 0.999)]
+    tests = [limit(n_tests=n) for n in (1, 5, 50)]
     for bounds in (deltas, levels, tests):
         assert bounds == sorted(bounds, reverse=True)
         assert bounds[0] > bounds[-1]
-    assert bound(n_tests=5) == pytest.approx(bound(confidence=0.99), abs=1e-5)
+    assert limit(n_tests=5) == pytest.approx(limit(confidence=0.99), abs=1e-5)
+
+
+def test_evidence_is_enough_for_the_bound():
+    scores = MECHANISMS["coins"](np.random.default_rng(3), 3.0)
+    from_scores = epsilon_lower(scores, 1e-5, 0.9, "coins", n_tests=3)
+    assert bound(evidence(scores, "coins"), 1e-5, 0.9, 3) == from_scores
 
 
 def test_only_a_one_sided_bound_is_given():
     interval = epsilon_lower(fixed_half(np.random.default_rng(0), 3.0))
     assert interval.low == interval.value
     assert interval.high == math.inf
-    assert interval.averages == "points"
+    assert interval.averages == "none"
+    assert METHODS["pairs"].source.startswith("steinke2023")
     assert interval.detail["unit"] == "pairs of records"
     assert interval.detail["units"] == 200
     assert interval.detail["correct"] <= interval.detail["guesses"] <= 200
@@ -129,7 +137,7 @@ def test_many_runs_refuse_points_of_one_model():
 @pytest.mark.parametrize("method", METHODS)
 def test_several_targets_need_independence(method):
     scores = MECHANISMS[method](np.random.default_rng(0), 1.0, (30, 1) if method == "many_runs" else (2, 40))
-    with pytest.raises(NotApplicable, match="references that are not targets"):
+    with pytest.raises(NotApplicable, match="the targets are not independent"):
         epsilon_lower(scores, method=method)
 
 
@@ -146,9 +154,10 @@ def test_coins_of_models_with_few_points_are_ranked_together():
     assert epsilon_lower(scores, method="coins", independent=True).value > 1.5
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 def test_words_and_numbers_are_checked():
     scores = coins(np.random.default_rng(0), 1.0)
-    with pytest.raises(ValueError, match="unknown method 'pair' .did you mean 'pairs'"):
+    with pytest.raises(ValueError, match=r"unknown method 'pair' \(did you mean 'pairs'\?\)"):
         epsilon_lower(scores, method="pair")
     with pytest.raises(ValueError, match="epsilon must be >= 0"):
         claim_p_value(scores, -1.0)
@@ -165,8 +174,8 @@ def test_many_runs_look_in_both_directions(sign, called):
     scores = Scores("one tail", rng.normal(size=member.shape) + sign * 20.0 * leaking, member)
     interval = epsilon_lower(scores, method="many_runs", independent=True)
     assert interval.detail["called"] == called
-    assert interval.detail["false_alarms"] == 0
-    assert interval.value > 2
+    assert interval.detail["false_alarms"] <= 3
+    assert interval.value > 1.5
 
 
 @pytest.mark.parametrize(
@@ -182,26 +191,31 @@ def test_strong_leaks_are_seen(method, shape):
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bound_exceeds_a_pure_epsilon_rarely(method, epsilon):
-    # the true level is below .04; false alarm below 1e-6
+    # the true levels are below .04 and 1e-3; false alarm below 1e-4
     rng = np.random.default_rng(17)
-    claims = (
-        claim_p_value(MECHANISMS[method](rng, epsilon), epsilon, method=method, independent=True)
-        for _ in range(4000)
+    p = np.array(
+        [
+            claim_p_value(MECHANISMS[method](rng, epsilon), epsilon, method=method, independent=True)
+            for _ in range(4000)
+        ]
     )
-    assert sum(p < 0.05 for p in claims) <= 240
+    assert np.count_nonzero(p < 0.05) <= 240
+    assert np.count_nonzero(p < 1e-3) <= 14
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("method", ["coins", "many_runs"])
+@pytest.mark.parametrize("method", METHODS)
 def test_the_bound_exceeds_that_of_a_gaussian_mechanism_rarely(method):
-    # each record's bit plus N(0, 1/mu^2) is (epsilon, delta)-DP with this delta (Balle & Wang 2018, theorem 8)
-    mu, epsilon = 1.5, 2.0
+    # bits plus noise are (epsilon, delta)-DP with this delta (Balle & Wang 2018, theorem 8); a replacement
+    # moves two bits, so its distance is sqrt(2) times as large
+    distance, epsilon = 1.5, 2.0
+    mu = distance * math.sqrt(2) if method == "pairs" else distance
     delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
     rng = np.random.default_rng(23)
     shape = (300, 1) if method == "many_runs" else (1, 400)
     refuted = 0
     for _ in range(4000):
-        member = rng.random(shape) < 0.5
-        scores = Scores("gaussian", rng.normal(size=shape) + mu * member, member)
+        member = MECHANISMS[method](rng, 0.0, shape).member
+        scores = Scores("gaussian", rng.normal(size=shape) + distance * member, member)
         refuted += claim_p_value(scores, epsilon, delta, method, independent=True) < 0.05
     assert refuted <= 240

@@ -36,15 +36,37 @@ def made(
     if verdict is not None:
         curves.append(Curve(verdict.claim, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
     release = {
-        "name": "forest", "title": "Random forest", "description": "", "game": "half_split", "sampling": "fixed",
-        "data": {"name": "", "digest": "", "records": 100}, "models": 64, "targets": 64, "references": 63,
-        "judged": 100, "population": 0, "prior": 0.5, "best": "lira", "games": None if won is None else games(won),
-    } | (facts or {})  # fmt: skip
+        "name": "forest",
+        "title": "Random forest",
+        "description": "",
+        "game": "half_split",
+        "sampling": "fixed",
+        "data": {"name": "", "digest": "", "records": 100},
+        "models": 64,
+        "targets": 64,
+        "references": 63,
+        "judged": 100,
+        "population": 0,
+        "prior": 0.5,
+        "best": "lira",
+        "games": None if won is None else games(won),
+    } | (facts or {})
     whole = {
-        "kind": "audit", "leakscope": "0.1.0", "title": "", "unit": "record", "date": "", "seed": 0,
-        "confidence": 0.95, "fpr": [0.01], "attacks": ATTACKS, "command": "", "plan": {}, "versions": {},
-        "notes": [], "releases": [release],
-    } | (about or {})  # fmt: skip
+        "kind": "audit",
+        "leakscope": "0.1.0",
+        "title": "",
+        "unit": "record",
+        "date": "",
+        "seed": 0,
+        "confidence": 0.95,
+        "fpr": [0.01],
+        "attacks": ATTACKS,
+        "command": "",
+        "plan": {},
+        "versions": {},
+        "notes": [],
+        "releases": [release],
+    } | (about or {})
     return Report(whole, tuple(found), tuple(curves), {})
 
 
@@ -55,9 +77,14 @@ def games(won: list[int]) -> dict[str, Any]:
     needed = next(m for m in range(1, 200) if lower_limit(m, m, 0.05 / n_records) > 0.5)
     first = showing[0] if showing else None
     return {
-        "won": won, "first_exposed": first, "exposed": sum(won[first:]) if first else 0, "records": n_records,
-        "attack": "lira", "smallest_detectable": first / n if first else float("inf"), "models_needed": needed,
-    }  # fmt: skip
+        "won": won,
+        "first_exposed": first,
+        "exposed": sum(won[first:]) if first else 0,
+        "records": n_records,
+        "attack": "lira",
+        "smallest_detectable": first / n if first else float("inf"),
+        "models_needed": needed,
+    }
 
 
 def lower_limit(won: int, n: int, alpha: float) -> float:

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import pyplot
+from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
+from tests.report import samples
 
 from leakscope.report import Curve, Report, plots
 from leakscope.report.annotations import Annotations
@@ -16,7 +18,6 @@ from leakscope.report.lines import floor_of, lines_of
 from leakscope.report.numbers import percent
 from leakscope.report.results import results
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
-from tests.report import samples
 
 ALL = (
     samples.two_models,
@@ -28,12 +29,20 @@ ALL = (
 BOTH = pytest.mark.parametrize("chart", [plots.roc, plots.gain])
 
 
-def texts(axes) -> list[str]:
+def texts(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
 
-def curves(axes, color: str) -> list:
+def curves(axes: Any, color: str) -> list[Any]:
     return [line for line in axes.lines if to_hex(line.get_color()) == color and len(line.get_xdata()) > 2]
+
+
+def circles(axes: Any) -> list[list[float]]:
+    return [
+        line.get_xydata()[0].tolist()
+        for line in axes.lines
+        if to_hex(line.get_markerfacecolor()) == "#ffffff"
+    ]
 
 
 def with_curves(report: Report, *added: Curve, drop: str = "") -> Report:
@@ -77,7 +86,7 @@ def test_curves_begin_at_ten_false_alarms_or_at_the_strictest_threshold():
     assert best.get_xdata()[0] == pytest.approx(10 / 48000, rel=0.02)
     assert "under 10 false alarms" in texts(axes)
     loss = next(line for line in curves(axes, MUTE) if line.get_linestyle() not in ("-", ":"))
-    strictest = samples.two_models().curve("loss").knots[1]
+    strictest = float(np.asarray(samples.two_models().curve("loss").knots)[1])
     assert strictest == pytest.approx(0.01, rel=0.02)
     assert loss.get_xdata()[0] == pytest.approx(strictest, rel=0.02)
 
@@ -112,10 +121,10 @@ def test_values_are_written_at_the_rates_asked_for_on_best_attack_and_ceiling():
 
 def test_an_attack_with_one_threshold_is_an_open_circle_with_its_name():
     axes = plots.roc(samples.two_models(), ax=plots.ROC.axes())
-    circles = [line for line in axes.lines if to_hex(line.get_markerfacecolor()) == "#ffffff"]
-    assert len(circles) == 1
-    knots = samples.two_models().curve("gap").knots
-    assert circles[0].get_xdata()[0] == knots[1]
+    ((fpr, tpr),) = circles(axes)
+    knots = np.asarray(samples.two_models().curve("gap").knots)
+    assert fpr == knots[1]
+    assert tpr == 1 - float(samples.two_models().curve("gap").fnr(fpr))
     assert "gap" in texts(axes)
 
 
@@ -128,7 +137,7 @@ def test_region_above_the_lowest_ceiling_is_hatched_and_only_with_a_claim():
     axes = plots.roc(report, ax=plots.ROC.axes())
     (region,) = [band for band in axes.collections if band.get_hatch()]
     low = min(1 - float(EpsilonDelta(4.0).fnr(1e-4)), 1 - float(Gaussian(0.5).fnr(1e-4)))
-    assert region.get_paths()[0].vertices[:, 1].min() == pytest.approx(low)
+    assert np.asarray(region.get_paths()[0].vertices)[:, 1].min() == pytest.approx(low)
     assert not [b for b in plots.roc(samples.no_leak(), ax=plots.ROC.axes()).collections if b.get_hatch()]
 
 
@@ -186,7 +195,7 @@ def crowded(n_attacks: int) -> Report:
 
 def gaussian(mu: float) -> tuple[np.ndarray, np.ndarray]:
     fpr = np.geomspace(1e-4, 0.999, 200)
-    return fpr, Gaussian(mu).fnr(fpr)
+    return fpr, np.asarray(Gaussian(mu).fnr(fpr))
 
 
 @pytest.mark.parametrize("n_attacks", [6, 14])
@@ -224,7 +233,8 @@ def test_texts_cover_neither_one_another_nor_the_dots(sample):
     for i, one in enumerate(boxes):
         for other in boxes[:i]:
             apart = one.points()[:, None] - other.points()[None]
-            assert np.hypot(*np.moveaxis(apart, -1, 0)).min() > 0.5
+            both_dots = max(one.width, other.width) <= 8
+            assert both_dots or np.hypot(*np.moveaxis(apart, -1, 0)).min() > 0.5
 
 
 def test_gain_fills_the_panel_and_a_far_ceiling_leaves_it():
@@ -244,17 +254,18 @@ def test_unknown_release_is_named_in_the_error(chart):
 
 
 def test_without_axes_a_figure_of_pyplot_shows_it():
-    before = set(pyplot.get_fignums())
-    axes = samples.no_leak().plot()
-    assert set(pyplot.get_fignums()) - before == {axes.figure.number}
-    pyplot.close(axes.figure)
+    before = set(plt.get_fignums())
+    figure = samples.no_leak().plot().get_figure(root=True)
+    assert figure is not None
+    assert {plt.figure(number) for number in set(plt.get_fignums()) - before} == {figure}
+    plt.close(figure)
 
 
 def test_given_axes_are_drawn_on_and_no_figure_is_opened():
-    before = pyplot.get_fignums()
+    before = plt.get_fignums()
     axes = plots.ROC.axes()
     assert samples.no_leak().plot(ax=axes) is axes
-    assert pyplot.get_fignums() == before
+    assert plt.get_fignums() == before
 
 
 def test_long_names_are_cut_at_22_characters():
@@ -265,12 +276,7 @@ def test_long_names_are_cut_at_22_characters():
 def test_perfect_attack_with_one_threshold_stands_on_the_axis():
     perfect = Curve("oracle", "forest", "measured", Piecewise([0.0], [0.0]), n_nonmember=48000)
     axes = plots.roc(with_curves(samples.two_models(), perfect), ax=plots.ROC.axes())
-    points = [
-        line.get_xydata()[0].tolist()
-        for line in axes.lines
-        if to_hex(line.get_markerfacecolor()) == "#ffffff"
-    ]
-    assert [pytest.approx(1e-4), 1.0] in points
+    assert [pytest.approx(1e-4), 1.0] in circles(axes)
 
 
 def test_claims_are_dashed_in_their_own_colour():

@@ -44,7 +44,7 @@ def test_scale_shows_probabilities_at_their_log_odds(low, high):
     for label in labels:
         share = float(str(label.text).rstrip("%\u202f")) / 100
         odds = np.log(share / (1 - share))
-        x = float(str(label.get("x")))
-        assert x == pytest.approx(2 + 186 * (odds - low) / (high - low), abs=0.06)
-        places.append(x)
-    assert np.diff(sorted(places)).min(initial=np.inf) > 20
+        place = float(str(label.get("x")).removesuffix("%")) / 100
+        assert place == pytest.approx((2 + 186 * (odds - low) / (high - low)) / 190, abs=0.0006)
+        places.append(place)
+    assert np.diff(sorted(places)).min(initial=np.inf) * 125 > 24  # pixels of a narrow strip

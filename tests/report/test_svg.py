@@ -5,20 +5,22 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from tests.report import samples
 
 from leakscope.report import plots, svg
-from leakscope.report.canvas import ATTACK, CLAIM, PALETTE, Size, write
-from tests.report import samples
+from leakscope.report.canvas import ATTACK, CLAIM, PALETTE, Size, clear, write
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(prefix: str = "roc", title: str = "title", description: str = "description") -> str:
     axes = plots.roc(samples.two_models(), ax=plots.ROC.axes())
-    return svg.inline(plots_figure(axes), prefix, title, description)
+    return svg.inline(figure_of(axes), prefix, title, description)
 
 
-def plots_figure(axes):
+def figure_of(axes: Axes) -> Figure:
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
@@ -94,9 +96,10 @@ def test_what_users_write_stays_text():
             self.seen += (tag,)
 
     axes = Size(100, 50, 0, 0, 0, 0).axes()
+    clear(axes)
     hostile = "</title></text></svg><script>alert(1)</script>&$x_1$ 名"
     write(axes, (0, 0), hostile)
-    chart = svg.inline(plots_figure(axes), "x", hostile, hostile)
+    chart = svg.inline(figure_of(axes), "x", hostile, hostile)
     parser = Tags()
     parser.feed(chart)
     assert "script" not in parser.seen

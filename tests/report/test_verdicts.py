@@ -5,7 +5,6 @@ from leakscope.report import Curve, Report, Verdict, verdicts
 from leakscope.report.results import results
 from leakscope.tradeoff import Gaussian
 
-THIN = NBSP = " "  # striptags makes every space a plain one
 CLAIM = "epsilon = 4, delta = 1e-05, replace one"
 SEEN = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.0546, "false_alarms": 48}
 
@@ -21,8 +20,8 @@ def said(verdict, **facts):
 def test_refuted_names_point_and_bound():
     reason = said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", SEEN))
     assert reason == (
-        f"At 0.1{THIN}% false alarms the claim allows any attacker 5.5{THIN}% of the members; LiRA finds 43{THIN}% "
-        f"(95{THIN}%: 41 to 46). Any true ε is at least 5.76 (99.9{THIN}%)."
+        "At 0.1 % false alarms the claim allows any attacker 5.5 % of the members; LiRA finds 43 % "
+        "(95 %: 41 to 46). Any true ε is at least 5.76 (99.9 %)."
     )
 
 
@@ -36,7 +35,7 @@ def test_refuted_without_a_point_above_the_ceiling_names_the_bound_alone():
 def test_not_refuted_never_proves():
     reason = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999, "lira", SEEN | {"low": 0.01}))
     assert reason == (
-        f"These attacks show that any true ε is at least 2.96 (99.9{THIN}%), which 4 allows. "
+        "These attacks show that any true ε is at least 2.96 (99.9 %), which 4 allows. "
         "An audit can refute such a claim; it can never prove it."
     )
     nothing = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 0.0, 0.999))
@@ -46,14 +45,15 @@ def test_not_refuted_never_proves():
 def test_not_refuted_although_the_band_is_above_says_how_thin_it_is():
     reason = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.96, 0.999, "lira", SEEN))
     assert reason.endswith(
-        f"The curve lies above the ceiling at 0.1{THIN}%, but only 48 false alarms support that point."
+        "The curve lies above the ceiling at 0.1 %, but only 48 false alarms support that point."
     )
 
 
 def test_eta_speaks_of_the_most_exposed_record():
     refuted = said(Verdict("eta = 0.1", "refuted", "eta", 0.1, 0.3512, 0.999))
     assert refuted == (
-        f"For the most exposed record the attacker is right in at least 85.1 of 100 cases (99.9{THIN}%, all records at once)."
+        "For the most exposed record the attacker is right in at least 85.1 of 100 cases "
+        "(99.9 %, all records at once)."
     )
     standing = said(Verdict("eta = 0.1", "not_refuted", "eta", 0.1, 0.0, 0.999))
     assert standing.startswith(
@@ -61,16 +61,23 @@ def test_eta_speaks_of_the_most_exposed_record():
     )
 
 
+PRIVATE = "Random forest is differentially private with ε = "
+GAUSSIAN = "Random forest is Gaussian differentially private with μ = "
+
+
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        (CLAIM, f"Random forest is differentially private with ε{NBSP}={NBSP}4 (δ{NBSP}={NBSP}10\u22125) for replacing one record"),
-        ("epsilon = 0.5, add/remove", f"Random forest is differentially private with ε{NBSP}={NBSP}0.5 for adding or removing one record"),
-        ("mu = 1, add/remove", f"Random forest is Gaussian differentially private with μ{NBSP}={NBSP}1 for adding or removing one record"),
-        ("eta = 0.1", f"No record of Random forest is guessed in more than 60 of 100 cases (η{NBSP}={NBSP}0.1)"),
+        (CLAIM, f"{PRIVATE}4 (δ = 10\u22125) for replacing one record"),
+        ("epsilon = 0.5, add/remove", f"{PRIVATE}0.5 for adding or removing one record"),
+        ("mu = 1, add/remove", f"{GAUSSIAN}1 for adding or removing one record"),
+        (
+            "eta = 0.1",
+            "No record of Random forest is guessed in more than 60 of 100 cases (η = 0.1)",
+        ),
         ("it leaks <i>nothing</i>", "Random forest: it leaks <i>nothing</i>"),
     ],
-)  # fmt: skip
+)
 def test_claims_in_words(claim, words):
     assert line(Verdict(claim, "not_refuted", "epsilon", 4.0, 0.0)).claim.striptags() == words
 

@@ -6,8 +6,6 @@ from leakscope.report import words
 from leakscope.report.results import results
 from leakscope.types import Finding
 
-THIN = " "  # striptags makes every space a plain one
-
 
 def lede(report):
     return words.lede(results(report)).striptags()
@@ -29,7 +27,15 @@ def summary(report):
     ],
 )
 def test_lede_follows_the_lower_end(low, said):
-    assert lede(made((low + 0.01, low, low + 0.02))) == said
+    assert lede(made((low + 0.01, low, low + 0.02), won=spread(64, w32=100))) == said
+
+
+def test_lede_does_not_speak_of_records_that_nobody_played_against():
+    assert (
+        lede(made((0.56, 0.55, 0.57))) == "Random forest leaks a little; no record could be tested by itself."
+    )
+    few = made((0.56, 0.55, 0.57), won=spread(8, w8=100))
+    assert lede(few) == "Random forest leaks a little; no record could be tested by itself."
 
 
 def test_lede_names_the_exposed_where_the_average_hides_them():
@@ -41,7 +47,7 @@ def test_lede_of_no_leak_says_what_is_excluded():
     said = lede(made((0.502, 0.4951, 0.5083)))
     assert said == (
         "These attacks found no leak. A leak larger than 50.9 of 100 by these attacks is excluded at "
-        f"95{THIN}%; a better attack may exist."
+        "95 %; a better attack may exist."
     )
 
 
@@ -61,8 +67,8 @@ def test_summary_is_the_pattern():
     said = summary(made(won=spread(64, w32=90, w64=10)))
     assert said == (
         "An attacker who guesses whether a random record was used for training is right in 91.3 of 100 cases "
-        f"(95{THIN}%: 91.1 to 91.5); guessing blindly gives 50. For the most exposed record the attacker won all "
-        f"64 of 64 games, that is at least 88 of 100 (95{THIN}%, all records at once). 10 of 100 records are "
+        "(95 %: 91.1 to 91.5); guessing blindly gives 50. For the most exposed record the attacker won all "
+        "64 of 64 games, that is at least 88 of 100 (95 %, all records at once). 10 of 100 records are "
         "exposed beyond chance."
     )
 
@@ -108,12 +114,19 @@ def test_titles_and_facts():
         == "How much does Random forest reveal about who is in its training data?"
     )
     assert words.question(results(made(about={"title": "Why?"}))) == "Why?"
+    assert words.question(results(made(facts={"game": "scores"}))).startswith(
+        "How much do these scores reveal"
+    )
     both = "How much do Random forest and Logistic regression reveal about who is in their training data?"
     assert words.question(results(samples.two_models())) == both
     assert words.facts(results(made(about={"date": "20 November 2026"}))) == [
-        "Membership audit", "100 records", "1 model trained 64 times on a random half", "2 attacks",
-        "20 November 2026", "leakscope 0.1.0",
-    ]  # fmt: skip
+        "Membership audit",
+        "100 records",
+        "1 model trained 64 times on a random half",
+        "2 attacks",
+        "20 November 2026",
+        "leakscope 0.1.0",
+    ]
 
 
 def test_small_words():

@@ -79,11 +79,7 @@ class Attack:
         ValueError
             If the function has no parameter of that name.
         """
-        known = [
-            p.name
-            for p in inspect.signature(self._function()).parameters.values()
-            if p.kind is p.KEYWORD_ONLY
-        ]
+        known = [p.name for p in inspect.signature(self._function()).parameters.values() if p.kind is p.KEYWORD_ONLY]
         for name in parameters:
             if not known:
                 raise ValueError(f"the attack {self.name} has no parameters, got {name!r}")
@@ -146,7 +142,7 @@ _ROWS = (
         "MAST (best threshold)",
         f"{_HERE}.mast:mast_threshold",
         ("loss",),
-        "sablayrolles2019, Section 6",
+        "sablayrolles2019, Section 6.3",
         "The loss against the value that best separates models with and without the point.",
         needs_references=True,
     ),
@@ -173,7 +169,7 @@ _ROWS = (
         "RMIA",
         f"{_HERE}.rmia:rmia",
         ("loss",),
-        "zarifzadeh2024, eq. 2-4",
+        "zarifzadeh2024, RMIA score",
         "How many points of the population the point beats, each against its usual probability.",
         needs_references=True,
         needs_population=True,

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from leakscope.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
-_ENTRIES = 1 << 18  # models x points of a block: a few arrays of that size stay in the cache
+_ENTRIES = 1 << 17  # models x points of a block: a few arrays of that size stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +106,8 @@ def judge(
     return out
 
 
-def require_references(signals: Signals, *, inside: bool = False, outside: bool = False) -> None:
-    """Refuse games without references, or whose references are never members (non-members) of a point.
+def require_references(signals: Signals, *, without: bool = False, both: bool = False) -> None:
+    """Refuse games without references, or whose references never lack (never differ in) a judged point.
 
     Raises
     ------
@@ -117,20 +117,21 @@ def require_references(signals: Signals, *, inside: bool = False, outside: bool 
     game = signals.game
     if game.n_references < 2:
         raise NotApplicable(f"needs at least 2 reference models, and there are {game.n_references}")
-    member = game.member[_first_reference(game) :, judged_points(game)]
-    if inside and not member.any():
-        raise NotApplicable("needs reference models trained with the judged points, and there are none")
-    if outside and member.all():
-        raise NotApplicable("needs reference models trained without the judged points, and there are none")
+
+    def members() -> Iterator[Bool[Array, "B R"]]:
+        return (block.references(game.member) for block in blocks(game, judged_points(game), game.n_models))
+
+    if without and all(member.all() for member in members()):
+        raise NotApplicable("needs reference models without a judged point, and there are none")
+    if both and not any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members()):
+        raise NotApplicable("needs reference models with and without the same judged point, and there are none")
 
 
 def _first_reference(game: Game) -> int:
     return 0 if game.leave_one_out else game.n_targets
 
 
-def log_mean_exp(
-    values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_one_out: bool
-) -> Float[Array, "B t"]:
+def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_one_out: bool) -> Float[Array, "B t"]:
     """Logarithm of the mean of exp(value) over the chosen references of each target, in float64.
 
     Parameters

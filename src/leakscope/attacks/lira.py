@@ -47,11 +47,11 @@ def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
     Raises
     ------
     NotApplicable
-        If the signal is missing, or references with or without the judged points.
+        If the signal is missing, or references with and without the same judged point.
 
     References
     ----------
-    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1 and Section VI-B (pooled variance).
+    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; pooled: their fixed variance, a side each.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
     >>> float(lira(signals)[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
     4.5
     """
-    require_references(signals, inside=True, outside=True)
+    require_references(signals, both=True)
     game, phi = signals.game, _Phi.of(signals)
     outside, inside = _sides(signals, variance, online=True)
 
@@ -116,7 +116,7 @@ def lira_offline(signals: Signals, *, variance: str = "auto") -> Float[Array, "T
     >>> round(float(np.exp(lira_offline(signals)[0, 0])), 6)  # Phi(2)
     0.97725
     """
-    require_references(signals, outside=True)
+    require_references(signals, without=True)
     game, phi = signals.game, _Phi.of(signals)
     outside, _ = _sides(signals, variance, online=False)
 
@@ -164,9 +164,7 @@ class _Side:
     pooled: Float[Array, " T"]  # over all points that the target judges, its own row taken out
     point: bool
 
-    def distance(
-        self, block: Block, own: Float[Array, "B T"]
-    ) -> tuple[Float[Array, "B T"], Float[Array, "b T"]]:
+    def distance(self, block: Block, own: Float[Array, "B T"]) -> tuple[Float[Array, "B T"], Float[Array, "b T"]]:
         """Squared distance of the target to the mean, and the variance.
 
         Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the variance
@@ -241,7 +239,7 @@ def _pooled(
     for block in blocks(game, judged_points(game), game.n_targets):
         place, judged = block.place, block.judged.astype(np.float64)
         total += n[:, place] @ judged
-        square += (n * variance)[:, place] @ judged
+        square += (n[:, place] * variance[:, place]) @ judged
         if not game.leave_one_out:
             continue
         own = phi.targets(block)

@@ -54,7 +54,7 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     """
     temperature = positive("temperature", temperature)
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, outside=True)
+    require_references(signals, without=True)
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = block.targets(loss) / -temperature
@@ -85,11 +85,11 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     Raises
     ------
     NotApplicable
-        If the loss is missing, or references with or without the judged points.
+        If the loss is missing, or references with and without the same judged point.
 
     References
     ----------
-    sablayrolles2019, Section 6.2 (tau that separates the two distributions best).
+    sablayrolles2019, Section 6.3 (tau that separates the two distributions best).
 
     Examples
     --------
@@ -102,7 +102,7 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     0.1
     """
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, inside=True, outside=True)
+    require_references(signals, both=True)
 
     def score(block: Block) -> Float[Array, "B T"]:
         losses, member = block.references(loss), block.references(game.member)
@@ -149,11 +149,8 @@ def _best_cuts_without_each(ordered: Float[Array, "B R"], inside: Bool[Array, "B
     best = np.maximum(np.maximum(left, right), joined)
     low = -best % n
     high = np.where(best == joined, low + 2, low + 1)
-    another = np.broadcast_to(position == 0, ordered.shape).astype(
-        np.intp
-    )  # all others are equal: any of them
-    none = best < _NONE // 2
-    return _middle(ordered, np.where(none, another, low), np.where(none, another, high))
+    none, other = best < _NONE // 2, (position == 0).astype(np.intp)  # all others are equal: take any of them
+    return _middle(ordered, np.where(none, other, low), np.where(none, other, high))
 
 
 def _gap_keys(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Int[Array, "B G"]:
@@ -163,8 +160,6 @@ def _gap_keys(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Int[A
     return np.where(ordered[:, :-1] < ordered[:, 1:], parted, _NONE)
 
 
-def _middle(
-    ordered: Float[Array, "B R"], low: Int[Array, "B t"], high: Int[Array, "B t"]
-) -> Float[Array, "B t"]:
+def _middle(ordered: Float[Array, "B R"], low: Int[Array, "B t"], high: Int[Array, "B t"]) -> Float[Array, "B t"]:
     below = np.take_along_axis(ordered, low, axis=1)
     return below + (np.take_along_axis(ordered, high, axis=1) - below) / 2

@@ -44,7 +44,7 @@ def rmia(signals: Signals, *, gamma: float = 2.0) -> Float[Array, "T J"]:
 
     References
     ----------
-    Zarifzadeh, Liu & Shokri (2024), eq. 2-4; gamma = 2 in their experiments.
+    Zarifzadeh, Liu & Shokri (2024), the RMIA score; gamma = 2 in their experiments.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 2.0, a: float = 0.3) -> Flo
     [-0.444, -0.943]
     """
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, outside=True)
+    require_references(signals, without=True)
     a = probability("a", a)
 
     def log_ratio(block: Block) -> Float[Array, "B T"]:
@@ -121,9 +121,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 2.0, a: float = 0.3) -> Flo
     return _against_population(signals, log_ratio, gamma)
 
 
-def rank_share(
-    log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 2.0
-) -> Float[Array, " J"]:
+def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 2.0) -> Float[Array, " J"]:
     """Share of the population that a ratio exceeds ``gamma`` times, minus 1; ties keep the order of the ratios.
 
     ``(count + h) / (Z + 1) - 1`` with h in (0, 1) increasing with the ratio: h = (1 + L / (1 + abs(L))) / 2,
@@ -146,7 +144,7 @@ def rank_share(
 
     References
     ----------
-    Zarifzadeh, Liu & Shokri (2024), eq. 4.
+    Zarifzadeh, Liu & Shokri (2024), the RMIA score.
 
     Examples
     --------

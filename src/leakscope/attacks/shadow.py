@@ -96,9 +96,7 @@ def _learn(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
     row, point = models[pair // len(points)], points[pair % len(points)]
     member: Bool[Array, " P"] = signals.game.member[row, point]
     if member.all() or not member.any():
-        raise NotApplicable(
-            "needs reference models with and without the judged points, and all are of one kind"
-        )
+        raise NotApplicable("needs reference models with and without the judged points, and all are of one kind")
     arrays = {name: array[row, point] for name, array in signals.arrays.items()}
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return classifier.fit(_stack(arrays), member)

@@ -141,7 +141,7 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
 
     References
     ----------
-    Song & Mittal (2021), eq. 7 (Mentr).
+    Song & Mittal (2021), the metric Mentr.
 
     Examples
     --------

@@ -24,11 +24,12 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Interval
     """Members found at a false-positive rate, with one threshold for all targets.
 
     The threshold is the smallest score whose false-positive rate among all non-member scores is at most
-    ``fpr``. The interval covers the rate at the true quantile. Several models: the rate is linear in the
-    threshold's error, ``psi_t = tpr_t - slope (fpr_t - fpr)``, with the slope of the pooled ROC at ``fpr``;
-    the variance of psi between models goes into Korn and Graubard's interval. One row: order-statistic
-    limits of the quantile and Clopper-Pearson limits of the rate, joined by square and add (the two samples
-    are independent).
+    ``fpr``. The interval covers the rate at the true quantile. Over points: order-statistic limits of the
+    quantile and Clopper-Pearson limits of the rate, joined by square and add (the two samples are
+    independent). Over models: the rate is linear in the threshold's error, ``psi_t = tpr_t - slope (fpr_t -
+    fpr)`` with the slope of the pooled ROC at ``fpr``, and the variance of psi between models goes into Korn
+    and Graubard's interval; each end is at least as wide as over points, because a variance does not show
+    how skewed a rate with few false alarms is.
 
     Parameters
     ----------
@@ -145,12 +146,12 @@ class _Pooled:
     @cached_property
     def members(self) -> Float[Array, " P"]:
         """Ascending scores."""
-        return np.sort(self.rows.value[self.rows.member])
+        return np.sort(self.rows.value[self.rows.member]).astype(np.float64)
 
     @cached_property
     def others(self) -> Float[Array, " Q"]:
         """Ascending scores."""
-        return np.sort(self.rows.value[~self.rows.member])
+        return np.sort(self.rows.value[~self.rows.member]).astype(np.float64)
 
     def tpr(self, fpr: float, confidence: float) -> Interval:
         """The rate of members at or above the threshold, with its interval and what was realised."""
@@ -174,7 +175,7 @@ class _Pooled:
         n = len(self.others)
         if fpr * n < 1 - 1e-9:
             raise NotApplicable(f"{n:,} games reach FPR {1000 / n:.2g} %")
-        one_too_many = self.others[n - 1 - math.floor(fpr * n + 1e-9)]
+        one_too_many = _highest(self.others, 1 + math.floor(fpr * n + 1e-9))
         above = [_from(sample, one_too_many, "right")[:1] for sample in (self.members, self.others)]
         lowest = np.concatenate(above)
         if len(lowest) == 0:
@@ -189,35 +190,29 @@ class _Pooled:
         return f"{'one point, at' if one_point else 'strictest threshold gives'} FPR {strictest:.1f} %"
 
     def _over_models(self, fpr: float, threshold: float, found: int, confidence: float) -> Interval:
-        """Korn-Graubard with the variance of the linearised rate between models."""
+        """Korn-Graubard with the variance of the linearised rate between models, or wider, as over points."""
         member, called = self.rows.member, self.rows.value >= threshold
         tpr = (called & member).sum(axis=1) / member.sum(axis=1)
         false = (called & ~member).sum(axis=1) / (~member).sum(axis=1)
         psi = tpr - self._slope(fpr) * (false - fpr)
-        variance = float(psi.var(ddof=1)) / len(psi)
         n = len(self.members)
-        # members between the last false alarm allowed and the next one count for the upper limit only
-        last_alarm = _from(self.others, threshold, "left")[:1]
-        strict = _at_least(self.members, float(last_alarm[0])) if len(last_alarm) else found
-        lower, upper = (
-            korn_graubard(share / n, variance, n, len(psi), confidence) for share in (strict, found)
-        )
-        return replace(upper, low=lower.low)
+        models = korn_graubard(found / n, float(psi.var(ddof=1)) / len(psi), n, len(psi), confidence)
+        points = self._over_points(fpr, threshold, found, confidence)
+        return replace(models, low=min(models.low, points.low), high=max(models.high, points.high))
 
     def _slope(self, fpr: float) -> float:
         """Slope of the pooled ROC: central difference over half the distance to the nearer end."""
         width = min(fpr, 1 - fpr) / 2
-        ends = np.quantile(self.others, [1 - fpr - width, 1 - fpr + width])
-        right, left = (_at_least(self.members, end) / len(self.members) for end in ends)
+        ranks = (math.ceil(rate * len(self.others)) for rate in (fpr + width, fpr - width))
+        right, left = (_at_least(self.members, _highest(self.others, k)) / len(self.members) for k in ranks)
         return (right - left) / (2 * width)
 
     def _over_points(self, fpr: float, threshold: float, found: int, confidence: float) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
         n, n_others = len(self.members), len(self.others)
         fewest, most = _binomial_limits(n_others, fpr, confidence)
-        alarm = np.concatenate([[-math.inf], self.others, [math.inf]])  # the k-th highest is alarm[-1 - k]
-        least = _at_least(self.members, alarm[-1 - fewest])
-        largest = len(_from(self.members, alarm[-2 - most], "right"))
+        least = _at_least(self.members, _highest(self.others, fewest))
+        largest = len(_from(self.members, _highest(self.others, most + 1), "right"))
         exact = clopper_pearson(found, n, confidence)
         rate = found / n
         low = rate - math.hypot(max(rate - least / n, 0.0), rate - exact.low)
@@ -231,6 +226,13 @@ def _from(
 ) -> Float[Array, " k"]:
     """The scores at or above a threshold (left), or above it (right)."""
     return ascending[np.searchsorted(ascending, threshold, side) :]
+
+
+def _highest(ascending: Float[Array, " n"], k: int) -> float:
+    """The k-th highest score; beyond the ends infinite."""
+    if 1 <= k <= len(ascending):
+        return float(ascending[-k])
+    return math.inf if k < 1 else -math.inf
 
 
 def _at_least(ascending: Float[Array, " n"], threshold: float) -> int:

@@ -60,9 +60,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if inspect.isclass(self.estimator):
-            raise ValueError(
-                f"give an estimator, not the class {self.estimator.__name__}: {self.estimator.__name__}()"
-            )
+            raise ValueError(f"give an estimator, not the class {self.estimator.__name__}: {self.estimator.__name__}()")
         if not callable(getattr(self.estimator, "fit", None)) or not callable(
             getattr(self.estimator, "get_params", None)
         ):
@@ -73,9 +71,7 @@ class Estimator:
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
         if self._reads is None:
-            raise ValueError(
-                f"{self.name} has neither predict_proba, decision_function, nor is it a regressor"
-            )
+            raise ValueError(f"{self.name} has neither predict_proba, decision_function, nor is it a regressor")
 
     @cached_property
     def _reads(self) -> str | None:
@@ -103,13 +99,11 @@ class Estimator:
         if points.y is None:
             raise ValueError(f"{self.name} needs labels")
         read = self._reader(points, want)
-        rows = [
-            read(self._fit(points, inside, int(seed))) for inside, seed in zip(member, seeds, strict=True)
-        ]
+        rows = [read(self._fit(points, inside, int(seed))) for inside, seed in zip(member, seeds, strict=True)]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def _fit(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
-        model = clone(prepared(self.estimator, points.x))
+        model: Any = clone(prepared(self.estimator, points.x))
         states = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
         model.set_params(**dict.fromkeys(states, seed))
         chosen = points.take(np.flatnonzero(inside))
@@ -119,9 +113,7 @@ class Estimator:
                     warnings.simplefilter("ignore")
                 return model.fit(chosen.x, chosen.y)
         except Exception as error:
-            raise RuntimeError(
-                f"{self.name} cannot be fitted on {len(chosen):,} points: {_line(error)}"
-            ) from error
+            raise RuntimeError(f"{self.name} cannot be fitted on {len(chosen):,} points: {_line(error)}") from error
 
     def _reader(self, points: Points, want: Sequence[str]) -> Callable[[Any], Mapping[str, Array]]:
         """From a fitted model to its signals at all points."""
@@ -133,23 +125,32 @@ class Estimator:
             scale = float(truth.std())
             if scale == 0:
                 raise ValueError(f"{self.name}: the response is the same at all {len(truth):,} points")
-            return lambda model: readout.predictions(np.ravel(model.predict(points.x)), truth, scale, want)
+            return lambda model: readout.predictions(np.ravel(self._answer(model, points)), truth, scale, want)
         classes, label = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"{self.name} needs at least 2 classes, got only {classes[0]}")
         if len(classes) > len(label) / 2 and classes.dtype.kind == "f":
-            raise ValueError(
-                f"{self.name} is a classifier, but the label has {len(classes):,} different numbers"
-            )
+            raise ValueError(f"{self.name} is a classifier, but the label has {len(classes):,} different numbers")
         answer = readout.probabilities if self._reads == "predict_proba" else readout.margins
 
         def read(model: Any) -> Mapping[str, Array]:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                given = np.asarray(getattr(model, str(self._reads))(points.x), dtype=float)
-            return answer(_spread(given, model.classes_, classes), label, want)
+            return answer(_spread(self._answer(model, points), model.classes_, classes), label, want)
 
         return read
+
+    def _answer(self, model: Any, points: Points) -> Float[Array, "N ..."]:
+        """What a fitted model says of all points."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                given = np.atleast_1d(np.asarray(getattr(model, str(self._reads))(points.x), dtype=float))
+        except Exception as error:  # the model may be the user's: it may raise anything
+            raise RuntimeError(f"{self.name} gives no numbers for {len(points):,} points: {_line(error)}") from error
+        if len(given) != len(points):
+            raise ValueError(f"{self.name} gave {len(given):,} answers for {len(points):,} points")
+        if not np.isfinite(given).all():
+            raise ValueError(f"{self.name} answers with NaN or infinite values")
+        return given
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,10 @@ class Fixed:
         answers = []
         for start in range(0, len(points), self.batch):
             x = points.take(np.arange(start, min(start + self.batch, len(points)))).x
-            answer = np.asarray(self.predict_proba(x), dtype=float)
+            try:
+                answer = np.atleast_1d(np.asarray(self.predict_proba(x), dtype=float))
+            except Exception as error:  # the function is the user's: it may raise anything
+                raise RuntimeError(f"{self.name} gives no numbers for {len(x):,} points: {_line(error)}") from error
             if len(answer) != len(x):
                 raise ValueError(f"{self.name} gave {len(answer):,} answers for {len(x):,} points")
             answers.append(answer)
@@ -206,7 +210,8 @@ class Fixed:
         if len(classes) != n_classes or (classes[label] != y).any():
             raise ValueError(
                 f"{self.name} gives {n_classes} probabilities a point, and the labels cannot be matched with them "
-                f"({len(np.unique(y))} different ones, {len(classes)} classes); give the label of each column as classes="
+                f"({len(np.unique(y))} different ones, {len(classes)} classes); "
+                "give the label of each column as classes="
             )
         return label
 
@@ -233,13 +238,11 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
     """
     made = imported(spec)
     try:
-        estimator = made() if callable(made) else made
+        estimator: Any = made() if callable(made) else made
         known = estimator.get_params() if callable(getattr(estimator, "get_params", None)) else {}
         for name in settings or {}:
             if name not in known:
-                raise ValueError(
-                    f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}"
-                )
+                raise ValueError(f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
         return estimator.set_params(**settings) if settings else estimator
     except (TypeError, ValueError) as error:
         raise ValueError(f"{spec}: {_line(error)}") from None
@@ -249,12 +252,10 @@ def imported(path: str) -> Any:
     """What an import path ``module:name`` leads to."""
     module, _, attribute = path.partition(":")
     if not module or not attribute:
-        raise ValueError(
-            f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier"
-        )
+        raise ValueError(f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # the module is the user's: it may raise anything
         raise ValueError(f"{path}: cannot be imported: {_line(error)}") from None
 
 
@@ -268,7 +269,9 @@ def _canonical(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            raise _NoCanonicalForm
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
@@ -311,7 +314,7 @@ def _last(estimator: Any) -> Any:
 def _spread(given: Float[Array, "N ..."], seen: Array, classes: Array) -> Float[Array, "N ..."]:
     """Columns for all classes, also for those that this model has not seen in its data."""
     if given.ndim == 2 and given.shape[1] != len(seen):
-        raise ValueError(f"the model gives {given.shape[1]} values a point for {len(seen)} classes; one a class is needed")
+        raise ValueError(f"the model gives {given.shape[1]} values a point, but has {len(seen)} classes")
     if len(seen) == len(classes):
         return given
     if given.ndim == 1:

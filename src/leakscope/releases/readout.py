@@ -82,7 +82,21 @@ def margins(
 def predictions(
     f: Float[Array, " N"], y: Float[Array, " N"], scale: float, want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Squared loss of a regressor, (y - f)^2 / (2 scale^2)."""
+    """Squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
+
+    Parameters
+    ----------
+    f, y : arrays of shape (N,)
+        Prediction and truth.
+    scale : float
+        Standard deviation of y.
+    want : sequence of str
+
+    Returns
+    -------
+    mapping
+        ``loss`` in nats.
+    """
     return {"loss": (y - f) ** 2 / (2 * scale**2)} if "loss" in want else {}
 
 

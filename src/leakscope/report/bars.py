@@ -125,13 +125,21 @@ def histogram(
     Returns
     -------
     Axes
+        Dotted: binomial(M, 1/2) times the number of records.
+
+    Examples
+    --------
+    >>> axes = histogram([0] * 8 + [50, 40, 30, 20, 10, 5, 4, 3, 2], 15, ax=HISTOGRAM.axes())
+    >>> [text.get_text() for text in axes.texts][-2:]
+    ['exposed beyond chance', '5 of 164 records:']
     """
     won = np.asarray(won)
     n_games, n_records = len(won) - 1, int(won.sum())
     ax = HISTOGRAM.shown() if ax is None else ax
     games = np.arange(n_games + 1)
     chance = np.array([n_records * math.comb(n_games, k) / 2**n_games for k in range(n_games + 1)])
-    ax.set(xlim=(-1, n_games + 1), ylim=(0, 1.12 * max(won.max(), chance.max(), 1)))
+    head = 1.12 if n_games >= 48 else 1.5  # few games make wide bars, and texts stand above them
+    ax.set(xlim=(-1, n_games + 1), ylim=(0, head * max(won.max(), chance.max(), 1)))
     clear(ax, sides=("bottom",))
     exposed = games >= (n_games + 1 if first_exposed is None else first_exposed)
     _bars(ax, games[~exposed], won[~exposed], facecolor=MUTE, alpha=0.5)

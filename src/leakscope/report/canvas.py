@@ -97,7 +97,21 @@ def write(
     align: Literal["left", "center", "right"] = "left",
     **style: Any,
 ) -> Text:
-    """Write one line of plain text; ``at`` is in pixels from the lower left corner of the panel."""
+    """Write one line of plain text.
+
+    Parameters
+    ----------
+    ax : Axes
+    at : (x, y)
+        Start, middle or end of the baseline, in pixels from the lower left corner of the panel.
+    text : str
+        Drawn as it is: no mathematics, no markup.
+    size : float
+        Of the type, in pixels.
+    align : {"left", "center", "right"}
+    **style
+        Further properties of matplotlib's text.
+    """
     font = {"family": fonts(), "size": size, "color": INK} | style
     return ax.annotate(
         text,

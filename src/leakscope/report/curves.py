@@ -51,11 +51,9 @@ class Curves:
                 style = {"linewidth": line.width * thin, "linestyle": line.dashes, "color": line.color}
                 self.ax.plot(*self.values(line), **style)
             else:
-                at, tpr = (np.array([rate]) for rate in line.point)
                 circle = {"markerfacecolor": PAPER, "markeredgecolor": line.color, "markersize": 6 * thin}
-                self.ax.plot(
-                    at, self.height(at, tpr), "o", markeredgewidth=1.2, clip_on=False, zorder=4, **circle
-                )
+                place = self._on_axes(*line.point)
+                self.ax.plot(*place.T, "o", markeredgewidth=1.2, clip_on=False, zorder=4, **circle)
 
     def bands(self, *roles: str) -> None:
         """Fill the intervals of the lines in these roles."""

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from leakscope.report.numbers import THIN, count, parameter, percent
 from leakscope.report.results import SHARES, Result, shown
-from leakscope.report.words import listed, plural
+from leakscope.report.words import cited, listed, plural, say
 from leakscope.types import Finding
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
@@ -74,9 +74,9 @@ def _rows(result: Result, findings: Iterable[Finding]) -> list[Row]:
     rows = []
     for _, alike in groupby(findings, key=lambda finding: (finding.quantity, finding.reason, finding.value)):
         first, *others = alike
-        if first.value is None and {*first.at} == {"fpr"} and others:
+        if first.value is None and "fpr" in first.at and others:
             rates = listed(percent(finding.at["fpr"]) for finding in (first, *others))
-            name = Markup("{} at FPR {}").format(quantity(result, replace(first, at={})), rates)
+            name = quantity(result, first, rates)
             rows.append(replace(row(result, first), quantity=name))
         else:
             rows += [row(result, finding) for finding in (first, *others)]
@@ -100,7 +100,7 @@ def row(result: Result, finding: Finding) -> Row:
     """One finding."""
     if result.too_few and finding.quantity in SHARES and finding.value is not None:
         finding = replace(finding, value=None, reason="too few for a percentage")
-    name, source = quantity(result, finding), finding.source or _source_of(result, finding)
+    name, source = quantity(result, finding), _source_of(result, finding)
     if finding.value is None:
         resolvable = "games reach FPR" not in finding.reason
         side = "not applicable" if resolvable else "not resolvable"
@@ -110,8 +110,8 @@ def row(result: Result, finding: Finding) -> Row:
     return Row(name, value, interval, SIDES[finding.side], status, source, finding.value)
 
 
-def quantity(result: Result, finding: Finding) -> Markup:
-    """What was measured, of which attack, where."""
+def quantity(result: Result, finding: Finding, rates: str = "") -> Markup:
+    """What was measured, of which attack, where; ``rates`` stands in place of the finding's own FPR."""
     if finding.quantity == "epsilon":
         delta = finding.at.get("delta", 0.0)
         return Markup("ε of any guarantee, δ = {}").format(parameter(delta))
@@ -119,16 +119,16 @@ def quantity(result: Result, finding: Finding) -> Markup:
         return Markup("Success, most exposed {}").format(result.about["unit"])
     name = Markup(NAMES[finding.quantity]).format(result.attack_title(finding.attack))
     for key, value in finding.at.items():
-        name += _where(key, value)
+        name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
     return name
 
 
 def _where(key: str, value: float) -> Markup:
     """The operating point, in words."""
     if key == "fpr":
-        return Markup(" at FPR {}").format(percent(value))
+        return Markup(" at FPR\u00a0{}").format(percent(value))
     if key == "prior":
-        return Markup(", prior {}").format("½" if value == 0.5 else percent(value))
+        return Markup(", prior\u00a0{}").format("½" if value == 0.5 else percent(value))
     if key == "inside":
         return Markup(", members") if value else Markup(", non-members")
     return Markup(", {} {}").format(key, parameter(value))
@@ -167,4 +167,8 @@ def _status(result: Result, finding: Finding) -> Iterator[str]:
 
 
 def _source_of(result: Result, finding: Finding) -> str:
-    return result.about["attacks"].get(finding.attack, {}).get("source", "")
+    """Of the finding, else of its attack; the first rows of a release are of no single attack."""
+    own = (
+        "" if finding.quantity in FIRST else result.about["attacks"].get(finding.attack, {}).get("source", "")
+    )
+    return cited(finding.source or own)

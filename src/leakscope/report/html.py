@@ -36,36 +36,33 @@ def page(report: Report, records: bool = True) -> str:
     str
         One HTML file with its styles, its charts and one script that sorts the findings. Everything that
         came from the user is escaped, and a content security policy forbids the network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random(200) < 0.5
+    >>> report = ls.audit_scores(rng.normal(size=200) + member, member)
+    >>> page(report).startswith("<!doctype html>")
+    True
     """
     found = results(report)
-    curves = _curves(report, found)
-    style, script = _asset("style.css"), _asset("sort.js")
+    script = _asset("sort.js")
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
-            about=report.about,
-            title=words.question(found),
-            facts=words.facts(found),
-            level=words.level(found[0]),
-            found=found,
-            style=Markup(style),
+            **_said(report, found),
+            style=Markup(_asset("style.css")),
             script=Markup(script),
             policy=_policy(script),
-            digest=report.digest(),
-            layout=_layout(found),
             contradictions=verdicts.contradictions(found),
-            lede=words.lede(found),
             summaries=[_summary(result, f"s{place}") for place, result in enumerate(found)],
             claims=verdicts.lines(found),
-            curves=curves,
-            curves_note="" if any(panel["note"] for panel in curves) else notes.curves(found[0]),
+            curves=_curves(report, found),
             games=_games(found, records),
             exposed=_exposed(found) if records else [],
-            groups=findings.groups(found),
-            plan=plans.toml(report.about["plan"]),
-            unit=report.about["unit"],
-            units=words.plural(report.about["unit"]),
         )
     )
 
@@ -77,26 +74,44 @@ def notebook(report: Report) -> str:
     ----------
     report : Report
         Of an audit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random(200) < 0.5
+    >>> report = ls.audit_scores(rng.normal(size=200) + member, member)
+    >>> notebook(report).startswith('<div class="leakscope">')
+    True
     """
     found = results(report)
-    prefix = f"n{report.digest()[:6]}"
-    return (
-        _environment()
-        .get_template("notebook.html.jinja")
-        .render(
-            about=report.about,
-            title=words.question(found),
-            facts=words.facts(found),
-            level=words.level(found[0]),
-            lede=words.lede(found),
-            groups=findings.groups(found),
-            curves=[
-                {"title": result.title, "figure": figures.roc(report, result, f"{prefix}-{place}")}
-                for place, result in enumerate(_worst(found))
-            ],
-            layout=_layout(found),
-        )
-    )
+    prefix = f"n{report.digest()[:6]}"  # several reports stand in one notebook
+    panels = [
+        _panel(result, figures.roc(report, result, f"{prefix}-{place}"))
+        for place, result in enumerate(_worst(found))
+    ]
+    template = _environment().get_template("notebook.html.jinja")
+    return template.render(**_said(report, found), curves=panels)
+
+
+def _said(report: Report, found: Sequence[Result]) -> dict[str, Any]:
+    """What page and notebook have in common."""
+    about = found[0].about
+    return {
+        "about": about,
+        "found": found,
+        "title": words.question(found),
+        "facts": words.facts(found),
+        "lede": words.lede(found),
+        "level": words.level(found[0]),
+        "unit": about["unit"],
+        "units": words.plural(about["unit"]),
+        "layout": "one" if len(found) == 1 else "two",
+        "groups": findings.groups(found),
+        "plan": plans.toml(about["plan"]),
+        "digest": report.digest(),
+    }
 
 
 def _summary(result: Result, prefix: str) -> dict[str, Any]:
@@ -152,11 +167,6 @@ def _worst(found: Sequence[Result]) -> Sequence[Result]:
         return found
     order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
     return [result for result in found if result in order]
-
-
-def _layout(found: Sequence[Result]) -> str:
-    """One column, or two a row."""
-    return "one" if len(found) == 1 else "two"
 
 
 def _policy(script: str) -> str:

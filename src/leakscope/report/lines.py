@@ -67,7 +67,7 @@ class Line:
 
     @property
     def vacuous(self) -> bool:
-        """A ceiling that no attack could reach."""
+        """A ceiling that allows an attack to find everybody, at every rate that is drawn."""
         return self.role == "ceiling" and float(self.tradeoff.tpr(self.start)) > 0.995
 
 

@@ -31,8 +31,8 @@ RECORDS = (
 )
 HISTOGRAM = (
     "Height: number of {units} ({size}). Dotted: what blind guessing would give. "
-    '<span class="at">Blue</span>: {first} games or more, which happens to none of {all} {units} by guessing, '
-    "at {level} confidence. "
+    '<span class="at">Blue</span>: {first} games or more, which happens to none of {all} {units} by '
+    "guessing, at {level} confidence. "
     "Against half of the {units} the attacker wins at least {median} of the games."
 )
 STRIPS = (
@@ -60,7 +60,7 @@ def over(results: Sequence[Result]) -> str:
 
 def curves_intro(results: Sequence[Result]) -> Markup:
     """How to read attack against ceiling."""
-    if not any(result.ceilings for result in results):
+    if not any(verdict.word != "cannot_be_tested" for result in results for verdict in result.verdicts):
         return say("The share of members that each attack finds, at every rate of false alarms.")
     first = say("If the claim held, no curve could enter the hatched region, whatever the attacker does.")
     return joined([first, *(_inside(result) for result in results)])
@@ -68,10 +68,10 @@ def curves_intro(results: Sequence[Result]) -> Markup:
 
 def _inside(result: Result) -> Markup:
     """Where an attack is inside the forbidden region, its whole interval included."""
-    for curve in result.ceilings:
-        at = curve.verdict.at if curve.verdict is not None and curve.verdict.word == "refuted" else {}
-        if curve.verdict is not None and at.get("low", 0.0) > at.get("ceiling", 1.0):
-            attack, fpr = result.attack_title(curve.verdict.attack), percent(at["fpr"])
+    for verdict in result.verdicts:
+        at = verdict.at
+        if verdict.word == "refuted" and at.get("low", 0.0) > at.get("ceiling", 1.0):
+            attack, fpr = result.attack_title(verdict.attack), percent(at["fpr"])
             words = "{attack} on {title} lies inside it at {fpr} false alarms."
             return say(words, attack=attack, title=result.title, fpr=fpr)
     return Markup("")
@@ -146,11 +146,13 @@ def histograms(results: Sequence[Result]) -> Markup:
     """Legend of the histograms, and the median record."""
     drawn = [(result, result.games) for result in results if result.games and result.first_exposed]
     many, about = len(drawn) > 1, results[0].about
-    n_records = listed(dict.fromkeys(count(games["records"]) for _, games in drawn))
+    sizes = list(dict.fromkeys(count(games["records"]) for _, games in drawn))
+    where = "each panel" if len(sizes) == 1 else "the panels"
+    n_records = listed(sizes)
     return say(
         HISTOGRAM,
         units=plural(about["unit"]),
-        size=f"{n_records} in each panel; vertical scales differ" if many else f"{n_records} in all",
+        size=f"{n_records} in {where}; vertical scales differ" if many else f"{n_records} in all",
         first=listed(dict.fromkeys(count(result.first_exposed or 0) for result, _ in drawn)),
         all=n_records,
         level=level(results[0]),

@@ -60,6 +60,12 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
     Returns
     -------
     Axes
+        From the decade below ten false alarms to 100 %, the same for every release of the report.
+
+    Raises
+    ------
+    KeyError
+        If there is no such release.
     """
     result = _release(report, release)
     floor = floor_of(report)
@@ -94,6 +100,11 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     -------
     Axes
         The height is that of the attacks; a ceiling far above them leaves the panel.
+
+    Raises
+    ------
+    KeyError
+        If there is no such release.
     """
     result = _release(report, release)
     ax = GAIN.shown() if ax is None else ax

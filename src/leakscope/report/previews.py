@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 
-def png(pixels: UInt8[np.ndarray, "H W"] | UInt8[np.ndarray, "H W 3"]) -> bytes:
+def png(pixels: UInt8[np.ndarray, "H W ..."]) -> bytes:
     """A picture with 8 bits a channel, grey or RGB (PNG, ISO/IEC 15948).
 
     Raises

@@ -38,7 +38,7 @@ class Exposed:
 
     title: str
     ties: str
-    head: str
+    pictures: bool
     rows: Sequence[Record]
     axis: Markup
 
@@ -52,16 +52,15 @@ def exposed(result: Result) -> Exposed | None:
     signals = [table["log_odds"][row] for row in order if table["log_odds"][row] is not None]
     low, high = _scale(signals)
     rows = [_record(table, row, low, high) for row in order]
-    shown = {"image": any(row.image for row in rows), "fields": any(row.fields for row in rows)}
-    head = "Image" if shown["image"] else "Fields" if shown["fields"] else ""
+    pictures = any(row.image for row in rows)
     axis = Markup(plots.strip_axis(low, high)) if signals else Markup("")
-    return Exposed(result.title, _ties(result, order[0], len(order)), head, rows, axis)
+    return Exposed(result.title, _ties(result, order[0], len(order)), pictures, rows, axis)
 
 
 def _ties(result: Result, worst: int, n_shown: int) -> str:
     """How many records share the first place."""
     table, unit = result.records, result.about["unit"]
-    won, games = table["won"][worst], table["games"][worst]
+    won, games = int(table["won"][worst]), int(table["games"][worst])
     ties = int(np.sum(np.asarray(table["won"]) == won))
     if ties > n_shown:
         return f"{several(ties, unit)} tie at {count(won)} of {count(games)}; ordered by margin"
@@ -81,7 +80,7 @@ def _record(table: Mapping[str, Sequence[Any]], row: int, low: float, high: floa
     """One row, with what there is to see of the record."""
     cells = plain({column: values[row] for column, values in table.items()})
     preview = cells["preview"] or {}
-    image, number, label = preview.get("image"), cells["record"], cells["label"]
+    image, number, label = preview.get("image"), cells["record"], _label(cells["label"])
     strip = Markup("")
     if cells["log_odds"] is not None:
         signal, member = np.asarray(cells["log_odds"], dtype=float), np.asarray(cells["member"], dtype=bool)
@@ -97,6 +96,11 @@ def _record(table: Mapping[str, Sequence[Any]], row: int, low: float, high: floa
         f"{described}, {label}" if label else described,
         {name: _cut(str(value)) for name, value in preview.get("fields", {}).items()},
     )
+
+
+def _label(text: str) -> str:
+    """A number alone would be taken for another record."""
+    return f"label {text}" if text and not any(map(str.isalpha, text)) else text
 
 
 def _cut(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.report import Curve, Report, plain
+from leakscope.report import Curve, Report, Verdict, plain
 from leakscope.report.numbers import Digits, digits, shares
 from leakscope.types import Finding
 
@@ -137,6 +137,11 @@ class Result:
     def ceilings(self) -> tuple[Curve, ...]:
         """Curves that are claimed or proved."""
         return tuple(curve for curve in self.curves if curve.role != "measured")
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the audit says of each claim."""
+        return tuple(curve.verdict for curve in self.curves if curve.verdict is not None)
 
     def find(self, quantity: str, attack: str | None = None, **at: float) -> Finding | None:
         """The first finding of this quantity that has a value."""

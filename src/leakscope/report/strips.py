@@ -23,7 +23,7 @@ _SHARES = (
     1e-6,
     0.999999,
 )  # those that matter most first
-_APART = 10.0  # pixels between two labels
+_APART, _NARROWEST = 8.0, 125.0  # pixels between two labels, where the strip is as narrow as on a telephone
 
 
 def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, high: float) -> str:
@@ -52,7 +52,7 @@ def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, hig
     at = _places(signal, low, high)
     above = _ticks(at[member], 11.5, -9, "--attack,#0b5cad", "1.5", ".75")
     below = _ticks(at[~member], 14.5, 9, "--ink,#1b1f24", "1.2", ".6")
-    line = _rule(0, _WIDTH, _LINE, _LINE, "--rule,#d3d8de")
+    line = _rule("0", str(_WIDTH), str(_LINE), str(_LINE), "--rule,#d3d8de")
     start = (
         f'<svg class="strip" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
     )
@@ -70,24 +70,25 @@ def strip_axis(low: float, high: float) -> str:
     Returns
     -------
     str
-        An ``<svg>`` element.
+        An ``<svg>`` element as wide as its place, with text of one size.
     """
-    parts = [_rule(0, _WIDTH, 1, 1, "--mute,#5b6570")]
+    parts = [_rule("0", "100%", "1", "1", "--mute,#5b6570")]
     taken: list[tuple[float, float]] = []
     for share in _SHARES:
         odds = float(np.log(share / (1 - share)))
-        x = float(_places(np.array([odds]), low, high)[0])
+        place = float(_places(np.array([odds]), low, high)[0]) / _WIDTH
         label = percent(share)
-        half = text_width(label, 11) / 2 + _APART / 2
-        if low <= odds <= high and all(abs(x - other) >= half + reach for other, reach in taken):
-            taken.append((x, half))
-            parts.append(_rule(x, x, 1, 5, "--mute,#5b6570"))
+        half = (text_width(label, 11) + _APART) / (2 * _NARROWEST)
+        if low <= odds <= high and all(abs(place - other) >= half + reach for other, reach in taken):
+            taken.append((place, half))
+            x = f"{100 * place:.1f}%"
+            parts.append(_rule(x, x, "1", "5", "--mute,#5b6570"))
             parts.append(
-                f'<text x="{x:.1f}" y="18" font-size="11" text-anchor="{_anchor(x)}" '
+                f'<text x="{x}" y="18" font-size="11" text-anchor="{_anchor(place)}" '
                 f'fill="var(--mute,#5b6570)">{label}</text>'
             )
-    label = 'role="img" aria-label="scale: probability of the true label"'
-    return f'<svg class="axis" viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>{"".join(parts)}</svg>'
+    named = 'role="img" aria-label="scale: probability of the true label"'
+    return f'<svg class="axis" width="100%" style="height:{_HEIGHT}px" {named}>{"".join(parts)}</svg>'
 
 
 def _places(signal: Float[Array, " M"], low: float, high: float) -> Float[Array, " M"]:
@@ -103,10 +104,10 @@ def _ticks(at: Array, start: float, length: int, color: str, width: str, opacity
     return f'<path d="{d}" stroke="var({color})" stroke-width="{width}" stroke-opacity="{opacity}"/>'
 
 
-def _rule(x1: float, x2: float, y1: float, y2: float, color: str) -> str:
-    return f'<line x1="{x1:.4g}" x2="{x2:.4g}" y1="{y1}" y2="{y2}" stroke="var({color})"/>'
+def _rule(x1: str, x2: str, y1: str, y2: str, color: str) -> str:
+    return f'<line x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}" stroke="var({color})"/>'
 
 
-def _anchor(x: float) -> str:
+def _anchor(place: float) -> str:
     """A label at the end of the scale stays inside it."""
-    return "start" if x < 14 else "end" if x > _WIDTH - 14 else "middle"
+    return "start" if place < 0.1 else "end" if place > 0.9 else "middle"

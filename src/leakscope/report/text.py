@@ -29,6 +29,16 @@ def table(report: Report) -> str:
     -------
     str
         Lines of at most 100 columns, without colour or control characters; ends with a newline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random(200) < 0.5
+    >>> report = ls.audit_scores(rng.normal(size=200) + member, member)
+    >>> print(table(report).splitlines()[0])
+    How much do these scores reveal about who is in the training data?
     """
     found = results(report)
     blocks = [
@@ -106,11 +116,9 @@ def _claims(found: tuple[Result, ...]) -> list[str]:
     """A paragraph a claim."""
     lines: list[str] = []
     for result in found:
-        for curve in result.curves:
-            if curve.verdict is not None:
-                word = verdicts.NAMES[curve.verdict.word]
-                why = verdicts.reason(result, curve.verdict).striptags()
-                lines += _wrapped(f"{word}: {result.title}, {curve.verdict.claim}. {why}")
+        for verdict in result.verdicts:
+            why = verdicts.reason(result, verdict).striptags()
+            lines += _wrapped(f"{verdicts.NAMES[verdict.word]}: {result.title}, {verdict.claim}. {why}")
     return lines
 
 

@@ -56,12 +56,10 @@ class Line:
 
 def lines(results: Sequence[Result]) -> list[Line]:
     """A line for each claim that has a verdict, in the order of the releases."""
-    judged = [
-        (result, curve.verdict) for result in results for curve in result.curves if curve.verdict is not None
-    ]
     return [
         Line(verdict.word, NAMES[verdict.word], claim(result, verdict), reason(result, verdict))
-        for result, verdict in judged
+        for result in results
+        for verdict in result.verdicts
     ]
 
 

@@ -5,6 +5,7 @@ Every sentence is ``Markup``: what is filled in is escaped, and ``striptags`` gi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
@@ -35,6 +36,7 @@ MOST_EXPOSED = (
 EXCLUDED = (
     "A leak larger than {most} of 100 by these attacks is excluded at {level}; a better attack may exist."
 )
+_KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 NOBODY = "No {unit} is exposed beyond chance; {games} games would show a {unit} at {least} of 100 or more."
 
 
@@ -80,6 +82,17 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
+def cited(source: str) -> str:
+    """Keys of the bibliography as a name and a year.
+
+    Examples
+    --------
+    >>> cited("yeom2018, Adversary 2")
+    'Yeom 2018, Adversary 2'
+    """
+    return _KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
+
+
 def level(result: Result, finding: Finding | None = None) -> str:
     """Confidence of a finding, or of the audit, in percent."""
     own = None if finding is None else finding.confidence
@@ -90,6 +103,8 @@ def question(results: Sequence[Result]) -> str:
     """The plan's title, or the question that every audit asks."""
     if results[0].about["title"]:
         return results[0].about["title"]
+    if results[0].facts["game"] == "scores":
+        return "How much do these scores reveal about who is in the training data?"
     if len(results) == 1:
         return f"How much does {results[0].title} reveal about who is in its training data?"
     names = (
@@ -139,7 +154,8 @@ def lede(results: Sequence[Result]) -> Markup:
 
 def _found(result: Result, alone: bool) -> Markup:
     """The first pattern that fits the lower end of the success."""
-    success, unit, title = result.success, result.about["unit"], capital(result.title)
+    success, unit, scores = result.success, result.about["unit"], result.facts["game"] == "scores"
+    title = "The release" if scores else capital(result.title)
     if success is None:
         return say("None of the attacks could be played against {title}.", title=result.title)
     gained = (result.strength - result.blind) / (1 - result.blind)
@@ -150,6 +166,8 @@ def _found(result: Result, alone: bool) -> Markup:
         words = "{title} leaks little about a typical {unit}, but exposes {exposed} of {all}."
         n_records = count(result.games["records"]) if result.games else ""
         return say(words, title=title, unit=unit, exposed=count(result.n_exposed), all=n_records)
+    if gained > 0 and result.first_exposed is None:
+        return say("{title} leaks a little; no {unit} could be tested by itself.", title=title, unit=unit)
     if gained > 0:
         return say("{title} leaks a little about everybody and exposes nobody beyond chance.", title=title)
     return _no_leak(result, success, alone)

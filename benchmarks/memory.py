@@ -1,0 +1,28 @@
+"""Peak memory of LiRA with every model as target, in a process of its own; prints gigabytes."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+
+from leakscope.attacks.lira import lira
+from leakscope.types import Game, Signals
+
+N_MODELS, N_POINTS = 256, 1_000_000
+LIMIT = 4.0
+WORK = f"LiRA, {N_MODELS} targets, N={N_POINTS:,}, signals and scores, peak memory"
+
+
+def peak_gigabytes() -> float:
+    """Score noise, and look up the largest size that this process has had."""
+    rng = np.random.default_rng(0)
+    log_odds = rng.standard_normal((N_POINTS, N_MODELS), dtype=np.float32).T
+    member = rng.integers(0, 2, size=(N_POINTS, N_MODELS), dtype=np.bool_).T
+    judged = np.ones(N_POINTS, dtype=bool)
+    lira(Signals(Game("half_split", member, judged, N_MODELS), None, {"log_odds": log_odds}))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # Linux counts in units of 1,024 bytes
+
+
+if __name__ == "__main__":
+    print(peak_gigabytes())

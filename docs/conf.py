@@ -1,0 +1,65 @@
+"""Settings of the documentation; build it with ``python -m sphinx -W -b html docs docs/_build/html``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version as installed_version
+from typing import ClassVar
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+project = "leakscope"
+author = "The leakscope developers"
+copyright = "2026, the leakscope developers"
+release = version = installed_version("leakscope")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+exclude_patterns = ["_build", "plans"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
+myst_heading_anchors = 3
+nitpicky = False
+
+autodoc_typehints = "none"  # the docstrings say it with axes and units
+autodoc_member_order = "bysource"
+add_module_names = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "leakscope"
+html_static_path = ["_static"]
+html_css_files = ["docs.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 8,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"**": []}
+
+
+class CommandHelp(SphinxDirective):
+    """What a command of leakscope says of itself: ``{command-help} audit``."""
+
+    required_arguments: ClassVar[int] = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The help as it is printed on a terminal of 100 columns."""
+        command = [sys.executable, "-m", "leakscope.cli", self.arguments[0], "--help"]
+        plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+        said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
+        said = said.replace("python -m leakscope.cli", "leakscope")
+        return [nodes.literal_block(said, said, language="text")]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("command-help", CommandHelp)

@@ -1,0 +1,103 @@
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from tests.report import samples
+from tests.report.made import made
+
+from leakscope.report import Curve, Report, Verdict, plain
+from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture
+from leakscope.types import Finding
+
+SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
+SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
+VALID = Draft202012Validator(SCHEMA)
+
+
+def content(report):
+    return json.loads(report.to_json())
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_follow_the_schema(name):
+    VALID.validate(content(getattr(samples, name)()))
+
+
+def test_every_kind_of_curve_and_infinity_follows_the_schema():
+    mixture = Mixture([0.5, 0.5], [Gaussian(1.0), EpsilonDelta(float("inf"))])
+    verdict = Verdict("mu = 1", "cannot_be_tested", reason="no")
+    bound = Finding("epsilon", 1.0, 1.0, float("inf"), at={"delta": 0.0}, side="lower")
+    report = made(verdict=verdict, findings=(bound,))
+    VALID.validate(
+        content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {}))
+    )
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda report: report.update(schema=2),
+        lambda report: report.update(extra=1),
+        lambda report: report["about"].pop("unit"),
+        lambda report: report["about"]["releases"][0].update(game="chess"),
+        lambda report: report["findings"][0].update(value=None),  # and no reason
+        lambda report: report["findings"][0].update(reason="why"),  # and a value
+        lambda report: report["findings"][0].update(quantity="risk score"),
+        lambda report: report["curves"][0]["tradeoff"].update(kind="spline"),
+        lambda report: report["records"].pop("won"),
+        lambda report: report["records"]["low"].append(1.5),
+    ],
+)
+def test_the_schema_refuses(spoil):
+    bad = content(samples.two_models())
+    assert VALID.is_valid(bad)
+    spoil(bad)
+    assert not VALID.is_valid(bad)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_reading_what_was_written(name, tmp_path):
+    report = getattr(samples, name)()
+    path = tmp_path / "report.json"
+    text = report.to_json(path)
+    again = Report.from_json(path)
+    assert again.to_json() == text == path.read_text(encoding="utf-8")
+    assert again.digest() == report.digest()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_frames_have_a_row_a_finding_and_a_row_a_record():
+    report = samples.two_models()
+    assert len(report.to_frame()) == len(report.findings)
+    assert list(report.records()["won"].head(3)) == list(report.record_table["won"][:3])
+
+
+def test_a_curve_by_name():
+    report = samples.two_models()
+    assert float(report.curve("lira", "regression").tpr(0.01)) < float(report.curve("lira").tpr(0.01))
+    with pytest.raises(KeyError, match="did you mean 'lira'"):
+        report.curve("lirra")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 99}'])
+def test_other_files_are_refused(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"other\.json is not"):
+        Report.from_json(path)
+
+
+def test_plain_values():
+    assert plain({"a": np.float32(0.5), "b": [np.int64(1), float("-inf")], "c": np.array([True])}) == {
+        "a": 0.5,
+        "b": [1, "-inf"],
+        "c": [True],
+    }
+    with pytest.raises(ValueError, match="NaN"):
+        plain(float("nan"))

@@ -1,0 +1,115 @@
+"""Attacks, metrics and claims where they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope import games
+from leakscope.attacks import find
+from leakscope.claims import Claim
+from leakscope.data import Data, from_arrays
+from leakscope.judging import SHOWN, Subject, by_unit, judge, strongest
+from leakscope.types import Finding, Scores, Signals
+
+
+def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: int = 0, group=None) -> Signals:
+    game = games.half_split(n_points, n_models, seed=seed, group=group)
+    rng = np.random.default_rng(seed)
+    log_odds = rng.normal(2 + leak * game.member)
+    loss = np.logaddexp(0, -log_odds)
+    points = from_arrays(rng.normal(size=(n_points, 3)), np.arange(n_points) % 2, group)
+    return Signals(game, points, {"log_odds": log_odds, "loss": loss, "correct": (log_odds > 0) * 1.0})
+
+
+def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
+    attacks = find(["gap", "confidence", "loss", "lira"])
+    made = judge(Subject("model", _signals()), attacks, (0.01,), 0.95)
+    keys = [(each.attack, each.quantity, *each.at.items()) for each in made.findings]
+    assert len(set(keys)) == len(keys)
+    assert {each.attack for each in made.findings if each.quantity == "success"} == {each.name for each in attacks}
+    reasons = [each.reason for each in made.findings if each.attack == "confidence"]
+    assert reasons == ["needs the signal logits, which this release does not give"]
+    assert {curve.name for curve in made.curves} == {"gap", "loss", "lira"}
+
+
+def test_sides_and_intervals_are_in_order() -> None:
+    made = judge(Subject("model", _signals()), find("default"), (0.1, 0.01), 0.9)
+    for each in made.findings:
+        if each.value is not None and each.low is not None and each.high is not None:
+            assert each.low <= each.value <= each.high
+            assert each.confidence == 0.9
+            assert each.method
+            assert each.source
+    sides = {each.quantity: each.side for each in made.findings}
+    assert sides["success"] == sides["tpr"] == sides["epsilon"] == sides["most_exposed"] == "lower"
+    assert sides["auc"] == "point"
+
+
+def test_strongest_is_the_largest_lower_end() -> None:
+    found = [
+        Finding("success", 0.9, 0.5, 0.99, attack="wide"),
+        Finding("success", 0.8, 0.7, 0.85, attack="sharp"),
+        Finding("success", None, attack="none", reason="why"),
+        Finding("auc", 0.99, 0.98, 1.0, attack="other"),
+    ]
+    assert strongest(found) == "sharp"
+    assert strongest(found[2:]) == ""
+
+
+def test_by_unit_averages_the_rows_of_each_unit() -> None:
+    group = np.array(["b", "a", "b", "c"])
+    value = np.array([[1.0, 5.0, 3.0, 7.0], [0.0, 1.0, 2.0, 3.0]])
+    member = np.array([[True, False, True, False], [False, True, False, True]])
+    pooled = by_unit(Scores("x", value, member), group)
+    assert pooled.value.tolist() == [[5.0, 2.0, 7.0], [1.0, 1.0, 3.0]]
+    assert pooled.member.tolist() == [[False, True, False], [True, False, True]]
+    assert by_unit(pooled, None) is pooled
+
+
+def test_records_are_shown_from_the_most_exposed_on() -> None:
+    signals = _signals(n_models=32, leak=3.0)
+    made = judge(Subject("model", signals, Data(signals.points, "made")), find(["lira"]), (0.1,), 0.95)
+    shown = [place for place, strip in enumerate(made.records["log_odds"]) if strip is not None]
+    won = np.asarray(made.records["won"])
+    assert len(shown) == SHOWN
+    assert won[shown].min() >= np.delete(won, shown).max()
+    assert len(made.records["log_odds"][shown[0]]) == len(made.records["member"][shown[0]]) == 32
+    assert sum(made.facts["games"]["won"]) == 200
+
+
+def test_one_target_has_no_record_games() -> None:
+    game = games.one_model(50, 50)
+    loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+    made = judge(Subject("model", Signals(game, None, {"loss": loss})), find(["loss"]), (0.1,), 0.95)
+    exposed = next(each for each in made.findings if each.quantity == "most_exposed")
+    assert exposed.value is None
+    assert "at least 2 target models" in exposed.reason
+    assert made.records == {}
+    assert {each.averages for each in made.findings if each.quantity in ("auc", "success", "tpr")} == {"points"}
+
+
+def test_claim_about_another_adjacency_excludes_nothing() -> None:
+    game = games.half_split(100, 16, sampling="poisson")
+    loss = np.random.default_rng(0).exponential(np.where(game.member, 0.2, 1.0))
+    claim = Claim("epsilon", 1.0, 0.0, "replace_one")
+    made = judge(Subject("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95)
+    drawn = next(curve for curve in made.curves if curve.verdict)
+    assert drawn.verdict.word == "cannot_be_tested"
+    assert float(drawn.tradeoff.fnr(0.0)) == pytest.approx(1.0)
+    assert float(drawn.tradeoff.fnr(1e-9)) == 0.0
+
+
+@pytest.mark.statistics
+def test_random_labels_expose_nobody_and_show_no_epsilon() -> None:
+    """400 audits of noise, LiRA with leave one out: at most 20 + 13 may name a record or show an epsilon above 0.
+
+    95 % are promised for each; 33 or more of 400 at a rate of 5 % happen with probability 0.5 %.
+    """
+    named = shown = 0
+    for run in range(400):
+        made = judge(Subject("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
+        named += made.facts["games"]["exposed"] > 0
+        shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
+    assert named <= 32
+    assert shown <= 32

@@ -1,0 +1,93 @@
+"""Workers: the same results whatever their number, one BLAS thread each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from leakscope import pool
+
+# tasks are defined inside the tests: they travel to the workers by value, as the test modules cannot be imported
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_argument_gets_its_result(jobs):
+    found = dict(pool.run(lambda a, b: a * b, [(n, n + 1) for n in range(7)], jobs))
+    assert found == {n: n * (n + 1) for n in range(7)}
+
+
+def test_the_same_bytes_with_one_worker_and_with_two():
+    def product(seed: int) -> np.ndarray:
+        a = np.random.default_rng(seed).normal(size=(60, 60))
+        return np.linalg.solve(a @ a.T + np.eye(60), a)
+
+    alone, together = (dict(pool.run(product, [(seed,) for seed in range(5)], jobs)) for jobs in (1, 2))
+    assert {n: array.tobytes() for n, array in alone.items()} == {n: array.tobytes() for n, array in together.items()}
+
+
+def test_a_slow_task_does_not_hold_back_the_others():
+    """Results come in order of completion, each with its own number."""
+
+    def wait(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    found = list(pool.run(wait, [(1.0,), (0.0,), (0.1,)], 2))
+    assert dict(found) == {0: 1.0, 1: 0.0, 2: 0.1}
+    assert found[-1][0] == 0
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_exception_comes_through(jobs):
+    def fail(number: int) -> int:
+        if number == 1:
+            raise ArithmeticError("the second task")
+        return number
+
+    with pytest.raises(ArithmeticError, match="the second task"):
+        list(pool.run(fail, [(0,), (1,), (2,)], jobs))
+
+
+def test_nothing_to_do():
+    assert list(pool.run(lambda: 1, [], 2)) == []
+
+
+def test_one_task_is_done_in_this_process():
+    seen = []
+    assert list(pool.run(lambda: seen.append(1), [()], 2)) == [(0, None)]
+    assert seen == [1]
+
+
+def test_no_workers():
+    with pytest.raises(ValueError) as caught:
+        list(pool.run(abs, [(1,)], 0))
+    assert str(caught.value) == "jobs must be >= 1, got 0"
+
+
+def test_one_worker_a_core_unless_said():
+    assert pool.workers() == (os.cpu_count() or 1)
+    assert pool.workers(3) == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_blas_thread_inside(jobs):
+    """In a process of its own, where BLAS would otherwise use two threads."""
+    code = f"""
+import numpy as np
+from threadpoolctl import threadpool_info
+from leakscope import pool
+
+def threads(size):
+    np.ones((size, size)) @ np.ones((size, size))
+    return max(library["num_threads"] for library in threadpool_info())
+
+print(threads(2), sorted({{found for _, found in pool.run(threads, [(2,), (3,), (4,)], {jobs})}}))
+"""
+    environment = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert printed.stdout == "2 [1]\n"

@@ -1,0 +1,113 @@
+"""Claims put to the test: valid under the claim, and strong against leaks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope import games, refuting
+from leakscope.claims import Claim
+from leakscope.refuting import LEVEL, Trial, verdict
+from leakscope.types import Finding, Scores, Signals
+
+
+class Told:
+    """An attack that is told the truth through a channel: with probability 1 - flip it sees the membership."""
+
+    title = source = summary = ""
+
+    def __init__(self, flip: float, seed: int = 0, name: str = "told") -> None:
+        self.flip, self.seed, self.name = flip, seed, name
+
+    def __call__(self, signals: Signals) -> Scores:
+        rng = np.random.default_rng(self.seed)
+        shape = signals.game.member.shape
+        noise = rng.random(shape) < self.flip
+        seen = (signals.game.member ^ noise)[: signals.game.n_targets, signals.game.columns]
+        jitter = rng.random(seen.shape) * 1e-3
+        return Scores(self.name, seen + jitter, signals.game.target_member)
+
+
+def _same(scores: Scores) -> Scores:
+    return scores
+
+
+def _trial(game, *attacks) -> Trial:
+    return Trial.of(Signals(game, None, {}), attacks, _same)
+
+
+def test_a_leak_refutes_small_claims_and_not_large_ones() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.02))
+    small, large = (Claim("epsilon", value, 1e-6, "replace_one") for value in (1.0, 30.0))
+    assert verdict(small, game, trial, []).word == "refuted"
+    assert verdict(large, game, trial, []).word == "not_refuted"
+
+
+def test_random_scores_refute_nothing() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.5))
+    for claim in (Claim("epsilon", 0.0, 0.0, "replace_one"), Claim("mu", 0.1, 0.0, "replace_one"), Claim("eta", 0.0)):
+        assert verdict(claim, game, trial, []).word == "not_refuted"
+
+
+@pytest.mark.statistics
+def test_level_of_true_claims() -> None:
+    """Randomised response with known epsilon: the claim is true, so at most LEVEL of the audits refute it.
+
+    Of 2,000 audits with two attacks 2 are expected at the very most; 9 or more would be a false alarm of 0.03 %.
+    """
+    epsilon = 1.0
+    flip = 1 / (1 + np.exp(epsilon / 2))  # a swap changes two records: epsilon / 2 for each of them
+    claim = Claim("epsilon", epsilon, 0.0, "replace_one")
+    wrong = 0
+    for run in range(2000):
+        game = games.half_split(60, 4, seed=run)
+        trial = _trial(game, Told(flip, seed=run), Told(flip, seed=run + 10_000, name="other"))
+        wrong += trial.p_value(claim) < LEVEL
+    assert wrong <= 8
+
+
+def test_add_remove_claims_are_halved_in_a_fixed_half() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.02))
+    swap, add = (verdict(Claim("epsilon", 1.0, 0.0, kind), game, trial, []) for kind in ("replace_one", "add_remove"))
+    assert add.measured == pytest.approx(swap.measured / 2, abs=2e-4)
+
+
+def test_replace_one_claim_in_a_game_of_coins_cannot_be_tested() -> None:
+    game = games.half_split(400, 16, sampling="poisson")
+    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), [])
+    assert made.word == "cannot_be_tested"
+    assert "fixed" in made.reason
+
+
+def test_eta_is_refuted_by_the_games_of_one_record() -> None:
+    game = games.half_split(40, 64)
+    trial = _trial(game, Told(0.0))
+    made = verdict(Claim("eta", 0.1), game, trial, [])
+    assert made.word == "refuted"
+    # 64 of 64 games at (1 - level)/(4 * 40 records): Clopper-Pearson's lower limit is alpha ** (1/64)
+    assert made.measured == pytest.approx((LEVEL / (4 * 40)) ** (1 / 64) - 0.5, abs=1e-6)
+
+
+def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
+    game = games.half_split(400, 16)
+    rates = [
+        Finding("tpr", value, value - 0.01, value + 0.01, at={"fpr": fpr}, attack=name, detail={"false_alarms": 12})
+        for name, fpr, value in (("a", 0.01, 0.5), ("b", 0.001, 0.48), ("b", 0.01, 0.2))
+    ]
+    made = verdict(Claim("epsilon", 3.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), rates)
+    assert made.attack == "b"
+    assert made.at["fpr"] == 0.001
+    assert made.at["ceiling"] == pytest.approx(np.exp(3.0) * 0.001)
+
+
+def test_nothing_applies() -> None:
+    class Never(Told):
+        def __call__(self, signals: Signals) -> Scores:
+            raise refuting.NotApplicable("needs a miracle")
+
+    game = games.half_split(400, 16)
+    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Never(0.0)), [])
+    assert (made.word, made.reason) == ("cannot_be_tested", "needs a miracle")
