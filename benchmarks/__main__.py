@@ -11,15 +11,16 @@ from benchmarks.scoring import rows
 
 def peak_gigabytes() -> float:
     """Peak memory of the scoring, in a process that does nothing else."""
-    done = subprocess.run([sys.executable, "-m", "benchmarks.memory"], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    command = [sys.executable, "-m", "benchmarks.memory"]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> int:
     """Print a row for each benchmark; 1 if a ratio is below half of the wanted one, or the memory above its limit."""
     line = "{:72} {:>10} {:>10}".format
     print(line("work, against", "measured", "wanted"))
-    peak = peak_gigabytes()  # before the ratios: a child's peak is never below the size of its parent at the fork
+    # before the ratios: the peak of a child is never below the size of its parent
+    peak = peak_gigabytes()
     print(line(WORK, f"{peak:.2f} GB", f"< {LIMIT:g} GB"))
     kept = peak < LIMIT
     for row in rows():

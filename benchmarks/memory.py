@@ -21,7 +21,7 @@ def peak_gigabytes() -> float:
     member = rng.integers(0, 2, size=(N_POINTS, N_MODELS), dtype=np.bool_).T
     judged = np.ones(N_POINTS, dtype=bool)
     lira(Signals(Game("half_split", member, judged, N_MODELS), None, {"log_odds": log_odds}))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # Linux counts in units of 1,024 bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # Linux counts KiB
 
 
 if __name__ == "__main__":

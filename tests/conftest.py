@@ -10,6 +10,15 @@ import jaxtyping
 import pytest
 from hypothesis import settings
 
+import tests.typecheck
+
+# Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
+CHECKED = (
+    "attacks auditing claims costs data games gates intervals judging metrics observing pool refuting releases report "
+    "reporting seeds store tradeoff types"
+)
+jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED.split()], f"{tests.typecheck.__name__}.checked")
+
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("same every time")
 

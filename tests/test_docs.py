@@ -1,6 +1,7 @@
 """The documentation runs: every Python block and every ``leakscope`` line, in order, a folder for each page.
 
-A fence whose first line is ``# name.suffix`` is also a file of that name; ``# exit code 2`` behind a command is checked.
+A fence whose first line is ``# name.suffix`` is also a file of that name; ``# exit code 2`` behind a command
+is checked.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "agg")
-    names: dict[str, object] = {"__name__": f"docs_{page.stem}"}
+    names: dict[str, object] = {"__name__": "__main__"}
     for language, text in fences(page):
         file = re.match(r"# ([\w-]+\.\w+)\n", text)
         if file:
@@ -55,7 +56,8 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_pages_with_examples_are_found() -> None:
-    assert {page.name for page in PAGES if fences(page)} >= {"README.md", "tour.md", "measure.md", "add-a-method.md"}
+    found = {page.name for page in PAGES if fences(page)}
+    assert found >= {"README.md", "tour.md", "measure.md", "report.md", "add-a-method.md"}
 
 
 def test_every_attack_has_a_section_with_its_source() -> None:
@@ -68,12 +70,11 @@ def test_every_attack_has_a_section_with_its_source() -> None:
 
 
 def test_every_key_has_a_reference() -> None:
-    known = set(re.findall(r"^\*\*(\w+)\*\*$", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
-    used = {
-        key
-        for path in [*(ROOT / "src").rglob("*.py"), *PAGES]
-        for key in KEY.findall(path.read_text(encoding="utf-8"))
-    }
+    text = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^\*\*(\w+)\*\*$", text, re.MULTILINE))
+    used: set[str] = set()
+    for path in [*(ROOT / "src").rglob("*.py"), *PAGES]:
+        used.update(KEY.findall(path.read_text(encoding="utf-8")))
     assert used <= known, f"without a reference: {sorted(used - known)}"
 
 

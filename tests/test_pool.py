@@ -88,6 +88,6 @@ def threads(size):
 
 print(threads(2), sorted({{found for _, found in pool.run(threads, [(2,), (3,), (4,)], {jobs})}}))
 """
-    environment = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
     printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert printed.stdout == "2 [1]\n"

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module, resources
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 OUT = "leakscope-report"
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
+INTERRUPTED = 130
 OF_FITS = {"dataset", "data", "group", "dry_run"}
 IDLE = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": OF_FITS | {"label", "model", "models", "seed", "predict", "members", "others"},
@@ -106,7 +108,7 @@ def audit(
     _refuse_file(out)
     shelf = store or str(out / "store")
     if predict is not None:
-        report = _audit_predict(chosen, predict, members, others, bool(model), shelf, jobs)
+        report = _audit_predict(chosen, predict, (members, others), bool(model), shelf, jobs)
     elif signals is not None:
         auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
         report = auditing.audit_signals(observing.read_signals(signals), **_judged_by(chosen))
@@ -179,19 +181,17 @@ def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> N
 
 def main() -> None:
     """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
+    warnings.filterwarnings("ignore", message=".* have been cancelled", category=UserWarning)  # joblib's, of Ctrl-C
     sys.exit(_guarded(lambda: app(standalone_mode=False)))
 
 
 def _guarded(command: Callable[[], Any]) -> int:
     """The exit code of a command; an error is one line on standard error."""
     try:
-        code = command()
-        return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted; finished models are in the store, the same command goes on from there")
-        return 130
-    except typer.Exit as leave:
-        return leave.exit_code
+        code = command() or 0  # typer returns the code of an exit, and 130 for Ctrl-C
+        if code == INTERRUPTED:
+            _say("interrupted; finished models are in the store, the same command goes on from there")
+        return code
     except TyperException as error:
         return _error(error.format_message())
     except OSError as error:
@@ -261,19 +261,18 @@ def _judged_by(plan: AuditPlan) -> dict[str, Any]:
 def _audit_predict(
     plan: AuditPlan,
     predict: str,
-    members: str | None,
-    others: str | None,
+    files: Sequence[str | None],
     fit: bool,
     shelf: str,
     jobs: int | None,
 ) -> Report:
-    """One trained model with its data; with --model also the recipe of the reference models."""
-    if members is None or others is None:
+    """One trained model with its members and others; with --model also the recipe of the reference models."""
+    if None in files:
         raise ValueError("--predict needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
     estimator = import_module("leakscope.releases.estimator")
     function = estimator.imported(predict)
-    sides = [room.load(file, plan.label).points for file in (members, others)]
+    sides = [room.load(file, plan.label).points for file in files]
     recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]

@@ -28,10 +28,8 @@ def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
     ------
     str
     """
-    chosen, loaded = (
-        find(plan.attacks),
-        data.load(plan.data or plan.dataset or "digits", plan.label, plan.group),
-    )
+    chosen = find(plan.attacks)
+    loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
     points, workers = loaded.points, pool.workers(jobs)
     game = draw(plan, points, chosen)
     yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"

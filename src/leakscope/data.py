@@ -184,7 +184,7 @@ def _table(path: Path, label: str | None, group: str | None) -> Points:
     for name in taken:
         if name not in frame.columns:
             raise ValueError(
-                f"{path}: no column {name!r}{nearest(name, map(str, frame.columns))}; {_some(frame.columns)}"
+                f"{path}: no column {name!r}{nearest(name, map(str, frame.columns))}; columns: {_some(frame.columns)}"
             )
     features = frame.drop(columns=taken)
     if features.shape[1] == 0:

@@ -75,9 +75,8 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: float)
     0.95427
     """
     k, n = _counts(successes, trials)
-    some = k > 0
-    limit = betaincinv(np.where(some, k, 1), n - k + 1, probability("alpha", alpha, open_ends=True))
-    return np.where(some, limit, 0.0)
+    limit = betaincinv(np.where(k > 0, k, 1), n - k + 1, probability("alpha", alpha, open_ends=True))
+    return np.where(k > 0, limit, 0.0)
 
 
 def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> Array:
@@ -108,10 +107,8 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
 
     Parameters
     ----------
-    successes, trials : float
-        Counts, ``trials > 0``; effective (fractional) counts are allowed.
-    confidence : float
-        Coverage, at least.
+    successes, trials, confidence : float
+        Counts, ``trials > 0``, fractional ones allowed; the coverage, at least.
 
     Returns
     -------
@@ -124,10 +121,9 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0321, 0.3789)
     """
-    positive("trials", trials)
-    tail = _tail(confidence)
+    share, tail = successes / positive("trials", trials), _tail(confidence)
     low, high = clopper_pearson_lower(successes, trials, tail), clopper_pearson_upper(successes, trials, tail)
-    return Interval(successes / trials, float(low), float(high), confidence, method="Clopper-Pearson")
+    return Interval(share, float(low), float(high), confidence, method="Clopper-Pearson")
 
 
 def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
@@ -138,10 +134,8 @@ def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
 
     Parameters
     ----------
-    mean : array_like
-        Means in [0, 1].
-    n : array_like
-        Numbers of values.
+    mean, n : array_like
+        Means in [0, 1] and numbers of values.
     alpha : float
         Probability of a limit below the truth, in (0, 1).
 
@@ -175,9 +169,7 @@ def chernoff_kl(mean: float, n: int, confidence: float = 0.95) -> Interval:
 
     Parameters
     ----------
-    mean : float
-    n : int
-    confidence : float
+    mean, n, confidence : float, int, float
 
     Returns
     -------
@@ -190,8 +182,8 @@ def chernoff_kl(mean: float, n: int, confidence: float = 0.95) -> Interval:
     0.02951305
     """
     tail = _tail(confidence)
-    low, high = 1 - chernoff_kl_upper(1 - mean, n, tail), chernoff_kl_upper(mean, n, tail)
-    return Interval(mean, max(float(low), 0.0), float(high), confidence, method="Chernoff-KL")
+    low, high = max(0.0, 1 - float(chernoff_kl_upper(1 - mean, n, tail))), chernoff_kl_upper(mean, n, tail)
+    return Interval(mean, low, float(high), confidence, method="Chernoff-KL")
 
 
 def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
@@ -199,9 +191,7 @@ def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
 
     Parameters
     ----------
-    mean : float
-    n : int
-    confidence : float
+    mean, n, confidence : float, int, float
 
     Returns
     -------
@@ -227,10 +217,8 @@ def dkw(n: int, confidence: float = 0.95) -> float:
 
     Parameters
     ----------
-    n : int
-        Independent values behind the distribution function.
-    confidence : float
-        Probability that the whole function lies in the band.
+    n, confidence : int, float
+        Independent values; probability that the whole function lies in the band.
 
     Returns
     -------
@@ -297,13 +285,10 @@ def korn_graubard(
 
     Parameters
     ----------
-    proportion : float
-    variance : float
-        Of the proportion, estimated between clusters.
-    n_trials : int
-        Trials in all clusters.
-    n_clusters : int
-        At least 2.
+    proportion, variance : float
+        The variance is that of the proportion, estimated between clusters.
+    n_trials, n_clusters : int
+        Trials in all clusters; clusters, at least 2.
     confidence : float
 
     Returns
@@ -363,8 +348,9 @@ def delong(
     )
     above, below = placements(positive_scores, negative_scores)
     area = float(above.mean())
-    variance = _variance_of_mean(above) + _variance_of_mean(below)
-    if pairs * min(area, 1 - area) < FEWEST_RARE or variance <= 0:
+    rare = pairs * min(area, 1 - area) < FEWEST_RARE
+    variance = 0.0 if rare else sum(each.var(ddof=1) / len(each) for each in (above, below))
+    if variance <= 0:
         exact = clopper_pearson(area * pairs, pairs, confidence)
         return Interval(
             area, exact.low, exact.high, confidence, "points", "Clopper-Pearson on disjoint pairs"
@@ -400,10 +386,6 @@ def placements(
     above = (np.searchsorted(low, high, "left") + np.searchsorted(low, high, "right")) / (2 * len(low))
     below = (np.searchsorted(high, low, "left") + np.searchsorted(high, low, "right")) / (2 * len(high))
     return above, 1 - below
-
-
-def _variance_of_mean(values: Float[Array, " n"]) -> float:
-    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else 0.0
 
 
 def _counts(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array]:

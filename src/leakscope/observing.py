@@ -99,7 +99,7 @@ def read_signals(path: str) -> Signals:
     if member.ndim != 2:
         raise ValueError(f"{path}: member must have shape (M, N), got {member.shape}")
     n_targets = count(f"{path}: n_targets", arrays.pop("n_targets", np.array(len(member))).tolist())
-    mixed = np.ptp(member, axis=0) if len(member) > 1 else np.ones(member.shape[1])
+    mixed = np.asarray((member != member[0]).any(axis=0)) if len(member) > 1 else np.ones(member.shape[1])
     judged = _truths(path, "judged", arrays.pop("judged", mixed))
     if not judged.any():
         raise ValueError(f"{path}: no point is judged, or each one is in all models or in none: nothing to guess")

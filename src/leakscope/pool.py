@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -37,12 +40,25 @@ def run(
         return
     numbered = (delayed(_numbered)(number, task, given) for number, given in enumerate(arguments))
     parallel: Any = Parallel(n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-    yield from parallel(numbered)
+    with _deaf_to_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
+        results = parallel(numbered)
+    yield from results
 
 
 def workers(jobs: int | None = None) -> int:
     """The number of workers: as asked for, else one a core."""
     return count("jobs", jobs) if jobs is not None else os.cpu_count() or 1
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes that are started here do not hear SIGINT; this one hears it afterwards."""
+    resource_tracker.ensure_running()  # where it starts later it lifts the mask too early
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -121,6 +121,7 @@ class Game:
     sampling: Literal["fixed", "poisson"] = "fixed"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "member", np.asfortranarray(self.member))  # point-major, like the signals
         n_models, n_points = self.member.shape
         if not 1 <= self.n_targets <= n_models:
             raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {self.n_targets}")
@@ -420,6 +421,7 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
 )
 
 
+@runtime_checkable
 class Attack(Protocol):
     """Signals in, scores out."""
 
@@ -446,6 +448,7 @@ class Attack(Protocol):
         ...
 
 
+@runtime_checkable
 class Release(Protocol):
     """What leaves the house, as something that can be made again from other data."""
 

@@ -92,18 +92,18 @@ def judge(
     n_rows : int
         Models that the score looks at.
     """
-    out = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    out = np.empty((game.n_judged, game.n_targets), dtype=dtype)
     filled = np.zeros(game.n_targets, dtype=np.intp)
     for block in blocks(game, judged_points(game), n_rows):
         value = score(block)
         if game.judged.ndim == 1:
-            out[:, block.place] = value.T
+            out[block.place] = value
             continue
         rank = filled + np.cumsum(block.judged, axis=0) - 1
         point, target = np.nonzero(block.judged)
-        out[target, rank[point, target]] = value[point, target]
+        out[rank[point, target], target] = value[point, target]
         filled = rank[-1] + 1
-    return out
+    return out.T
 
 
 def require_references(signals: Signals, *, without: bool = False, both: bool = False) -> None:

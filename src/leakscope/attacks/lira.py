@@ -17,13 +17,13 @@ from leakscope.checks import one_of
 from leakscope.types import Game, Signals
 
 Array = np.ndarray
-VARIANCES = ("auto", "point", "pooled")
-_ENOUGH = 16  # references a side from which the variance of a single point is worth having
+# references that the pooled variance counts as, beside the references of the point itself
+VARIANCES = {"shrunk": 8.0, "point": 0.0, "pooled": np.inf}
 _FLOOR = 1e-3  # least variance of a point, as a share of the pooled one
 _LEAST = 1e-12  # least variance of all, in squared units of the signal
 
 
-def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
+def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     """Online LiRA: ``log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out)``.
 
     phi is the log-odds of the true label, or -log(loss + 1e-12) where a release has none (regressors). The
@@ -34,10 +34,10 @@ def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
     ----------
     signals : Signals
         With ``log_odds`` or ``loss``.
-    variance : {"auto", "point", "pooled"}
-        Of each point (at least 1e-3 of the pooled one), or one for all judged points with the record and one
-        for all without it, never one in place of the other. Variances are divided by n. Auto: of each point
-        if the median number of references a side is at least 16 (the target's own row counted), else pooled.
+    variance : {"shrunk", "point", "pooled"}
+        Point: of the references of each point. Pooled: one for all judged points with the record and one for
+        all without it, never one in place of the other. Shrunk: the mean of the two, weighted with the number
+        of references of the point and with 8. Each is divided by n and at least 1e-3 of the pooled one.
 
     Returns
     -------
@@ -60,12 +60,12 @@ def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[3.0], [2.0], [4.0], [-1.0], [1.0]])})
-    >>> float(lira(signals)[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
+    >>> float(lira(signals, variance="point")[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
     4.5
     """
     require_references(signals, both=True)
     game, phi = signals.game, _Phi.of(signals)
-    outside, inside = _sides(signals, variance, online=True)
+    outside, inside = _sides(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = phi.targets(block)
@@ -81,7 +81,7 @@ def lira(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
     return judge(game, phi.array.dtype, score, game.n_targets)
 
 
-def lira_offline(signals: Signals, *, variance: str = "auto") -> Float[Array, "T J"]:
+def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     """Offline LiRA, one-sided: the log of the probability that a model without the record shows a smaller phi.
 
     ``log Phi((phi - mean_out) / sd_out)``. A record without references without it gets log(1/2).
@@ -90,7 +90,7 @@ def lira_offline(signals: Signals, *, variance: str = "auto") -> Float[Array, "T
     ----------
     signals : Signals
         With ``log_odds`` or ``loss``; phi as in ``lira``.
-    variance : {"auto", "point", "pooled"}
+    variance : {"shrunk", "point", "pooled"}
         As in ``lira``, for the side without the record.
 
     Returns
@@ -113,12 +113,12 @@ def lira_offline(signals: Signals, *, variance: str = "auto") -> Float[Array, "T
     >>> from leakscope.types import Game, Signals
     >>> game = Game("half_split", np.array([[True], [False], [False]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[2.0], [-1.0], [1.0]])})
-    >>> round(float(np.exp(lira_offline(signals)[0, 0])), 6)  # Phi(2)
+    >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
     0.97725
     """
     require_references(signals, without=True)
     game, phi = signals.game, _Phi.of(signals)
-    outside, _ = _sides(signals, variance, online=False)
+    outside, _ = _sides(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = phi.targets(block)
@@ -162,47 +162,53 @@ class _Side:
     mean: Float[Array, " U"]
     variance: Float[Array, " U"]
     pooled: Float[Array, " T"]  # over all points that the target judges, its own row taken out
-    point: bool
+    weight: float  # references that the pooled variance counts as
 
     def distance(self, block: Block, own: Float[Array, "B T"]) -> tuple[Float[Array, "B T"], Float[Array, "b T"]]:
         """Squared distance of the target to the mean, and the variance.
 
-        Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the variance
-        (var - d^2 / (n - 1)) n / (n - 1).
+        Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the sum of
+        squares smaller by d^2 n / (n - 1).
         """
-        place = block.place
-        share = np.zeros((1, 1), dtype=own.dtype)
+        n, left = self.n[block.place], np.zeros((1, 1), dtype=own.dtype)
         if block.game.leave_one_out:
-            share = block.left_out(self.inside).astype(own.dtype)
-            share *= _column(1 / np.maximum(self.n[place] - 1, 1), own)
-        square = own - _column(self.mean[place], own)
+            left = block.left_out(self.inside).astype(own.dtype)
+        grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
+        square = own - _column(self.mean[block.place], own)
         square *= square
         variance = self.pooled[None, :].astype(own.dtype)
-        if self.point:
-            least = np.maximum(_FLOOR * variance, _LEAST)
-            variance = _column(self.variance[place], own) - share * square
-            share += 1
-            variance *= share
-            np.maximum(variance, least, out=variance)
-        else:
-            share += 1
-        share *= share
-        square *= share
+        if np.isfinite(self.weight):
+            variance = self._shrunk(block, left, square, grown)
+        stretch = left * _column(grown * grown - 1, own)
+        stretch += 1
+        square *= stretch
         return square, variance
+
+    def _shrunk(
+        self, block: Block, left: Float[Array, "B t"], square: Float[Array, "B T"], grown: Float[Array, " B"]
+    ) -> Float[Array, "B T"]:
+        """Mean of the point's variance, as n references, and the pooled one, as ``weight`` of them."""
+        n, pooled = self.n[block.place], self.pooled[None, :].astype(square.dtype)
+        squares = self.weight * pooled + _column(n * self.variance[block.place], square)
+        squares -= left * _column(grown, square) * square
+        whole, less = 1 / np.maximum(n + self.weight, 1), 1 / np.maximum(n - 1 + self.weight, 1)
+        share = left * _column(less - whole, square)
+        share += _column(whole, square)
+        squares *= share
+        return squares if self.weight else np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST))
 
 
 def _column(values: Float[Array, " B"], like: Float[Array, "B T"]) -> Float[Array, "B 1"]:
     return values[:, None].astype(like.dtype)
 
 
-def _sides(signals: Signals, variance: str, *, online: bool) -> tuple[_Side, _Side]:
-    """The Gaussians without and with each point; offline the choice of variances looks at the first alone."""
-    one_of("variance", variance, VARIANCES)
+def _sides(signals: Signals, variance: str) -> tuple[_Side, _Side]:
+    """The Gaussians without and with each point."""
+    weight = VARIANCES[one_of("variance", variance, VARIANCES)]
     game, phi = signals.game, _Phi.of(signals)
     n, mean, var = _moments(game, phi)
-    point = variance == "point" or (variance == "auto" and bool(np.median(n if online else n[0]) >= _ENOUGH))
     pooled = _pooled(game, phi, n, mean, var)
-    outside, inside = (_Side(bool(k), n[k], mean[k], var[k], pooled[k], point) for k in (0, 1))
+    outside, inside = (_Side(bool(k), n[k], mean[k], var[k], pooled[k], weight) for k in (0, 1))
     return outside, inside
 
 

@@ -17,7 +17,7 @@ from leakscope.types import Signals
 Array = np.ndarray
 
 
-def rmia(signals: Signals, *, gamma: float = 2.0) -> Float[Array, "T J"]:
+def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     """Pairwise likelihood-ratio test against the population, with references that may contain the record.
 
     The ratio of a point is ``p(x) / mean over the references of p_r(x)``, p = exp(-loss); the score is the
@@ -30,7 +30,8 @@ def rmia(signals: Signals, *, gamma: float = 2.0) -> Float[Array, "T J"]:
     signals : Signals
         With ``loss``.
     gamma : float
-        How much larger than that of a population point the ratio must be, > 0.
+        How much larger than that of a population point the ratio must be, > 0. With 1 the scores of
+        non-members are uniform for every model, so that one threshold fits them all.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def rmia(signals: Signals, *, gamma: float = 2.0) -> Float[Array, "T J"]:
 
     References
     ----------
-    Zarifzadeh, Liu & Shokri (2024), the RMIA score; gamma = 2 in their experiments.
+    Zarifzadeh, Liu & Shokri (2024), the RMIA score; they use gamma = 2.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def rmia(signals: Signals, *, gamma: float = 2.0) -> Float[Array, "T J"]:
     return _against_population(signals, log_ratio, gamma)
 
 
-def rmia_offline(signals: Signals, *, gamma: float = 2.0, a: float = 0.3) -> Float[Array, "T J"]:
+def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Float[Array, "T J"]:
     """RMIA with references that never contain the record.
 
     The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the
@@ -121,7 +122,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 2.0, a: float = 0.3) -> Flo
     return _against_population(signals, log_ratio, gamma)
 
 
-def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 2.0) -> Float[Array, " J"]:
+def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 1.0) -> Float[Array, " J"]:
     """Share of the population that a ratio exceeds ``gamma`` times, minus 1; ties keep the order of the ratios.
 
     ``(count + h) / (Z + 1) - 1`` with h in (0, 1) increasing with the ratio: h = (1 + L / (1 + abs(L))) / 2,

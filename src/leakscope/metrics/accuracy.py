@@ -24,10 +24,9 @@ def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Int
     ``max over thresholds of prior tpr + (1 - prior)(1 - fpr)``; calling everybody or nobody is allowed.
     The best threshold of one half of the models is tried on the other half, each way: that is the value,
     and the lower limit belongs to it. The upper limit is that of the best threshold in hindsight, so that
-    the interval covers the maximum. The limits are Korn and Graubard's, with the
-    variance between models. One row: the halves are halves of
-    the points, and the limits come from Clopper-Pearson limits of both rates by the square-and-add method
-    (Newcombe 1998, method 10).
+    the interval covers the maximum. Over models the limits are those of Korn and Graubard, with the variance
+    between models; a single row is halved by points, and its limits come from Clopper-Pearson limits of both
+    rates by the square-and-add method (Newcombe 1998, method 10).
 
     Parameters
     ----------

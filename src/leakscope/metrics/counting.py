@@ -117,7 +117,7 @@ class Region:
         low, high = -100.0, 0.0  # of log alpha
         if not self._violates(1.0, epsilon, delta):
             return 1.0
-        for _ in range(30):
+        for _ in range(24):
             middle = (low + high) / 2
             low, high = (low, middle) if self._violates(math.exp(middle), epsilon, delta) else (middle, high)
         return math.exp(high)

@@ -158,9 +158,11 @@ class _Pooled:
         fpr = probability("fpr", fpr, open_ends=True)
         threshold = self._threshold(fpr)
         found, alarms = _at_least(self.members, threshold), _at_least(self.others, threshold)
-        over = self._over_points if self.rows.single else self._over_models
+        interval = self._over_points(fpr, found, confidence)
+        if not self.rows.single:
+            interval = self._over_models(fpr, threshold, interval)
         return replace(
-            over(fpr, threshold, found, confidence),
+            interval,
             averages=self.rows.averages,
             detail={
                 "fpr": alarms / len(self.others),
@@ -189,16 +191,16 @@ class _Pooled:
         one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
         return f"{'one point, at' if one_point else 'strictest threshold gives'} FPR {strictest:.1f} %"
 
-    def _over_models(self, fpr: float, threshold: float, found: int, confidence: float) -> Interval:
+    def _over_models(self, fpr: float, threshold: float, points: Interval) -> Interval:
         """Korn-Graubard with the variance of the linearised rate between models, or wider, as over points."""
         member, called = self.rows.member, self.rows.value >= threshold
         tpr = (called & member).sum(axis=1) / member.sum(axis=1)
         false = (called & ~member).sum(axis=1) / (~member).sum(axis=1)
         psi = tpr - self._slope(fpr) * (false - fpr)
-        n = len(self.members)
-        models = korn_graubard(found / n, float(psi.var(ddof=1)) / len(psi), n, len(psi), confidence)
-        points = self._over_points(fpr, threshold, found, confidence)
-        return replace(models, low=min(models.low, points.low), high=max(models.high, points.high))
+        variance = float(psi.var(ddof=1)) / len(psi)
+        models = korn_graubard(points.value, variance, len(self.members), len(psi), points.confidence)
+        low, high = min(models.low, points.low), max(models.high, points.high)
+        return replace(models, low=low, high=high, method="Korn-Graubard, at least as wide as over points")
 
     def _slope(self, fpr: float) -> float:
         """Slope of the pooled ROC: central difference over half the distance to the nearer end."""
@@ -207,7 +209,7 @@ class _Pooled:
         right, left = (_at_least(self.members, _highest(self.others, k)) / len(self.members) for k in ranks)
         return (right - left) / (2 * width)
 
-    def _over_points(self, fpr: float, threshold: float, found: int, confidence: float) -> Interval:
+    def _over_points(self, fpr: float, found: int, confidence: float) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
         n, n_others = len(self.members), len(self.others)
         fewest, most = _binomial_limits(n_others, fpr, confidence)

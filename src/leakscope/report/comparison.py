@@ -19,8 +19,8 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     -------
     list of dict
         ``release``, ``attack``, ``quantity``, ``first``, ``second`` and ``difference``, as text. A finding
-        that one report does not have is a dash. Where either report has one release only, releases are not
-        matched by name.
+        that one report does not have is a dash. A report of one release is compared with each release of
+        the other, whatever their names.
 
     Examples
     --------
@@ -30,8 +30,8 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     >>> compare(one, two)[0]["difference"]
     '+0.1, intervals apart'
     """
-    single = any(len({finding.release for finding in report.findings}) < 2 for report in (first, second))
-    left, right = _by_key(first, single), _by_key(second, single)
+    names = max(_releases(first), _releases(second), key=len)
+    left, right = _by_key(first, names), _by_key(second, names)
     rows = []
     for key in [*left, *(key for key in right if key not in left)]:
         before, after = left.get(key), right.get(key)
@@ -46,16 +46,21 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
                 "difference": _difference(before, after),
             }
         )
-    return [{name: cell for name, cell in row.items() if not (single and name == "release")} for row in rows]
+    return [{name: cell for name, cell in row.items() if name != "release" or len(names) > 1} for row in rows]
 
 
-def _by_key(report: Report, single: bool) -> dict[Key, Finding]:
-    """Findings by release, attack, quantity and where it was taken."""
-    found = {}
+def _releases(report: Report) -> list[str]:
+    return list(dict.fromkeys(finding.release for finding in report.findings))
+
+
+def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
+    """Findings by release, attack, quantity and where it was taken; those of an only release under all names."""
+    found, alone = {}, len(_releases(report)) == 1
     for each in report.findings:
         at = " ".join(f"{name} {value:g}" for name, value in each.at.items() if name != "prior")
         attack = "" if each.quantity in ("epsilon", "most_exposed") else each.attack
-        found[("" if single else each.release, attack, each.quantity, at)] = each
+        for release in names if alone else [each.release]:
+            found[release, attack, each.quantity, at] = each
     return found
 
 

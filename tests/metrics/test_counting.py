@@ -1,0 +1,71 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope.metrics.counting import Guesses, Region, coins, many_runs, one_run_p_value, pairs
+from leakscope.types import Scores
+
+
+def naive_one_run(right, made, coins, epsilon, delta):
+    """Theorem 5.2 of Steinke, Nasr & Jagielski (2023), term by term."""
+    guess = stats.binom(made, 1 / (1 + math.exp(-epsilon)))
+    tail = guess.sf(right - 1)
+    slack = (
+        max((guess.cdf(right - 1) - guess.cdf(right - i - 1)) / i for i in range(1, right + 1))
+        if right
+        else 0
+    )
+    return min(tail + 2 * coins * delta * slack, 1)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize(
+    ("right", "made", "coins"), [(0, 10, 30), (7, 10, 10), (480, 600, 900), (950, 1000, 5000)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 1.5, 4.0])
+def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
+    expected = naive_one_run(right, made, coins, epsilon, delta)
+    assert one_run_p_value(right, made, coins, epsilon, delta) == pytest.approx(expected, rel=1e-7, abs=1e-15)
+
+
+def test_several_rules_are_paid_for():
+    guesses = Guesses("coins", 100, np.array([100, 20]), np.array([60, 19]))
+    single = [stats.binom.sf(59, 100, 0.5), stats.binom.sf(18, 20, 0.5)]
+    assert guesses.p_value(0.0, 0.0) == pytest.approx(2 * min(single))
+    assert guesses.detail(0.0, 0.0)["guesses"] == 20
+
+
+def test_region_p_value_is_where_the_limits_meet():
+    region = Region("members", hits=40, n_hits=60, alarms=3, n_alarms=70, threshold=0.0)
+    p = region.p_value(1.0, 0.01)
+    hit, alarm = stats.beta.ppf(p / 2, 40, 21), stats.beta.ppf(1 - p / 2, 4, 67)
+    assert hit == pytest.approx(math.e * alarm + 0.01, rel=1e-4)
+    assert region.p_value(5.0, 0.0) == 1
+
+
+def test_pairs_count_the_largest_differences_first():
+    # 10 pairs: whatever the matching, members 90 to 99 lie above non-members 0 to 9
+    member = np.arange(20) < 10
+    value = np.where(member, 90.0 + np.arange(20), np.arange(20) - 10.0)
+    gathered = pairs(Scores("apart", value[None, :], member[None, :]))
+    assert (gathered.coins, gathered.made.tolist(), gathered.right.tolist()) == (10, [10], [10])
+    flipped = pairs(Scores("apart", -value[None, :], member[None, :]))
+    assert flipped.right.tolist() == [0]
+
+
+def test_coins_guess_the_highest_in_and_the_lowest_out():
+    member = np.tile(np.r_[np.ones(30, bool), np.zeros(70, bool)], (2, 1))
+    value = np.tile(-np.arange(100.0), (2, 1))
+    gathered = coins(Scores("sorted", value, member))
+    assert gathered.coins == 200
+    assert gathered.made.tolist() == [200, 60, 20, 200, 60, 20]
+    assert gathered.right.tolist() == [60, 60, 20, 2 * (30 + 50), 60, 20]
+
+
+def test_many_runs_never_judge_the_models_that_chose_the_test():
+    rng = np.random.default_rng(0)
+    member = rng.random((101, 1)) < 0.5
+    region = many_runs(Scores("noise", rng.normal(size=(101, 1)), member))
+    assert region.n_hits + region.n_alarms == pytest.approx(50, abs=1)

@@ -1,0 +1,242 @@
+"""Kills, full disks, read-only folders and Ctrl-C: nothing half-written, and the same command goes on from there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakscope.cli import main
+
+pytestmark = pytest.mark.kills
+HERE = Path(__file__).parent / "kills"
+AUDIT = "audit --dataset wine --model slow:SlowTree --models 24 --attack loss --attack lira_offline".split()
+N_CHUNKS = 6  # 24 models, 4 in a chunk
+MOMENTS = np.linspace(0.06, 0.97, 15)  # of the time of an undisturbed run
+LINE = "leakscope: interrupted; finished models are in the store, the same command goes on from there\n"
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A run to its end: how long it took and what it left."""
+
+    seconds: float
+    report: bytes
+    page: bytes
+    chunks: dict[str, bytes]
+
+
+def started(
+    folder: Path, jobs: int, pause: float, script: Sequence[str] = ("-m", "leakscope.cli"), store: Path | None = None
+) -> subprocess.Popen[str]:
+    """An audit in a session of its own, with its store and report in a folder."""
+    words = [*AUDIT, "--jobs", str(jobs), "--store", str(store or folder / "store"), "--out", str(folder / "out")]
+    quick = {"PYTHONPATH": str(HERE), "SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, *script, *words],
+        cwd=folder,
+        env=os.environ | quick,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def chunks(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in store.glob("*.npz")}
+
+
+def alive(session: int) -> list[int]:
+    """The processes of a session that are neither gone nor waiting to be buried."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, of_session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it went while we looked
+            continue
+        if int(of_session) == session and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """With two workers, as users run it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    start = time.monotonic()
+    run = started(folder, jobs=2, pause=0.15)
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    report, page = ((folder / "out" / name).read_bytes() for name in ("report.json", "report.html"))
+    return Undisturbed(time.monotonic() - start, report, page, chunks(folder / "store"))
+
+
+@pytest.fixture
+def again(monkeypatch: pytest.MonkeyPatch, as_users_run_it: None) -> Callable[..., int]:
+    """The same audit in this process with one worker: its exit code."""
+
+    def run(folder: Path, store: Path | None = None, out: Path | None = None, seed: int = 0) -> int:
+        words = [*AUDIT, "--jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
+        monkeypatch.setattr(sys, "argv", ["leakscope", *words, *(["--seed", str(seed)] if seed else [])])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert isinstance(left.value.code, int)
+        return left.value.code
+
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
+    return run
+
+
+def check_rerun(folder: Path, code: int, undisturbed: Undisturbed) -> None:
+    """The same bytes as the undisturbed run, and nothing beside them."""
+    assert code == 0
+    assert (folder / "out" / "report.json").read_bytes() == undisturbed.report
+    assert (folder / "out" / "report.html").read_bytes() == undisturbed.page
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["report.html", "report.json", "run.json"]
+    assert chunks(folder / "store") == undisturbed.chunks
+    assert list((folder / "store").glob(".*")) == []
+
+
+def test_one_worker_and_two_give_the_same_bytes(undisturbed, again, tmp_path):
+    assert len(undisturbed.chunks) == N_CHUNKS
+    check_rerun(tmp_path, again(tmp_path), undisturbed)
+
+
+def test_a_kill_at_any_moment(undisturbed, again, tmp_path):
+    found_running, left = 0, []
+    for number, moment in enumerate(MOMENTS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run = started(folder, jobs=2, pause=0.15)
+        time.sleep(moment * undisturbed.seconds)
+        found_running += run.poll() is None
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+        there = chunks(folder / "store")
+        assert there.items() <= undisturbed.chunks.items()  # whole, or not there
+        left.append(len(there))
+        check_rerun(folder, again(folder), undisturbed)
+    assert found_running >= 10
+    assert len({n for n in left if 0 < n < N_CHUNKS}) >= 1  # some kills were in the midst of the fits
+
+
+@pytest.mark.parametrize("write", range(1, N_CHUNKS))
+def test_a_kill_between_write_and_rename(write, undisturbed, again, tmp_path):
+    run = started(tmp_path, jobs=1, pause=0.0, script=(str(HERE / "killed_while_writing.py"), str(write)))
+    run.communicate(timeout=60)
+    assert run.returncode == -signal.SIGKILL
+    there = chunks(tmp_path / "store")
+    assert len(there) == write - 1
+    assert there.items() <= undisturbed.chunks.items()
+    assert len(list((tmp_path / "store").glob(".*.part"))) == 1
+    assert not (tmp_path / "out").exists()
+    check_rerun(tmp_path, again(tmp_path), undisturbed)
+
+
+@pytest.mark.parametrize("when", ["the workers start", "the workers fit"])
+def test_ctrl_c_while(when, undisturbed, again, tmp_path):
+    run = started(tmp_path, jobs=2, pause=0.3)
+    if when == "the workers start":
+        until(lambda: len(alive(run.pid)) >= 4)  # the command, two workers, and who cleans up after them
+    else:
+        until(lambda: chunks(tmp_path / "store"))
+    os.killpg(run.pid, signal.SIGINT)
+    out, said = run.communicate(timeout=30)
+    assert (run.returncode, out, said) == (130, "", LINE)
+    until(lambda: not alive(run.pid), seconds=5)
+    assert chunks(tmp_path / "store").items() <= undisturbed.chunks.items()
+    check_rerun(tmp_path, again(tmp_path), undisturbed)
+
+
+class Disk:
+    """A small file system in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def mount(self, options: str) -> None:
+        """Mount it, or mount it anew with other options."""
+        words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
+        made = subprocess.run(words, capture_output=True, text=True, check=False)
+        if made.returncode and os.environ.get("LEAKSCOPE_NO_MOUNT") == "1":
+            pytest.skip("LEAKSCOPE_NO_MOUNT: no small disk can be mounted here")
+        assert made.returncode == 0, f"{made.stderr}; set LEAKSCOPE_NO_MOUNT=1 where mounting is not permitted"
+
+    def used(self) -> int:
+        """In kilobytes."""
+        room = os.statvfs(self.folder)
+        return (room.f_blocks - room.f_bfree) * room.f_frsize // 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    made = Disk(tmp_path / "disk")
+    made.folder.mkdir()
+    yield made
+    subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
+
+
+def test_a_store_on_a_full_disk(disk, undisturbed, again, tmp_path, capfd):
+    size = sum(map(len, undisturbed.chunks.values())) // 1024
+    disk.mount(f"size={size // 2}k")
+    store = disk.folder / "store"
+    assert again(tmp_path, store=store) == 1
+    assert capfd.readouterr().err == f"leakscope: error: the store {store} cannot be written: No space left on device\n"
+    assert chunks(store).items() <= undisturbed.chunks.items()
+    assert 0 < len(chunks(store)) < N_CHUNKS
+    assert list(store.glob(".*")) == []
+    assert not (tmp_path / "out").exists()
+    disk.mount(f"remount,size={size * 3}k")
+    assert again(tmp_path, store=store) == 0
+    assert chunks(store) == undisturbed.chunks
+    assert (tmp_path / "out" / "report.json").read_bytes() == undisturbed.report
+
+
+def test_a_read_only_store(disk, undisturbed, again, tmp_path, capfd):
+    disk.mount("size=1m")
+    disk.mount("remount,ro")
+    store = disk.folder / "store"
+    assert again(tmp_path, store=store) == 1
+    assert capfd.readouterr().err == f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
+    assert not (tmp_path / "out").exists()
+    run = started(tmp_path, jobs=2, pause=0.3, store=store)
+    said = run.communicate(timeout=60)
+    assert said == ("", f"leakscope: error: the store {store} cannot be written: Read-only file system\n")
+    until(lambda: not alive(run.pid), seconds=5)
+    disk.mount("remount,rw")
+    assert again(tmp_path, store=store) == 0
+    assert chunks(store) == undisturbed.chunks
+    disk.mount("remount,ro")
+    assert again(tmp_path, store=store) == 0  # a whole store need not be written
+    assert (tmp_path / "out" / "report.json").read_bytes() == undisturbed.report
+
+
+def test_a_report_on_a_full_disk_leaves_the_old_one_whole(disk, undisturbed, again, tmp_path, capfd):
+    disk.mount("size=8m")
+    out = disk.folder / "out"
+    assert again(tmp_path, out=out) == 0
+    old = {path.name: path.read_bytes() for path in out.iterdir()}
+    disk.mount(f"remount,size={disk.used() + len(old['report.json']) // 1024 + 16}k")  # the page does not fit
+    capfd.readouterr()
+    assert again(tmp_path, out=out, seed=1) == 1
+    assert capfd.readouterr().err == f"leakscope: error: the folder {out} cannot be written: No space left on device\n"
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == old
+    disk.mount("remount,size=8m")
+    assert again(tmp_path, out=out, seed=1) == 0
+    assert (out / "report.json").read_bytes() != old["report.json"]
