@@ -4,157 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from leakscope.cli import main
-
-N = 60
-FRAME = pd.DataFrame(
-    {
-        "a": np.random.default_rng(0).normal(size=N).round(3),
-        "b": np.random.default_rng(1).normal(size=N).round(3),
-        "label": np.arange(N) % 2,
-    }
-)
-MEMBER = np.random.default_rng(0).random((8, 20)) < 0.5
-LOSS = np.random.default_rng(1).random((8, 20))
-X, Y = np.zeros((10, 2)), np.arange(10) % 2
-FIFTH = np.arange(N) == 4
-MODULE = '''
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-
-number = 3
-def flat(x): return np.full((len(x), 2), 0.5)
-def logits(x): return np.tile([4.0, -4.0], (len(x), 1))
-def short(x): return np.full((3, 2), 0.5)
-def nans(x): return np.full((len(x), 2), np.nan)
-def text(x): return ["no"] * len(x)
-def nothing(x): return None
-def raises(x): raise KeyError("age")
-
-class NoFit: pass
-class NeedsArguments:
-    def __init__(self, size): pass
-class Mute(BaseEstimator):
-    def fit(self, x, y): return self
-class Wrong(ClassifierMixin, BaseEstimator):
-    def fit(self, x, y):
-        self.classes_ = np.unique(y)
-        return self
-    def predict_proba(self, x): return np.full((len(x), 2), 3.0)
-class Short(Wrong):
-    def predict_proba(self, x): return np.full((3, 2), 0.5)
-class Breaks(Wrong):
-    def predict_proba(self, x): raise ZeroDivisionError("no answer")
-class Lost(RegressorMixin, BaseEstimator):
-    def fit(self, x, y): return self
-    def predict(self, x): return np.full(len(x), np.nan)
-'''
-
-
-def text(content: str, encoding: str = "utf-8") -> Callable[[Path], Any]:
-    return lambda path: path.write_bytes(content.encode(encoding))
-
-
-def table(**changed: Any) -> Callable[[Path], Any]:
-    return lambda path: FRAME.assign(**changed).to_csv(path, index=False)
-
-
-def arrays(**named: Any) -> Callable[[Path], Any]:
-    return lambda path: np.savez(path, **named)
-
-
-def single(path: Path) -> None:
-    with path.open("wb") as file:
-        np.save(file, X)
-
-
-def cut(path: Path) -> None:
-    FRAME.to_parquet(path)
-    path.write_bytes(path.read_bytes()[:400])
-
-
-FILES: dict[str, Callable[[Path], Any]] = {
-    "fine.csv": table(),
-    "empty.csv": text(""),
-    "header.csv": text("a,b,label\n"),
-    "ragged.csv": text("a,b,label\n1,2,0\n1,2,3,4,5\n"),
-    "prose.csv": text("Dear all,\nplease find attached\nthe data.\n"),
-    "latin.csv": text("größe,b,label\n1,2,0\n3,4,1\n", "latin-1"),
-    "garbage.csv": text("".join(map(chr, range(256))) * 4, "latin-1"),
-    "garbage.npz": text("".join(map(chr, range(256))) * 4, "latin-1"),
-    "cut.parquet": cut,
-    "folder.csv": Path.mkdir,
-    "objects.npz": arrays(x=np.array([{}, {}], dtype=object), y=np.arange(2)),
-    "single.npz": single,
-    "inf.csv": table(a=np.where(FIFTH, np.inf, 1.0)),
-    "huge.csv": table(a=np.where(np.arange(N) % 2, 1e308, -1e308)),
-    "nan.csv": table(a=np.where(np.arange(N) % 2, np.nan, 1.0)),
-    "only.csv": lambda path: FRAME[["label"]].to_csv(path, index=False),
-    "narrow.csv": lambda path: FRAME[["a", "label"]].to_csv(path, index=False),
-    "one.csv": lambda path: FRAME.head(1).to_csv(path, index=False),
-    "two.csv": lambda path: FRAME.head(2).to_csv(path, index=False),
-    "household.csv": table(household=1),
-    "lost_household.csv": table(household=np.where(FIFTH, np.nan, 1.0)),
-    "one_class.csv": table(label=1),
-    "lost_label.csv": table(label=np.where(FIFTH, np.nan, 1.0)),
-    "infinite_label.csv": table(label=np.where(FIFTH, np.inf, 1.0)),
-    "words.csv": table(label=np.where(FRAME.label == 1, "yes", "no")),
-    "floats.csv": table(label=np.linspace(0.1, 0.9, N)),
-    "level.csv": table(label=3.5),
-    "line.npz": arrays(x=np.arange(10.0), y=Y),
-    "short.npz": arrays(x=X, y=Y[:9]),
-    "no_x.npz": arrays(X=X, y=Y),
-    "no_y.npz": arrays(x=X, labels=Y),
-    "wide_y.npz": arrays(x=X, y=np.zeros((10, 3))),
-    "text_x.npz": arrays(x=np.full((10, 2), "a"), y=Y),
-    "unknown.npz": arrays(member=MEMBER, los=LOSS),
-    "shape.npz": arrays(member=MEMBER, loss=LOSS[:, :5]),
-    "nans.npz": arrays(member=MEMBER, loss=np.where(LOSS > 0.9, np.nan, LOSS)),
-    "large.npz": arrays(member=MEMBER, loss=LOSS * 1e300),
-    "complex.npz": arrays(member=MEMBER, loss=LOSS * 1j),
-    "twos.npz": arrays(member=MEMBER * 2, loss=LOSS),
-    "alone.npz": arrays(member=MEMBER),
-    "no_member.npz": arrays(loss=LOSS),
-    "deep.npz": arrays(member=np.ones((2, 3, 4)), loss=LOSS),
-    "all_in.npz": arrays(member=np.ones((8, 20)), loss=LOSS),
-    "judged.npz": arrays(member=MEMBER, loss=LOSS, judged=np.ones(3)),
-    "targets.npz": arrays(member=MEMBER, loss=LOSS, n_targets=99),
-    "half_targets.npz": arrays(member=MEMBER, loss=LOSS, n_targets=2.5),
-    "broken.py": text("def f(:\n"),
-    "mine.py": text(MODULE),
-    "syntax.toml": text("models = = 3\n"),
-    "latin.toml": text("title = 'größe'\n", "latin-1"),
-    "key.toml": text("dataset = 'wine'\nmodles = 8\n"),
-    "deep_key.toml": text("[[model]]\nspec = 'a:b'\nsett = {}\n"),
-    "type.toml": text("models = 'many'\n"),
-    "game.toml": text("game = 'halfsplit'\n"),
-    "no_spec.toml": text("[[model]]\nname = 'm'\n"),
-    "names.toml": text("[[model]]\nname = 'm'\nspec = 'a:b'\n[[model]]\nname = 'm'\nspec = 'a:c'\n"),
-    "no_adjacency.toml": text("[[claim]]\nepsilon = 3\n"),
-    "two_promises.toml": text("[[claim]]\nepsilon = 3\nmu = 1\nadjacency = 'add_remove'\n"),
-    "negative.toml": text("[[claim]]\nepsilon = -1\nadjacency = 'add_remove'\n"),
-    "infinite.toml": text("[[claim]]\nepsilon = inf\nadjacency = 'add_remove'\n"),
-    "delta.toml": text("[[claim]]\nepsilon = 1\ndelta = 2\nadjacency = 'add_remove'\n"),
-    "who.toml": text(
-        "dataset = 'wine'\n[[model]]\nname = 'tree'\nspec = 'sklearn.tree:DecisionTreeClassifier'\n"
-        "[[claim]]\neta = 0.1\nmodel = 'forest'\n"
-    ),
-    "no_target.toml": text("game = 'per_datum'\n"),
-    "far_target.toml": text("dataset = 'wine'\ngame = 'per_datum'\ntarget = [999]\n"),
-    "twice.toml": text("dataset = 'wine'\ngame = 'canaries'\ntarget = [1, 1]\n"),
-    "taken": text("kept"),
-    "empty.json": text("{}"),
-    "cut.json": text("{"),
-}
+from tests.bad_files import FILES, FRAME
 
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 LOGISTIC = "--model sklearn.linear_model:LogisticRegression"
@@ -177,7 +34,11 @@ CASES = [
     # files
     Bad("audit --data empty.csv --label label", "empty.csv: the file is empty"),
     Bad("audit --data header.csv --label label", "header.csv: the table has no rows or no columns"),
-    Bad("audit --data ragged.csv --label label", "ragged.csv: cannot be read as csv: ", "Expected 3 fields in line 3, saw 5"),
+    Bad(
+        "audit --data ragged.csv --label label",
+        "ragged.csv: cannot be read as csv: ",
+        "Expected 3 fields in line 3, saw 5",
+    ),
     Bad("audit --data prose.csv --label label", "prose.csv: no column 'label'; ", "Dear all, Unnamed: 1"),
     Bad("audit --data latin.csv --label label", "latin.csv: cannot be read as csv: 'utf-8' codec can't decode"),
     Bad("audit --data garbage.csv --label label", "garbage.csv: cannot be read as csv: "),
@@ -187,29 +48,64 @@ CASES = [
     Bad("audit --data missing.csv --label label", "missing.csv: no such file"),
     Bad("audit --data fine.txt --label label", "fine.txt: cannot read '.txt' files; allowed: .csv, .parquet, .npz"),
     Bad("audit --data ''", "audit: data: String should have at least 1 character, got ''"),
-    Bad("audit --data objects.npz", "objects.npz: cannot be read as npz without pickle: Object arrays cannot be loaded"),
+    Bad(
+        "audit --data objects.npz", "objects.npz: cannot be read as npz without pickle: Object arrays cannot be loaded"
+    ),
     Bad("audit --data single.npz", "single.npz: holds a single array; an .npz file of named arrays is needed"),
-    Bad("audit --dataset digitss", "unknown data set 'digitss' (did you mean 'digits'?); known: digits, breast_cancer, wine"),
-    Bad(f"audit --data inf.csv --label label {TREE}", "DecisionTreeClassifier cannot be fitted on ", "dtype('float32')."),
-    Bad(f"audit --data huge.csv --label label {TREE}", "DecisionTreeClassifier cannot be fitted on ", "dtype('float32')."),
-    Bad(f"audit --data nan.csv --label label {LOGISTIC}", "LogisticRegression cannot be fitted on ", "Input X contains NaN."),
-    Bad(f"audit --data text_x.npz {TREE}", "DecisionTreeClassifier cannot be fitted on ", "convert string to float: np.str_('a')"),
+    Bad(
+        "audit --dataset digitss",
+        "unknown data set 'digitss' (did you mean 'digits'?); known: digits, breast_cancer, wine",
+    ),
+    Bad(
+        f"audit --data inf.csv --label label {TREE}", "DecisionTreeClassifier cannot be fitted on ", "dtype('float32')."
+    ),
+    Bad(
+        f"audit --data huge.csv --label label {TREE}",
+        "DecisionTreeClassifier cannot be fitted on ",
+        "dtype('float32').",
+    ),
+    Bad(
+        f"audit --data nan.csv --label label {LOGISTIC}",
+        "LogisticRegression cannot be fitted on ",
+        "Input X contains NaN.",
+    ),
+    Bad(
+        f"audit --data text_x.npz {TREE}",
+        "DecisionTreeClassifier cannot be fitted on ",
+        "convert string to float: np.str_('a')",
+    ),
     # columns
     Bad("audit --data fine.csv", "fine.csv: name the label column with --label; columns: a, b, label"),
     Bad("audit --data fine.csv --label lable", "fine.csv: no column 'lable' (did you mean 'label'?); ", "a, b, label"),
-    Bad("audit --data fine.csv --label label --group aa", "fine.csv: no column 'aa' (did you mean 'a'?); ", "a, b, label"),
+    Bad(
+        "audit --data fine.csv --label label --group aa",
+        "fine.csv: no column 'aa' (did you mean 'a'?); ",
+        "a, b, label",
+    ),
     Bad("audit --data only.csv --label label", "only.csv: no feature columns are left beside label"),
     Bad(f"{WINE} --label target", "wine comes with its own label and without groups; ", "are columns of files"),
-    Bad(f"audit --data household.csv --label label --group household {TREE}", "a half split needs at least 2 units, got 1"),
-    Bad("audit --data lost_household.csv --label label --group household", "group is missing at 1 points, first at point 4"),
+    Bad(
+        f"audit --data household.csv --label label --group household {TREE}",
+        "a half split needs at least 2 units, got 1",
+    ),
+    Bad(
+        "audit --data lost_household.csv --label label --group household",
+        "group is missing at 1 points, first at point 4",
+    ),
     Bad("audit --data no_x.npz", "no_x.npz: no array 'x' with the features; arrays: X, y"),
     Bad("audit --data no_y.npz", "no_y.npz: no array 'y'; arrays: x, labels"),
     # labels
-    Bad(f"audit --data one_class.csv --label label {TREE}", "DecisionTreeClassifier needs at least 2 classes, got only 1"),
+    Bad(
+        f"audit --data one_class.csv --label label {TREE}",
+        "DecisionTreeClassifier needs at least 2 classes, got only 1",
+    ),
     Bad("audit --data lost_label.csv --label label", "label is missing at 1 points, first at point 4"),
     Bad("audit --data infinite_label.csv --label label", "label has infinite values"),
     Bad(f"audit --data words.csv --label label {RIDGE}", "Ridge is a regressor and needs numbers as labels, got text"),
-    Bad(f"audit --data floats.csv --label label {TREE}", "DecisionTreeClassifier is a classifier, but the label has 60 different numbers"),
+    Bad(
+        f"audit --data floats.csv --label label {TREE}",
+        "DecisionTreeClassifier is a classifier, but the label has 60 different numbers",
+    ),
     Bad(f"audit --data level.csv --label label {RIDGE}", "Ridge: the response is the same at all 60 points"),
     # shapes
     Bad("audit --data one.csv --label label", "a game needs at least 2 points, got 1"),
@@ -235,13 +131,24 @@ CASES = [
     Bad("audit syntax.toml", "syntax.toml: not TOML: Invalid value (at line 1, column 10)"),
     Bad("audit latin.toml", "latin.toml: not TOML: 'utf-8' codec can't decode"),
     Bad("audit key.toml", "key.toml: unknown key 'modles' (did you mean 'models'?); known: title, unit, date, dataset"),
-    Bad("audit deep_key.toml", "deep_key.toml: unknown key 'model.0.sett' (did you mean 'set'?); known: spec, name, set"),
+    Bad(
+        "audit deep_key.toml", "deep_key.toml: unknown key 'model.0.sett' (did you mean 'set'?); known: spec, name, set"
+    ),
     Bad("audit type.toml", "type.toml: models: Input should be a valid integer", "got 'many'"),
-    Bad("audit game.toml", "game.toml: game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got"),
+    Bad(
+        "audit game.toml",
+        "game.toml: game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got",
+    ),
     Bad("audit no_spec.toml", "no_spec.toml: the key 'model.0.spec' is missing"),
     Bad("audit names.toml", "names.toml: two models have the same name; names: m, m"),
-    Bad("audit no_adjacency.toml", "no_adjacency.toml: claim.0: a claim of epsilon needs adjacency=add_remove or adjacency="),
-    Bad("audit two_promises.toml", "two_promises.toml: claim.0: a claim needs one of epsilon, mu, eta, success; got epsilon, mu"),
+    Bad(
+        "audit no_adjacency.toml",
+        "no_adjacency.toml: claim.0: a claim of epsilon needs adjacency=add_remove or adjacency=",
+    ),
+    Bad(
+        "audit two_promises.toml",
+        "two_promises.toml: claim.0: a claim needs one of epsilon, mu, eta, success; got epsilon, mu",
+    ),
     Bad("audit negative.toml", "negative.toml: claim.0: epsilon must be >= 0, got -1"),
     Bad("audit infinite.toml", "infinite.toml: claim.0: epsilon must be finite, got inf"),
     Bad("audit delta.toml", "delta.toml: claim.0: delta must be >= 0 and <= 1, got 2"),
@@ -255,26 +162,66 @@ CASES = [
     Bad("store", "Missing command."),
     Bad(f"{WINE} --attack lirra", "unknown attack 'lirra' (did you mean 'lira'?); known: gap, confidence, loss"),
     Bad(f"{WINE} --claim epsilon", "claim: write NAME=VALUE, got 'epsilon'"),
-    Bad(f"{WINE} --claim eps=3,adjacency=add_remove", "claim: unknown key 'eps' (did you mean 'epsilon'?); known: epsilon, delta"),
-    Bad(f"{WINE} --fail-above tpr=0.1", "audit: fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
-    Bad(f"{WINE} --fail-above auk=0.6", "audit: fail_above: --fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auk=0.6'"),
-    Bad(f"{WINE} --fail-above auc=big", "audit: fail_above: --fail-above takes numbers, as tpr@0.01=0.05, got 'auc=big'"),
-    Bad(f"{WINE} --model {FOREST} --set n_estimator=3", f"{FOREST}: unknown parameter 'n_estimator' (did you mean 'n_estimators'?); known: "),
-    Bad(f"{WINE} --model {FOREST} --set n_estimators=-3", "RandomForestClassifier cannot be fitted on ", "Got -3 instead."),
+    Bad(
+        f"{WINE} --claim eps=3,adjacency=add_remove",
+        "claim: unknown key 'eps' (did you mean 'epsilon'?); known: epsilon, delta",
+    ),
+    Bad(
+        f"{WINE} --fail-above tpr=0.1",
+        "audit: fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'",
+    ),
+    Bad(
+        f"{WINE} --fail-above tpr@0.05=0.1",
+        "audit: a limit at the rate 0.05 needs it among the rates of interest: fpr = 0.05",
+    ),
+    Bad(
+        f"{WINE} --fail-above auk=0.6",
+        "audit: fail_above: --fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auk=0.6'",
+    ),
+    Bad(
+        f"{WINE} --fail-above auc=big", "audit: fail_above: --fail-above takes numbers, as tpr@0.01=0.05, got 'auc=big'"
+    ),
+    Bad(
+        f"{WINE} --model {FOREST} --set n_estimator=3",
+        f"{FOREST}: unknown parameter 'n_estimator' (did you mean 'n_estimators'?); known: ",
+    ),
+    Bad(
+        f"{WINE} --model {FOREST} --set n_estimators=-3",
+        "RandomForestClassifier cannot be fitted on ",
+        "Got -3 instead.",
+    ),
     Bad(f"{WINE} --set n_estimators=3", "--set needs a --model"),
-    Bad(f"{WINE} --model Forest", "'Forest' is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier"),
-    Bad(f"{WINE} --model sklearn.ensemble:Forrest", "sklearn.ensemble:Forrest: cannot be imported: ", "has no attribute 'Forrest'"),
-    Bad(f"{WINE} --model nowhere_at_all:Forest", "nowhere_at_all:Forest: cannot be imported: No module named 'nowhere_at_all'"),
+    Bad(
+        f"{WINE} --model Forest",
+        "'Forest' is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier",
+    ),
+    Bad(
+        f"{WINE} --model sklearn.ensemble:Forrest",
+        "sklearn.ensemble:Forrest: cannot be imported: ",
+        "has no attribute 'Forrest'",
+    ),
+    Bad(
+        f"{WINE} --model nowhere_at_all:Forest",
+        "nowhere_at_all:Forest: cannot be imported: No module named 'nowhere_at_all'",
+    ),
     Bad(f"{WINE} --model broken:f", "broken:f: cannot be imported: invalid syntax (broken.py, line 1)"),
     Bad(f"{WINE} --model mine:number", "a int is no estimator: it needs fit and get_params; "),
     Bad(f"{WINE} --model mine:NoFit", "a NoFit is no estimator: it needs fit and get_params; "),
-    Bad(f"{WINE} --model mine:NeedsArguments", "mine:NeedsArguments: ", "missing 1 required positional argument: 'size'"),
+    Bad(
+        f"{WINE} --model mine:NeedsArguments", "mine:NeedsArguments: ", "missing 1 required positional argument: 'size'"
+    ),
     Bad(f"{WINE} --model mine:Mute", "Mute has neither predict_proba, decision_function, nor is it a regressor"),
-    Bad(f"audit --data fine.csv --label label --model mine:Wrong", "rows must be probabilities: ", "row sums 6 to 6; apply softmax to logits first"),
-    Bad(f"audit --data fine.csv --label label --model mine:Short", "Short gave 3 answers for 60 points"),
-    Bad(f"audit --data fine.csv --label label --model mine:Breaks", "Breaks gives no numbers for 60 points: no answer"),
-    Bad(f"audit --data fine.csv --label label --model mine:Lost", "Lost answers with NaN or infinite values"),
-    Bad(f"{WINE} {TREE} {TREE}", "two models have the same name; names: DecisionTreeClassifier, DecisionTreeClassifier"),
+    Bad(
+        "audit --data fine.csv --label label --model mine:Wrong",
+        "rows must be probabilities: ",
+        "row sums 6 to 6; apply softmax to logits first",
+    ),
+    Bad("audit --data fine.csv --label label --model mine:Short", "Short gave 3 answers for 60 points"),
+    Bad("audit --data fine.csv --label label --model mine:Breaks", "Breaks gives no numbers for 60 points: no answer"),
+    Bad("audit --data fine.csv --label label --model mine:Lost", "Lost answers with NaN or infinite values"),
+    Bad(
+        f"{WINE} {TREE} {TREE}", "two models have the same name; names: DecisionTreeClassifier, DecisionTreeClassifier"
+    ),
     # one trained model
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
     Bad(f"{WINE} --members fine.csv", "an audit without --predict takes no --members"),
@@ -283,11 +230,20 @@ CASES = [
     Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),
     Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
     Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
-    Bad(f"audit --predict mine:text {SIDES}", "mine:text gives no numbers for 120 points: could not convert string to float: 'no'"),
+    Bad(
+        f"audit --predict mine:text {SIDES}",
+        "mine:text gives no numbers for 120 points: could not convert string to float: 'no'",
+    ),
     Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
     Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),
-    Bad("audit --predict mine:flat --members fine.csv --others narrow.csv --label label", "members and others have different columns"),
-    Bad("audit --predict mine:flat --members fine.csv --others words.csv --label label", "mine:flat gives 2 probabilities a point, and the labels cannot be matched"),
+    Bad(
+        "audit --predict mine:flat --members fine.csv --others narrow.csv --label label",
+        "members and others have different columns",
+    ),
+    Bad(
+        "audit --predict mine:flat --members fine.csv --others words.csv --label label",
+        "mine:flat gives 2 probabilities a point, and the labels cannot be matched",
+    ),
     # signals from elsewhere
     Bad("audit --signals missing.npz", "missing.npz: no such file"),
     Bad("audit --signals unknown.npz", "unknown signal 'los'; known: loss, log_odds, correct, logits"),
@@ -315,7 +271,7 @@ CASES = [
     Bad("compare missing.json missing.json", "missing.json: No such file or directory"),
     Bad("compare empty.json empty.json", "empty.json is not a leakscope report of schema 1"),
     Bad("compare cut.json cut.json", "cut.json is not JSON: "),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,9 @@ def test_the_disk_is_that_of_the_store(tmp_path):
     line = list(cost(one))[1]
     points = data.load("wine").points
     chosen = find(one.attacks)
-    arrays = observe(Estimator(from_spec(TREE.spec)), points, draw(one, points, chosen).member[:4], wanted(chosen), jobs=1)
+    arrays = observe(
+        Estimator(from_spec(TREE.spec)), points, draw(one, points, chosen).member[:4], wanted(chosen), jobs=1
+    )
     megabytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e6
     assert line.endswith(f" {megabytes:,.0f} MB in the store")
     assert round(megabytes) >= 1

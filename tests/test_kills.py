@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from leakscope.cli import main
 
 pytestmark = pytest.mark.kills
 HERE = Path(__file__).parent / "kills"
-AUDIT = "audit --dataset wine --model slow:SlowTree --models 24 --attack loss --attack lira_offline".split()
+AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --models 24 --attack loss --attack lira_offline")
 N_CHUNKS = 6  # 24 models, 4 in a chunk
 MOMENTS = np.linspace(0.06, 0.97, 15)  # of the time of an undisturbed run
 LINE = "leakscope: interrupted; finished models are in the store, the same command goes on from there\n"
@@ -125,8 +126,9 @@ def test_a_kill_at_any_moment(undisturbed, again, tmp_path):
         folder.mkdir()
         run = started(folder, jobs=2, pause=0.15)
         time.sleep(moment * undisturbed.seconds)
-        found_running += run.poll() is None
-        os.killpg(run.pid, signal.SIGKILL)
+        if run.poll() is None:
+            found_running += 1
+            os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
         there = chunks(folder / "store")
         assert there.items() <= undisturbed.chunks.items()  # whole, or not there

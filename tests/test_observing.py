@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope import data, games, observing, seeds

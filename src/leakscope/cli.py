@@ -32,7 +32,9 @@ IDLE = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --predict": OF_FITS,
     "an audit without --predict": {"members", "others"},
 }
-NO_TRACE = {"--json": 0, "--out": 1, "--store": 1, "--jobs": 1}  # flags that leave the report as it is: n of values
+NO_TRACE = {  # flags that leave the report as it is, with their number of values
+    "--json": 0, "--records": 0, "--no-records": 0, "--out": 1, "--store": 1, "--jobs": 1,
+}  # fmt: skip
 
 app = typer.Typer(
     name="leakscope",

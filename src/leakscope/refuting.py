@@ -25,9 +25,9 @@ class Trial:
     ----------
     method : str
         A key of ``metrics.epsilon.METHODS``: what is counted.
-    evidence : mapping of str to Evidence or NotApplicable
+    evidence : mapping of str to Evidence
         From the first half of the models as targets and the second half as references, so that no
-        reference is a target; or the reason why an attack gives none.
+        reference is a target. Attacks that do not apply have none.
     success : mapping of str to float
         Lower limit of the success against the most exposed record, at the level of this trial.
     """
@@ -48,11 +48,9 @@ class Trial:
         reasons: list[str] = []
         for attack in attacks:
             try:
-                evidence[attack.name] = counting.evidence(by_unit(attack(apart)), method, independent=True)
-            except NotApplicable as reason:
-                reasons.append(str(reason))
-            try:
-                won = games_won(by_unit(attack(signals)), 1 - LEVEL / len(attacks))
+                scores = by_unit(attack(apart))
+                evidence[attack.name] = counting.evidence(scores, method, independent=True)
+                won = games_won(scores, 1 - LEVEL / len(attacks), independent=True)
                 success[attack.name] = float(won.low.max())
             except NotApplicable as reason:
                 reasons.append(str(reason))

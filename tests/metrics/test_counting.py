@@ -31,7 +31,7 @@ def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
 
 
 def test_several_rules_are_paid_for():
-    guesses = Guesses("coins", 100, np.array([100, 20]), np.array([60, 19]))
+    guesses = Guesses("coins", 100, np.array([100, 20]), np.array([[60, 19]]))
     single = [stats.binom.sf(59, 100, 0.5), stats.binom.sf(18, 20, 0.5)]
     assert guesses.p_value(0.0, 0.0) == pytest.approx(2 * min(single))
     assert guesses.detail(0.0, 0.0)["guesses"] == 20
@@ -50,18 +50,45 @@ def test_pairs_count_the_largest_differences_first():
     member = np.arange(20) < 10
     value = np.where(member, 90.0 + np.arange(20), np.arange(20) - 10.0)
     gathered = pairs(Scores("apart", value[None, :], member[None, :]))
-    assert (gathered.coins, gathered.made.tolist(), gathered.right.tolist()) == (10, [10], [10])
+    assert (gathered.coins, gathered.made.tolist(), gathered.right.tolist()) == (10, [10], [[10]])
     flipped = pairs(Scores("apart", -value[None, :], member[None, :]))
-    assert flipped.right.tolist() == [0]
+    assert flipped.right.tolist() == [[0]]
 
 
 def test_coins_guess_the_highest_in_and_the_lowest_out():
     member = np.tile(np.r_[np.ones(30, bool), np.zeros(70, bool)], (2, 1))
     value = np.tile(-np.arange(100.0), (2, 1))
     gathered = coins(Scores("sorted", value, member))
-    assert gathered.coins == 200
-    assert gathered.made.tolist() == [200, 60, 20, 200, 60, 20]
-    assert gathered.right.tolist() == [60, 60, 20, 2 * (30 + 50), 60, 20]
+    assert gathered.coins == 100
+    assert gathered.made.tolist() == 2 * [100, 30, 10, 3, 1][: len(gathered.made) // 2]
+    assert gathered.right[:, :3].tolist() == 2 * [[30, 30, 10]]
+    half = len(gathered.made) // 2
+    assert gathered.right[:, half : half + 3].tolist() == 2 * [[30 + 50, 30, 10]]
+
+
+def test_models_are_joined_as_one_game_or_by_fisher():
+    right = np.array([[30], [29], [28]])
+    guesses = Guesses("coins", 40, np.array([30]), right)
+    each = [naive_one_run(int(row[0]), 30, 40, 1.0, 1e-3) for row in right]
+    fisher = stats.chi2.sf(-2 * np.log(each).sum(), 6)
+    joint = naive_one_run(87, 90, 120, 1.0, 1e-3)
+    assert guesses.p_value(1.0, 1e-3) == pytest.approx(2 * min(joint, fisher), rel=1e-6)
+    assert guesses.p_value(1.0, 0.0) == pytest.approx(naive_one_run(87, 90, 120, 1.0, 0.0), rel=1e-6)
+
+
+@pytest.mark.statistics
+def test_level_under_rare_disasters():
+    """Each of 4 models tells all its coins with probability delta, else nothing: (0, delta)-DP exactly.
+
+    At a 5 % level at most 240 of 4,000 may be rejected; more has probability 0.2 % at most.
+    """
+    rng, delta, rejected = np.random.default_rng(0), 0.02, 0
+    for _ in range(4000):
+        member = rng.random((4, 40)) < 0.5
+        told = rng.random((4, 1)) < delta
+        value = np.where(told, member, rng.random((4, 40)))
+        rejected += coins(Scores("disaster", value.astype(float), member)).p_value(0.0, delta) < 0.05
+    assert rejected <= 240
 
 
 def test_many_runs_never_judge_the_models_that_chose_the_test():

@@ -25,3 +25,12 @@ def test_the_last_column_is_wrapped_below_itself():
 
 def test_an_empty_last_cell_leaves_no_blanks():
     assert columns([{"a": "x", "b": ""}]) == "a  b\nx"
+
+
+def test_the_widest_columns_give_way():
+    words = " ".join(["word"] * 30)
+    lines = columns([{"a": "short", "b": words, "c": words}, {"a": "x", "b": "y", "c": "z"}]).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[1].startswith("short  word")
+    assert sum(line.count("word") for line in lines) == 60
+    assert lines[-1].split() == ["x", "y", "z"]

@@ -9,7 +9,8 @@ from leakscope.types import Finding
 
 
 def auc(value: float | None, low: float | None = None, high: float | None = None, **words: Any) -> Finding:
-    return Finding("auc", value, low, high, **({"attack": "lira", "release": "forest"} | words))
+    named: dict[str, Any] = {"attack": "lira", "release": "forest"} | words
+    return Finding("auc", value, low, high, **named)
 
 
 def one(*findings: Finding) -> Report:
@@ -34,7 +35,7 @@ def test_intervals_are_apart_or_not(first, second, difference):
 def test_numbers_are_shown_with_their_intervals():
     (row,) = compare(one(auc(0.61234, 0.6, 0.62)), one(auc(0.7)))
     assert row == {
-        "attack": "lira", "quantity": "auc", "first": "0.6123 (0.6 to 0.62)", "second": "0.7", "difference": "+0.0877",
+        "attack": "lira", "quantity": "auc", "first": "0.6123 (0.6..0.62)", "second": "0.7", "difference": "+0.0877",
     }  # fmt: skip
 
 

@@ -6,13 +6,13 @@ The evidence is small and gives a p-value for any claim of (epsilon, delta)-DP, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import bdtr, betainc, expit
+from scipy.special import bdtr, betainc, expit, gammaincc
 
 from leakscope.intervals import clopper_pearson_lower, clopper_pearson_upper
 from leakscope.metrics.accuracy import halves
@@ -44,27 +44,29 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Right guesses of fair coins, for several numbers of guesses.
+    """Right guesses of fair coins in several models, for several numbers of guesses.
 
     Parameters
     ----------
     unit : str
         What a coin decides.
     coins : int
-        Coins that were tossed, m.
-    made, right : int arrays of shape (K,)
-        Guesses and right guesses of each of the K rules that are tried.
+        Coins that were tossed for each model, m.
+    made : int array of shape (K,)
+        Guesses about each model, of each of the K rules that are tried.
+    right : int array of shape (T, K)
+        Those that were right.
     """
 
     unit: str
     coins: int
     made: Int[Array, " K"]
-    right: Int[Array, " K"]
+    right: Int[Array, "T K"]
 
     @property
     def method(self) -> str:
-        """One run of many coins."""
-        return f"one run, {self.unit}"
+        """One run of many coins, or several."""
+        return f"{'one run' if len(self.right) == 1 else f'{len(self.right)} runs'}, {self.unit}"
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """Bonferroni over the K rules."""
@@ -73,18 +75,32 @@ class Guesses:
     def detail(self, epsilon: float, delta: float) -> Mapping[str, Any]:
         """Of the strongest rule."""
         best = int(np.argmin(self._each(epsilon, delta)))
-        made, right = int(self.made[best]), int(self.right[best])
+        n_models, made = len(self.right), int(self.made[best])
         return {
             "unit": self.unit,
-            "units": self.coins,
-            "guesses": made,
-            "correct": right,
+            "units": n_models * self.coins,
+            "guesses": n_models * made,
+            "correct": int(self.right[:, best].sum()),
             "fraction": made / self.coins,
         }
 
-    def _each(self, epsilon: float, delta: float) -> Array:
-        rules = zip(self.made.tolist(), self.right.tolist(), strict=True)
-        return np.array([one_run_p_value(right, made, self.coins, epsilon, delta) for made, right in rules])
+    def _each(self, epsilon: float, delta: float) -> Float[Array, " K"]:
+        """P-value of each rule: all coins as one game, or each model by itself, whichever is smaller.
+
+        As one game the delta of every model adds up, although one lucky failure explains one model only;
+        the models are independent, so their own p-values may be joined (Fisher 1932), for a factor of 2.
+        """
+        rules = list(zip(self.made.tolist(), self.right.T.tolist(), strict=True))
+        n_models = len(self.right)
+        joint = [
+            one_run_p_value(sum(right), n_models * made, n_models * self.coins, epsilon, delta) for made, right in rules
+        ]
+        if n_models == 1 or delta == 0:
+            return np.array(joint)
+        alone = [
+            _fisher([one_run_p_value(one, made, self.coins, epsilon, delta) for one in right]) for made, right in rules
+        ]
+        return np.minimum(2 * np.minimum(joint, alone), 1.0)
 
 
 @dataclass(frozen=True)
@@ -200,17 +216,16 @@ def pairs(scores: Scores) -> Guesses:
     NotApplicable
         With fewer than 10 pairs.
     """
-    differences = []
+    n_pairs = int(np.minimum(scores.member.sum(axis=1), (~scores.member).sum(axis=1)).min())
+    made = _numbers_of_guesses(n_pairs, len(scores.value), "pairs of a member and a non-member")
+    right = []
     for row, (value, member) in enumerate(zip(scores.value, scores.member, strict=True)):
         rng = stream(0, "pairs", row)
-        inside, outside = rng.permutation(value[member]), rng.permutation(value[~member])
-        n = min(len(inside), len(outside))
-        differences.append(inside[:n].astype(float) - outside[:n].astype(float))
-    difference = np.concatenate(differences)
-    order = np.argsort(-np.abs(difference), kind="stable")
-    right = np.cumsum(difference[order] > 0)
-    made = _numbers_of_guesses(len(difference), "pairs of a member and a non-member")
-    return Guesses("pairs of records", len(difference), made, right[made - 1])
+        inside, outside = (rng.permutation(value[side])[:n_pairs].astype(float) for side in (member, ~member))
+        difference = inside - outside
+        order = np.argsort(-np.abs(difference), kind="stable")
+        right.append(np.cumsum(difference[order] > 0)[made - 1])
+    return Guesses("pairs of records", n_pairs, made, np.array(right))
 
 
 def coins(scores: Scores) -> Guesses:
@@ -233,7 +248,7 @@ def coins(scores: Scores) -> Guesses:
     together = scores.value.shape[1] < FEWEST_GUESSES
     values, members = (x.reshape(1, -1) if together else x for x in (scores.value, scores.member))
     n_models, n_points = values.shape
-    made = _numbers_of_guesses(n_points, "coins")
+    made = _numbers_of_guesses(n_points, n_models, "coins")
     right = np.zeros((n_models, 2, len(made)), dtype=int)
     for row, (value, member) in enumerate(zip(values, members, strict=True)):
         # ties must not follow the order of the points
@@ -242,8 +257,7 @@ def coins(scores: Scores) -> Guesses:
         ins = np.concatenate([[0], np.cumsum(inside)])
         outs = np.concatenate([[0], np.cumsum(~inside[::-1])])
         right[row] = ins[made], ins[made - made // 2] + outs[made // 2]
-    total = n_models * np.concatenate([made, made])
-    return Guesses("coins of records", n_models * n_points, total, right.sum(axis=0).ravel())
+    return Guesses("coins of records", n_points, np.concatenate([made, made]), right.reshape(n_models, -1))
 
 
 def many_runs(scores: Scores) -> Region:
@@ -289,9 +303,14 @@ def _best_test(value: Float[Array, " n"], member: Bool[Array, " n"], sign: int) 
     return float(low[best] / high[best]), float(descending[last][best])
 
 
-def _numbers_of_guesses(n: int, unit: str) -> Int[Array, " K"]:
-    """Fixed fractions of the units; which fraction serves best is paid for by Bonferroni."""
-    if n < FEWEST_GUESSES:
-        raise NotApplicable(f"needs at least {FEWEST_GUESSES} {unit}, got {n}")
+def _fisher(p_values: Sequence[float]) -> float:
+    """P-value of independent p-values: -2 sum log p is at most chi-squared with 2 T degrees of freedom."""
+    return float(gammaincc(len(p_values), -np.log(p_values).sum()))
+
+
+def _numbers_of_guesses(n: int, n_models: int, unit: str) -> Int[Array, " K"]:
+    """Fixed fractions of the units of each model; which fraction serves best is paid for by Bonferroni."""
+    if n * n_models < FEWEST_GUESSES or n < 1:
+        raise NotApplicable(f"needs at least {FEWEST_GUESSES} {unit}, got {n * n_models}")
     made = np.array([math.floor(fraction * n) for fraction in FRACTIONS])
-    return made[made >= FEWEST_GUESSES]
+    return made[(made >= 1) & (made * n_models >= FEWEST_GUESSES)]

@@ -52,7 +52,7 @@ class RecordGames:
     confidence: float
 
 
-def games_won(scores: Scores, confidence: float = 0.95) -> RecordGames:
+def games_won(scores: Scores, confidence: float = 0.95, *, independent: bool = False) -> RecordGames:
     """How often each record's membership is guessed right, and which records are exposed beyond chance.
 
     The guess about a model uses the threshold that is most accurate on all other models. The limits are
@@ -64,6 +64,8 @@ def games_won(scores: Scores, confidence: float = 0.95) -> RecordGames:
     scores : Scores
         Each row judges the same points, in the same order.
     confidence : float
+    independent : bool
+        The caller's word that the score of a target uses no other target: the 4 is not needed.
 
     Returns
     -------
@@ -92,7 +94,8 @@ def games_won(scores: Scores, confidence: float = 0.95) -> RecordGames:
     threshold = held_out_thresholds(scores.value, sign)
     called = scores.value >= threshold[:, None]
     won = np.sum(called == scores.member, axis=0)
-    limits = clopper_pearson_lower(np.arange(games + 1), games, alpha / (LEARNED * n_records))
+    level = alpha / (n_records if independent else LEARNED * n_records)
+    limits = clopper_pearson_lower(np.arange(games + 1), games, level)
     enough = np.flatnonzero(limits > 0.5)
     return RecordGames(
         won=won,

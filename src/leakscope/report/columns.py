@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 WIDTH = 100
 
 
 def columns(rows: Sequence[Mapping[str, str]]) -> str:
-    """A table of text: a heading from the keys, the last column wrapped to fit.
+    """A table of text: a heading from the keys, cells wrapped where a line would not fit.
 
     Parameters
     ----------
@@ -28,13 +29,20 @@ def columns(rows: Sequence[Mapping[str, str]]) -> str:
     """
     if not rows:
         return ""
-    names = list(rows[0])
-    table = [names, *([row[name] for name in names] for row in rows)]
-    widths = [max(len(line[place]) for line in table) for place in range(len(names))]
-    indent = sum(widths[:-1]) + 2 * (len(names) - 1)
+    table = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = _widths(table)
     lines = []
     for line in table:
-        head = "".join(f"{cell:<{width}}  " for cell, width in zip(line[:-1], widths[:-1], strict=True))
-        last = textwrap.wrap(line[-1], max(WIDTH - indent, 20)) or [""]
-        lines += [(head + last[0]).rstrip(), *(" " * indent + rest for rest in last[1:])]
+        cells = [textwrap.wrap(cell, width) for cell, width in zip(line, widths, strict=True)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            padded = (f"{part:<{width}}" for part, width in zip(parts, widths, strict=True))
+            lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
+
+
+def _widths(table: Sequence[Sequence[str]]) -> list[int]:
+    """The widest cell of each column, the widest columns narrowed until a line fits."""
+    widths = [max(map(len, column), default=1) for column in zip(*table, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    return widths

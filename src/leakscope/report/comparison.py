@@ -69,7 +69,7 @@ def _shown(finding: Finding | None) -> str:
         return "-"
     if finding.low is None or finding.high is None:
         return f"{finding.value:.4g}"
-    return f"{finding.value:.4g} ({finding.low:.4g} to {finding.high:.4g})"
+    return f"{finding.value:.4g} ({finding.low:.3g}..{finding.high:.3g})"
 
 
 def _difference(before: Finding | None, after: Finding | None) -> str:

@@ -1,0 +1,367 @@
+"""The command line from outside: exit codes, what goes to which stream, what is written where."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope import auditing, cli
+from leakscope.attacks import ATTACKS, DEFAULT
+from leakscope.plans import AuditPlan
+from leakscope.report import Report
+
+N = 80
+TREE = "--model sklearn.tree:DecisionTreeClassifier"
+NOISE = "audit --data noise.csv --label label --models 24 --attack gap --attack lira --jobs 1"
+
+
+class Left(NamedTuple):
+    """What a command left behind."""
+
+    code: Any
+    out: str
+    err: str
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+    """A command in an empty folder with one file: labels that only a memory can know."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N), "label": rng.integers(0, 2, N)})
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(command: str) -> Left:
+        monkeypatch.setattr(sys, "argv", ["leakscope", *shlex.split(command)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        return Left(left.value.code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[AuditPlan, dict[str, Any]]]:
+    """The plans that audits are asked for; none is carried out."""
+    plans: list[tuple[AuditPlan, dict[str, Any]]] = []
+
+    def run(plan: AuditPlan, **words: Any) -> Report:
+        plans.append((plan, words))
+        return auditing.audit_scores(np.arange(40.0), np.arange(40) % 2 == 0)
+
+    monkeypatch.setattr(auditing, "run", run)
+    return plans
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("flags", "code", "said"),
+        [
+            ("", 0, ""),
+            ("--fail-above auc=0.99", 0, ""),
+            ("--claim eta=0.5", 0, ""),
+            (
+                "--fail-above auc=0.6",
+                3,
+                r"leakscope: limit: DecisionTreeClassifier: auc=0.6 is exceeded: \w+ reaches 0\.\d+\n",
+            ),
+            (
+                "--claim epsilon=0.1,adjacency=replace_one",
+                2,
+                r"leakscope: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
+            ),
+            (
+                "--claim mu=0.1,adjacency=add_remove --fail-above auc=0.6",
+                2,
+                r"leakscope: refuted: .+\nleakscope: limit: .+\n",
+            ),
+        ],
+    )
+    def test_of_an_audit(self, leakscope, flags, code, said):
+        left = leakscope(f"{NOISE} {TREE} {flags}")
+        assert left.code == code
+        wrote = "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
+        assert re.fullmatch(wrote + said, left.err)
+        assert Path("leakscope-report/report.html").stat().st_size > 10_000  # written whatever the verdict
+
+    def test_what_could_not_be_measured_fails_the_gate(self, leakscope):
+        left = leakscope(f"{NOISE} {TREE} --models 2 --fail-above tpr@0.001=0.5")
+        assert left.code == 3
+        assert "limit: DecisionTreeClassifier: tpr@0.001=0.5 could not be measured: " in left.err
+
+    def test_ctrl_c(self, leakscope, monkeypatch):
+        def interrupted(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(auditing, "run", interrupted)
+        line = "leakscope: interrupted; finished models are in the store, the same command goes on from there\n"
+        assert leakscope("audit") == (130, "", line)
+
+    def test_a_traceback_on_request(self, leakscope, monkeypatch):
+        monkeypatch.setenv("LEAKSCOPE_TRACEBACK", "1")
+        monkeypatch.setattr(auditing, "run", lambda *_, **__: {}["lost"])
+        with pytest.raises(KeyError, match="lost"):
+            leakscope("audit")
+
+
+class TestPlans:
+    def test_with_no_argument(self, leakscope, asked):
+        assert leakscope("audit").code == 0
+        ((plan, words),) = asked
+        assert (plan.dataset, plan.models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
+        assert [model.spec for model in plan.model] == ["sklearn.ensemble:RandomForestClassifier"]
+        assert words == {"store": "leakscope-report/store", "jobs": None, "command": "leakscope audit"}
+
+    def test_flags_on_top_of_a_file(self, leakscope, asked):
+        Path("plan.toml").write_text(
+            "title = 'Ours'\ndata = 'people.csv'\nlabel = 'income'\nmodels = 8\nseed = 3\n"
+            "[[model]]\nspec = 'sklearn.tree:DecisionTreeClassifier'\n[[claim]]\neta = 0.1\n"
+        )
+        leakscope("audit plan.toml --seed 4 --fpr 0.1 --fpr 0.2")
+        leakscope("audit plan.toml --dataset wine --claim mu=1,adjacency=add_remove --attack lira")
+        (first, _), (second, _) = asked
+        assert (first.title, first.data, first.label, first.models, first.seed) == (
+            "Ours",
+            "people.csv",
+            "income",
+            8,
+            4,
+        )
+        assert first.fpr == (0.2, 0.1)
+        assert [claim.eta for claim in first.claim] == [0.1]
+        assert (second.dataset, second.data, second.label, second.seed) == ("wine", None, None, 3)
+        assert [claim.mu for claim in second.claim] == [1.0]
+        assert second.attacks == ("lira",)
+
+    def test_several_models_and_parameters_of_the_last(self, leakscope, asked):
+        leakscope("audit --model a:One --model b:Two --set depth=3,kind=gini --set seed=none")
+        ((plan, _),) = asked
+        assert [model.spec for model in plan.model] == ["a:One", "b:Two"]
+        assert [model.set for model in plan.model] == [{}, {"depth": 3, "kind": "gini", "seed": None}]
+
+    def test_init_writes_a_plan_that_can_be_audited(self, leakscope):
+        left = leakscope("init")
+        assert left == (0, "", "leakscope: wrote plan.toml; run it with: leakscope audit plan.toml\n")
+        left = leakscope(f"audit plan.toml --dataset wine {TREE} --models 4 --attack gap --jobs 1")
+        assert left.code == 0
+        assert Report.from_json("leakscope-report/report.json").about["plan"]["dataset"] == "wine"
+        assert leakscope("init").code == 1  # and does not write over it
+
+    @pytest.mark.parametrize(
+        ("typed", "command"),
+        [
+            ("audit --jobs 2 --models 8 --store S --out=O --json", "leakscope audit --models 8"),
+            ("audit --data /home/ada/people.csv --label x", "leakscope audit --data people.csv --label x"),
+            (
+                "audit --data=../data/people.csv --label 'net pay'",
+                "leakscope audit --data=people.csv --label 'net pay'",
+            ),
+            ("audit --claim epsilon=3,adjacency=add_remove", "leakscope audit --claim epsilon=3,adjacency=add_remove"),
+        ],
+    )
+    def test_the_command_of_the_page_has_no_folders_and_nothing_of_the_run(self, leakscope, asked, typed, command):
+        assert leakscope(typed).code == 0
+        assert asked[0][1]["command"] == command
+
+
+class TestStreams:
+    def test_json_and_nothing_else(self, leakscope):
+        left = leakscope(f"{NOISE} {TREE} --json")
+        assert set(json.loads(left.out)) == {"schema", "about", "findings", "curves", "records"}
+        assert left.out == Path("leakscope-report/report.json").read_text(encoding="utf-8")
+
+    def test_the_table_fits(self, leakscope):
+        left = leakscope(f"{NOISE} {TREE} --attack all --claim eta=0.1 --fpr 0.1 --fpr 0.01")
+        lines = left.out.splitlines()
+        assert max(map(len, lines)) <= 100
+        assert any(line.startswith("LiRA") for line in lines)
+        assert "\x1b" not in left.out
+
+    def test_bare(self, leakscope):
+        left = leakscope("")
+        assert (left.code, left.err) == (0, "")
+        assert "How much does what you release reveal" in left.out
+        assert {"audit", "attacks", "compare", "init", "store"} <= set(left.out.split())
+
+    def test_version(self, leakscope):
+        assert re.fullmatch(r"leakscope \d+\.\d+\.\d+\n", leakscope("--version").out)
+
+    def test_attacks(self, leakscope):
+        left = leakscope("attacks")
+        assert left.code == 0
+        assert max(map(len, left.out.splitlines())) <= 100
+        names = {line.split()[0]: line.split()[1] for line in left.out.splitlines()[1:-1] if not line.startswith(" ")}
+        assert set(names) == set(ATTACKS)
+        assert {name for name, mark in names.items() if mark == "*"} == set(DEFAULT)
+        rows = json.loads(leakscope("attacks --json").out)
+        assert [row["attack"] for row in rows] == list(ATTACKS)
+        assert all(row["source"] == ATTACKS[row["attack"]].source for row in rows)
+
+    def test_compare(self, leakscope):
+        for seed in (0, 1):
+            assert leakscope(f"{NOISE} {TREE} --seed {seed} --out {seed}").code == 0
+        rows = json.loads(leakscope("compare 0/report.json 1/report.json --json").out)
+        table = leakscope("compare 0/report.json 1/report.json").out.splitlines()
+        assert {row["attack"] for row in rows} >= {"gap", "lira"}
+        assert table[0].split() == ["attack", "quantity", "first", "second", "difference"]
+        assert max(map(len, table)) <= 100
+        same = json.loads(leakscope("compare 0/report.json 0/report.json --json").out)
+        assert {row["difference"] for row in same} <= {"+0", "-"}
+
+    def test_dry_run(self, leakscope):
+        left = leakscope(f"{NOISE} {TREE} --dry-run --jobs 3")
+        assert (left.code, left.err) == (0, "")
+        first, second = left.out.splitlines()
+        assert first.startswith("noise.csv: 80 points, ")
+        assert re.match(r"DecisionTreeClassifier: 24 models, \S+ s each, about \d+ s with 3 workers, ", second)
+        assert len(json.loads(leakscope(f"{NOISE} {TREE} --dry-run --json").out)) == 2
+        assert not Path("leakscope-report").exists()
+
+
+class TestFolders:
+    def test_what_is_written(self, leakscope):
+        before = time.time()
+        leakscope(f"{NOISE} {TREE} --out deep/O")
+        out = Path("deep/O")
+        assert sorted(path.name for path in out.iterdir()) == ["report.html", "report.json", "run.json", "store"]
+        run = json.loads((out / "run.json").read_text())
+        assert run["report"] == Report.from_json(out / "report.json").digest()
+        assert run["command"][:2] == ["leakscope", "audit"]
+        assert (
+            before - 1
+            <= time.mktime(time.strptime(run["started"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
+            <= time.time()
+        )
+        assert 0 <= run["seconds"] < 120
+
+    def test_records_are_left_out_of_the_page_on_request(self, leakscope):
+        for flag in ("--records", "--no-records"):
+            leakscope(f"{NOISE} {TREE} {flag} --out O{flag}")
+        first, second = (Path(f"O{flag}/report.json").read_bytes() for flag in ("--records", "--no-records"))
+        assert first == second
+        report = Report.from_json("O--no-records/report.json")
+        with_records, without = (Path(f"O{flag}/report.html").read_text() for flag in ("--records", "--no-records"))
+        assert without == report.to_html(records=False)
+        assert with_records == report.to_html(records=True)
+        assert with_records != without
+
+    def test_no_path_host_or_clock_in_the_report(self, leakscope, tmp_path):
+        folder = tmp_path / "a folder of this machine"
+        folder.mkdir()
+        Path("noise.csv").rename(folder / "noise.csv")
+        texts = []
+        for out in ("one", "two"):
+            command = NOISE.replace("noise.csv", f"'{folder / 'noise.csv'}'")
+            assert leakscope(f"{command} {TREE} --out '{folder / out}'").code == 0
+            texts.append([(folder / out / name).read_text() for name in ("report.json", "report.html")])
+        assert texts[0] == texts[1]
+        words = [tmp_path.name, folder.name, socket.gethostname(), time.strftime("%Y-%m-%d"), str(Path.home()) + "/"]
+        assert [word for word in words for text in texts[0] if word in text] == []
+
+    def test_the_store_is_used_again_counted_and_cleared(self, leakscope):
+        leakscope(f"{NOISE} {TREE} --store S --out one")
+        made = {path.name: path.stat().st_mtime_ns for path in Path("S").iterdir()}
+        leakscope(f"{NOISE} {TREE} --store S --out two")
+        assert {path.name: path.stat().st_mtime_ns for path in Path("S").iterdir()} == made
+        size = sum(path.stat().st_size for path in Path("S").iterdir())
+        assert leakscope("store size S").out == f"6 chunks, {size / 1e6:,.1f} MB\n"
+        assert leakscope("store clear S").out == "removed 6 files\n"
+        assert leakscope("store size S").out == "0 chunks, 0.0 MB\n"
+        assert [Path(out, "report.json").read_bytes() for out in ("one",)] == [Path("two/report.json").read_bytes()]
+
+    def test_an_empty_store_is_the_default_one(self, leakscope, asked):
+        leakscope("audit --store ''")
+        assert asked[0][1]["store"] == "leakscope-report/store"
+
+
+class TestOtherSources:
+    def test_one_trained_model(self, leakscope):
+        Path("trained.py").write_text(
+            "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
+            "frame = pd.read_csv('in.csv')\n"
+            "answer = DecisionTreeClassifier(random_state=0).fit(frame[['a', 'b']], frame['label']).predict_proba\n"
+        )
+        frame = pd.read_csv("noise.csv")
+        frame[::2].to_csv("in.csv", index=False)
+        frame[1::2].to_csv("out.csv", index=False)
+        sides = "--predict trained:answer --members in.csv --others out.csv --label label --jobs 1"
+        assert leakscope(f"audit {sides}").code == 0
+        alone = Report.from_json("leakscope-report/report.json")
+        assert leakscope(f"audit {sides} {TREE} --models 8").code == 0
+        compared = Report.from_json("leakscope-report/report.json")
+        assert [report.about["releases"][0]["references"] for report in (alone, compared)] == [0, 8]
+        assert [report.about["releases"][0]["name"] for report in (alone, compared)] == ["trained:answer"] * 2
+        gap = next(each.value for each in alone.findings if (each.attack, each.quantity) == ("gap", "advantage"))
+        assert gap is not None
+        assert gap > 0.3  # the tree knows its own data by heart, and half of the others by chance
+
+    def test_signals_from_elsewhere(self, leakscope):
+        rng = np.random.default_rng(0)
+        member = rng.random((16, 60)) < 0.5
+        np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
+        left = leakscope("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
+        assert left.code == 2
+        assert Report.from_json("leakscope-report/report.json").about["releases"][0]["targets"] == 16
+
+
+class TestTerminal:
+    """The command as a process of its own, so that its streams are what they are for users."""
+
+    words = (*shlex.split("audit --dataset wine --models 8 --attack gap --jobs 1"), *TREE.split())
+
+    def run(self, folder: Path, **environment: str) -> tuple[str, str]:
+        """Standard output through a pipe, standard error on a terminal."""
+        ours, theirs = pty.openpty()
+        clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+        words = [sys.executable, "-m", "leakscope.cli", *self.words]
+        done = subprocess.run(
+            words, cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=clean | environment, text=True, check=True
+        )
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            said += part
+        os.close(ours)
+        return done.stdout, said.decode()
+
+    def test_progress_is_drawn_on_a_terminal_and_leaves_it(self, tmp_path):
+        out, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100")
+        assert "models of DecisionTreeClassifier" in said
+        assert "8/8" in said
+        assert said.rstrip().endswith("leakscope-report/report.html")
+        assert "models of" not in out
+        assert "\x1b" not in out
+        assert "\x1b[3" in said
+
+    def test_no_color(self, tmp_path):
+        _, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100", NO_COLOR="1")
+        assert "models of DecisionTreeClassifier" in said
+        assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-7]|38;|9[0-7])[\d;]*m", said) == []
+
+    def test_progress_is_silent_elsewhere_even_if_colours_are_forced(self, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-m", "leakscope.cli", *self.words],
+            cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ | {"FORCE_COLOR": "1"},
+        )  # fmt: skip
+        assert done.stderr == "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
