@@ -186,7 +186,11 @@ def test_average_datum_and_canaries(noisy) -> None:
 
 def test_given_attack_with_parameters(noisy) -> None:
     report = ls.audit(
-        DecisionTreeClassifier(), *noisy, models=8, jobs=1, attacks=["loss", ATTACKS["lira"].with_parameters(variance="pooled")]
+        DecisionTreeClassifier(),
+        *noisy,
+        models=8,
+        jobs=1,
+        attacks=["loss", ATTACKS["lira"].with_parameters(variance="pooled")],
     )
     assert "lira(variance=pooled)" in report.about["attacks"]
     assert _value(report, "lira(variance=pooled)") > 0.6
@@ -196,6 +200,4 @@ def test_words_are_checked(noisy) -> None:
     with pytest.raises(ValueError, match="unknown key 'titel' \\(did you mean 'title'"):
         ls.audit(DecisionTreeClassifier(), *noisy, titel="x")
     with pytest.raises(ValueError, match="which is no model here"):
-        ls.audit(
-            DecisionTreeClassifier(), *noisy, models=4, jobs=1, claim=ls.plans.ClaimPlan(eta=0.1, model="forest")
-        )
+        ls.audit(DecisionTreeClassifier(), *noisy, models=4, jobs=1, claim=ls.plans.ClaimPlan(eta=0.1, model="forest"))

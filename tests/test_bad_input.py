@@ -171,10 +171,6 @@ CASES = [
         "audit: fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'",
     ),
     Bad(
-        f"{WINE} --fail-above tpr@0.05=0.1",
-        "audit: a limit at the rate 0.05 needs it among the rates of interest: fpr = 0.05",
-    ),
-    Bad(
         f"{WINE} --fail-above auk=0.6",
         "audit: fail_above: --fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auk=0.6'",
     ),

@@ -6,9 +6,10 @@ import pytest
 
 from leakscope import data
 from leakscope.attacks import find
-from leakscope.auditing import draw, run, wanted
+from leakscope.auditing import run
 from leakscope.costs import cost
-from leakscope.observing import observe
+from leakscope.drawing import draw, wanted
+from leakscope.observing import Workshop, observe
 from leakscope.plans import AuditPlan, ModelPlan
 from leakscope.releases.estimator import Estimator, from_spec
 
@@ -46,7 +47,11 @@ def test_the_disk_is_that_of_the_store(tmp_path):
     points = data.load("wine").points
     chosen = find(one.attacks)
     arrays = observe(
-        Estimator(from_spec(TREE.spec)), points, draw(one, points, chosen).member[:4], wanted(chosen), jobs=1
+        Estimator(from_spec(TREE.spec)),
+        points,
+        draw(one, points, chosen).member[:4],
+        wanted(chosen),
+        workshop=Workshop(jobs=1),
     )
     megabytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e6
     assert line.endswith(f" {megabytes:,.0f} MB in the store")

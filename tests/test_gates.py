@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from leakscope.findings import Finding
 from leakscope.gates import exit_code, failures, refuted
 from leakscope.report import Curve, Report, Verdict
 from leakscope.tradeoff import EpsilonDelta
-from leakscope.types import Finding
 
 
 def report(*findings: Finding, words: tuple[Any, ...] = (), names: tuple[str, ...] = ("forest",)) -> Report:

@@ -101,9 +101,7 @@ def test_cluster_t_is_cut_to_its_range():
     assert (interval.low, interval.high) == (-1, 1)
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high"), [(1.0, 0.025 ** (1 / 6), 1.0), (0.0, 0.0, 1 - 0.025 ** (1 / 6))]
-)
+@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.025 ** (1 / 6), 1.0), (0.0, 0.0, 1 - 0.025 ** (1 / 6))])
 def test_cluster_t_of_equal_models_is_not_a_point(value, low, high):
     interval = cluster_t(np.full(6, value))
     assert (interval.low, interval.high) == pytest.approx((low, high))
@@ -143,9 +141,7 @@ def naive_delong(positive, negative, confidence):
     """Structural components by the kernel of all pairs."""
     kernel = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
     area = kernel.mean()
-    se = math.sqrt(
-        kernel.mean(axis=1).var(ddof=1) / len(positive) + kernel.mean(axis=0).var(ddof=1) / len(negative)
-    )
+    se = math.sqrt(kernel.mean(axis=1).var(ddof=1) / len(positive) + kernel.mean(axis=0).var(ddof=1) / len(negative))
     half = stats.norm.ppf((1 + confidence) / 2) * se / (area * (1 - area))
     centre = math.log(area / (1 - area))
     return area, 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
@@ -157,9 +153,7 @@ def test_delong_is_its_naive_twin_with_and_without_ties(decimals):
     positive = (rng.normal(size=70) + 0.8).round(decimals)
     negative = rng.normal(size=45).round(decimals)
     interval = delong(positive, negative, 0.9)
-    assert (interval.value, interval.low, interval.high) == pytest.approx(
-        naive_delong(positive, negative, 0.9)
-    )
+    assert (interval.value, interval.low, interval.high) == pytest.approx(naive_delong(positive, negative, 0.9))
     mirrored = delong(-positive, -negative, 0.9)
     assert (mirrored.low, mirrored.high) == pytest.approx((1 - interval.high, 1 - interval.low))
 

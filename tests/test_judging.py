@@ -8,9 +8,11 @@ import pytest
 from leakscope import games
 from leakscope.attacks import find
 from leakscope.claims import Claim
-from leakscope.data import Data, from_arrays
-from leakscope.judging import SHOWN, Subject, by_unit, judge, strongest
-from leakscope.types import Finding, Scores, Signals
+from leakscope.data import from_arrays
+from leakscope.findings import Finding
+from leakscope.judging import judge, strongest
+from leakscope.subjects import Subject
+from leakscope.types import Signals
 
 
 def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: int = 0, group=None) -> Signals:
@@ -55,38 +57,6 @@ def test_strongest_is_the_largest_lower_end() -> None:
     ]
     assert strongest(found) == "sharp"
     assert strongest(found[2:]) == ""
-
-
-def test_by_unit_averages_the_rows_of_each_unit() -> None:
-    group = np.array(["b", "a", "b", "c"])
-    value = np.array([[1.0, 5.0, 3.0, 7.0], [0.0, 1.0, 2.0, 3.0]])
-    member = np.array([[True, False, True, False], [False, True, False, True]])
-    pooled = by_unit(Scores("x", value, member), group)
-    assert pooled.value.tolist() == [[5.0, 2.0, 7.0], [1.0, 1.0, 3.0]]
-    assert pooled.member.tolist() == [[False, True, False], [True, False, True]]
-    assert by_unit(pooled, None) is pooled
-
-
-def test_records_are_shown_from_the_most_exposed_on() -> None:
-    signals = _signals(n_models=32, leak=3.0)
-    made = judge(Subject("model", signals, Data(signals.points, "made")), find(["lira"]), (0.1,), 0.95)
-    shown = [place for place, strip in enumerate(made.records["log_odds"]) if strip is not None]
-    won = np.asarray(made.records["won"])
-    assert len(shown) == SHOWN
-    assert won[shown].min() >= np.delete(won, shown).max()
-    assert len(made.records["log_odds"][shown[0]]) == len(made.records["member"][shown[0]]) == 32
-    assert sum(made.facts["games"]["won"]) == 200
-
-
-def test_one_target_has_no_record_games() -> None:
-    game = games.one_model(50, 50)
-    loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
-    made = judge(Subject("model", Signals(game, None, {"loss": loss})), find(["loss"]), (0.1,), 0.95)
-    exposed = next(each for each in made.findings if each.quantity == "most_exposed")
-    assert exposed.value is None
-    assert "at least 2 target models" in exposed.reason
-    assert made.records == {}
-    assert {each.averages for each in made.findings if each.quantity in ("auc", "success", "tpr")} == {"points"}
 
 
 def test_claim_about_another_adjacency_excludes_nothing() -> None:

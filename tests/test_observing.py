@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope import data, games, observing, seeds
-from leakscope.observing import observe, read_signals
+from leakscope.observing import Workshop, observe, read_signals
 from leakscope.releases.estimator import Estimator
 
 N = 40
@@ -45,14 +45,14 @@ class Plain:
 
 
 def test_each_row_is_made_with_its_own_members_and_seed():
-    arrays = observe(Plain([]), POINTS, MEMBER, ("loss", "logits"), seed=7, jobs=1)
+    arrays = observe(Plain([]), POINTS, MEMBER, ("loss", "logits"), seed=7, workshop=Workshop(jobs=1))
     expected = np.array([[seeds.integer(7, "train", m) + MEMBER[m, i] / 2 for i in range(N)] for m in range(10)])
     np.testing.assert_array_equal(arrays["loss"], expected.astype(np.float32))
     np.testing.assert_array_equal(arrays["logits"][..., 1], expected.astype(np.float32))
 
 
 def test_signals_are_float32_and_point_major():
-    arrays = observe(TREE, POINTS, MEMBER, WANT, jobs=1)
+    arrays = observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(jobs=1))
     assert {name: array.shape for name, array in arrays.items()} == {
         "loss": (10, N), "logits": (10, N, 2), "correct": (10, N),
     }  # fmt: skip
@@ -63,21 +63,23 @@ def test_signals_are_float32_and_point_major():
 
 def test_chunks_go_by_row_number_alone(tmp_path):
     log: list[int] = []
-    observe(Plain(log), POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)
+    observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
     assert log == [3, 3, 3, 1]
     next(tmp_path.glob("*.npz")).unlink()
     log.clear()
-    observe(Plain(log), POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)
+    observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
     assert log in ([3], [1])  # what is missing, and in the same chunk as before
 
 
 def test_more_models_go_on_where_fewer_ended(tmp_path):
     log: list[int] = []
     member = games.half_split(N, 12).member
-    observe(Plain(log), POINTS, member[:6], ("loss",), store=tmp_path, jobs=1)
-    more = observe(Plain(log), POINTS, member, ("loss",), store=tmp_path, jobs=1)
+    observe(Plain(log), POINTS, member[:6], ("loss",), workshop=Workshop(tmp_path, 1))
+    more = observe(Plain(log), POINTS, member, ("loss",), workshop=Workshop(tmp_path, 1))
     assert log == [3, 3, 3, 3]
-    np.testing.assert_array_equal(more["loss"], observe(Plain([]), POINTS, member, ("loss",), jobs=1)["loss"])
+    np.testing.assert_array_equal(
+        more["loss"], observe(Plain([]), POINTS, member, ("loss",), workshop=Workshop(jobs=1))["loss"]
+    )
 
 
 OTHER = {
@@ -93,9 +95,9 @@ OTHER = {
 @pytest.mark.parametrize("change", OTHER, ids=str)
 def test_no_row_is_reused_for(change, tmp_path):
     words = {"release": Plain([]), "points": POINTS, "member": MEMBER, "want": ("loss",), "seed": 0, **OTHER[change]}
-    observe(Plain([]), POINTS, MEMBER, ("loss",), seed=0, store=tmp_path, jobs=1)
+    observe(Plain([]), POINTS, MEMBER, ("loss",), seed=0, workshop=Workshop(tmp_path, 1))
     words["release"] = replace(words["release"], log=[])
-    observe(**words, store=tmp_path, jobs=1)
+    observe(**words, workshop=Workshop(tmp_path, 1))
     assert words["release"].log == [3, 3, 3, 1]
     assert len(list(tmp_path.glob("*.npz"))) == 8
 
@@ -104,14 +106,14 @@ def test_no_row_is_reused_for_another_version(tmp_path, monkeypatch):
     log: list[int] = []
     for version in ("0.1.0", "0.1.1", "0.1.0"):
         monkeypatch.setattr(observing, "__version__", version)
-        observe(Plain(log), POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)
+        observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
     assert log == [3, 3, 3, 1] * 2
 
 
 def test_the_order_of_the_wanted_signals_and_the_name_do_not_matter(tmp_path):
     log: list[int] = []
     for want, name in ((("loss", "logits"), "one"), (("logits", "loss"), "two")):
-        observe(Plain(log, name=name), POINTS, MEMBER, want, store=tmp_path, jobs=1)
+        observe(Plain(log, name=name), POINTS, MEMBER, want, workshop=Workshop(tmp_path, 1))
     assert log == [3, 3, 3, 1]
 
 
@@ -119,13 +121,13 @@ def test_an_estimator_is_known_again_by_its_parameters(tmp_path):
     one, same, other = (Estimator(LogisticRegression(C=c)) for c in (1.0, 1.0, 2.0))
     counts = []
     for release in (one, same, other):
-        observe(release, POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)
+        observe(release, POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
         counts.append(len(list(tmp_path.glob("*.npz"))))
     assert counts == [3, 3, 6]
 
 
 def test_one_worker_and_two_give_the_same_bytes(tmp_path):
-    one, two = (observe(TREE, POINTS, MEMBER, WANT, store=tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
+    one, two = (observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(tmp_path / str(jobs), jobs)) for jobs in (1, 2))
     assert {name: array.tobytes() for name, array in one.items()} == {name: two[name].tobytes() for name in two}
     files = [{path.name: path.read_bytes() for path in (tmp_path / jobs).iterdir()} for jobs in "12"]
     assert files[0] == files[1]
@@ -133,18 +135,18 @@ def test_one_worker_and_two_give_the_same_bytes(tmp_path):
 
 
 def test_what_is_read_from_the_store_is_what_was_seen(tmp_path):
-    seen, read = (observe(TREE, POINTS, MEMBER, WANT, store=tmp_path, jobs=1) for _ in range(2))
+    seen, read = (observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(tmp_path, 1)) for _ in range(2))
     assert {name: array.tobytes() for name, array in seen.items()} == {name: read[name].tobytes() for name in read}
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a chunk", None])
 def test_a_damaged_chunk_is_made_again(damage, tmp_path):
     log: list[int] = []
-    first = observe(Plain(log), POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)["loss"]
+    first = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
     path = max(tmp_path.glob("*.npz"), key=lambda each: each.stat().st_size)
     whole = path.read_bytes()
     path.write_bytes(whole[:-40] if damage is None else damage)
-    second = observe(Plain(log), POINTS, MEMBER, ("loss",), store=tmp_path, jobs=1)["loss"]
+    second = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
     np.testing.assert_array_equal(first, second)
     assert log == [3, 3, 3, 1, 3]
     assert path.read_bytes() == whole
@@ -152,13 +154,13 @@ def test_a_damaged_chunk_is_made_again(damage, tmp_path):
 
 def test_a_release_without_a_canonical_description_is_not_stored(tmp_path):
     doubled = make_pipeline(FunctionTransformer(lambda x: 2 * x), LogisticRegression())
-    arrays = observe(Estimator(doubled), POINTS, MEMBER, ("loss",), store=tmp_path / "store", jobs=1)
+    arrays = observe(Estimator(doubled), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path / "store", 1))
     assert arrays["loss"].shape == (10, N)
     assert not (tmp_path / "store").exists()
 
 
 def test_signals_that_a_release_cannot_give_are_left_out():
-    arrays = observe(TREE, POINTS, MEMBER[:2], ("loss", "step_dot"), jobs=1)
+    arrays = observe(TREE, POINTS, MEMBER[:2], ("loss", "step_dot"), workshop=Workshop(jobs=1))
     assert set(arrays) == {"loss"}
 
 

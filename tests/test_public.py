@@ -41,7 +41,9 @@ def test_keywords_are_words_of_the_plan(function) -> None:
 def test_commented_plan_names_every_word_and_no_other() -> None:
     text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
     uncommented = "\n".join(
-        line[2:] if line.startswith("# ") and ("=" in line or "[[" in line) and not line.startswith("# A plan") else line
+        line[2:]
+        if line.startswith("# ") and ("=" in line or "[[" in line) and not line.startswith("# A plan")
+        else line
         for line in text.splitlines()
     )
     known = {*AuditPlan.model_fields, *ModelPlan.model_fields, *ClaimPlan.model_fields}
@@ -73,7 +75,8 @@ def _public() -> list[tuple[str, object]]:
     for name in names:
         module = import_module(f"leakscope.{name}")
         for each, value in vars(module).items():
-            own = getattr(value, "__module__", "").startswith("leakscope") and value.__module__ != "leakscope.checks"
+            home = getattr(value, "__module__", "")
+            own = home.startswith("leakscope") and home != "leakscope.checks"
             if own and not each.startswith("_") and (inspect.isfunction(value) or inspect.isclass(value)):
                 found.append((f"{value.__module__}.{each}", value))
     return sorted(dict(found).items())

@@ -7,8 +7,9 @@ import pytest
 
 from leakscope import games, refuting
 from leakscope.claims import Claim
+from leakscope.findings import Finding
 from leakscope.refuting import LEVEL, Trial, verdict
-from leakscope.types import Finding, Scores, Signals
+from leakscope.types import Scores, Signals
 
 
 class Told:

@@ -1,4 +1,4 @@
-"""What the rooms pass to each other: checked once, and the moments behind every reference attack."""
+"""What the rooms pass to each other, checked once."""
 
 from __future__ import annotations
 
@@ -7,25 +7,8 @@ import pandas as pd
 import pytest
 
 from leakscope import games
-from leakscope.types import SIGNALS, Finding, Game, NotApplicable, Points, Scores, Signals
-
-FIELDS = ("n_in", "mean_in", "var_in", "n_out", "mean_out", "var_out")
-
-
-def naive_moments(game: Game, values: np.ndarray) -> dict[str, np.ndarray]:
-    """One target and one point at a time, over the rows that are its references."""
-    made = {name: np.zeros((game.n_targets, game.n_judged)) for name in FIELDS}
-    columns = np.broadcast_to(game.columns, (game.n_targets, game.n_judged))
-    for t in range(game.n_targets):
-        rows = [m for m in range(game.n_models) if (m != t if game.leave_one_out else m >= game.n_targets)]
-        for j, point in enumerate(columns[t]):
-            for side, inside in (("in", True), ("out", False)):
-                seen = [float(values[m, point]) for m in rows if game.member[m, point] == inside]
-                made[f"n_{side}"][t, j] = len(seen)
-                if seen:
-                    made[f"mean_{side}"][t, j] = np.mean(seen)
-                    made[f"var_{side}"][t, j] = np.var(seen)
-    return made
+from leakscope.findings import Finding
+from leakscope.types import SIGNALS, Game, NotApplicable, Points, Scores, Signals
 
 
 def signals_of(game: Game, **arrays: np.ndarray) -> Signals:
@@ -39,71 +22,6 @@ def random_game(n_models: int, n_targets: int, own_points: bool, seed: int = 0) 
     for row in np.atleast_2d(judged):
         row[rng.permutation(23)[:9]] = True
     return Game("half_split", member, judged, n_targets)
-
-
-REFERENCES = {
-    "leave one out": (8, 8, False),
-    "leave one out, own points": (8, 8, True),
-    "fixed references": (10, 3, False),
-    "fixed references, own points": (10, 3, True),
-    "one target": (12, 1, False),
-}
-
-
-@pytest.mark.parametrize(("n_models", "n_targets", "own_points"), REFERENCES.values(), ids=REFERENCES)
-class TestReferenceMoments:
-    def test_equal_the_naive_twin(self, n_models, n_targets, own_points):
-        game = random_game(n_models, n_targets, own_points)
-        values = np.random.default_rng(1).normal(3, 2, game.member.shape)
-        moments = signals_of(game).reference_moments(values)
-        for name, expected in naive_moments(game, values).items():
-            found = np.broadcast_to(getattr(moments, name), expected.shape)
-            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
-
-    def test_keep_their_digits_for_float32_with_a_large_mean(self, n_models, n_targets, own_points):
-        game = random_game(n_models, n_targets, own_points)
-        noise = np.random.default_rng(2).normal(0, 1, game.member.shape)
-        values = (1e4 + noise).astype(np.float32)
-        moments = signals_of(game).reference_moments(values)
-        for name, expected in naive_moments(game, values).items():
-            found = np.broadcast_to(getattr(moments, name), expected.shape)
-            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10, err_msg=name)
-            assert found.dtype == np.float64
-
-    def test_a_block_is_a_part_of_the_whole(self, n_models, n_targets, own_points):
-        game = random_game(n_models, n_targets, own_points)
-        values = np.random.default_rng(3).normal(size=game.member.shape)
-        signals = signals_of(game)
-        whole = signals.reference_moments(values)
-        for block in signals.blocks(4):
-            part = signals.reference_moments(values, block)
-            for name in FIELDS:
-                np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[:, block], atol=1e-13)
-
-    def test_a_targets_own_value_is_never_among_its_references(self, n_models, n_targets, own_points):
-        game = random_game(n_models, n_targets, own_points)
-        values = np.random.default_rng(4).normal(size=game.member.shape)
-        before = signals_of(game).reference_moments(values)
-        other = values.copy()
-        other[0] += 100.0
-        after = signals_of(game).reference_moments(other)
-        for name in FIELDS:
-            np.testing.assert_allclose(getattr(after, name)[0], getattr(before, name)[0], rtol=1e-9, atol=1e-9)
-
-
-def test_moments_where_nobody_is_in_are_zero():
-    member = np.array([[True, False], [False, False], [False, True]])
-    game = Game("half_split", member, np.ones(2, dtype=bool), 3)
-    moments = signals_of(game).reference_moments(np.full((3, 2), 5.0))
-    assert moments.n_in.tolist() == [[0, 1], [1, 1], [1, 0]]
-    assert moments.mean_in.tolist() == [[0, 5], [5, 5], [5, 0]]
-    assert moments.var_in.tolist() == [[0, 0], [0, 0], [0, 0]]
-
-
-def test_no_references_is_said():
-    game = games.one_model(3, 3)
-    with pytest.raises(NotApplicable, match="needs reference models, and there are none"):
-        signals_of(game).reference_moments(np.zeros((1, 6)))
 
 
 class TestGame:

@@ -33,8 +33,9 @@ from leakscope.version import __version__
 if TYPE_CHECKING:
     from leakscope import attacks, claims, data, games, intervals, metrics, plans, tradeoff
     from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
+    from leakscope.findings import Finding
     from leakscope.report import Report
-    from leakscope.types import Finding, Game, NotApplicable, Points, Scores, Signals
+    from leakscope.types import Game, NotApplicable, Points, Scores, Signals
 
 _FROM = {
     "audit": "auditing",
@@ -42,7 +43,7 @@ _FROM = {
     "audit_scores": "auditing",
     "audit_signals": "auditing",
     "Report": "report",
-    "Finding": "types",
+    "Finding": "findings",
     "Game": "types",
     "NotApplicable": "types",
     "Points": "types",

@@ -15,16 +15,16 @@ from leakscope import games, plans
 from leakscope.attacks import Attack, find
 from leakscope.claims import Claim
 from leakscope.data import Data
-from leakscope.judging import Subject
-from leakscope.observing import observe
+from leakscope.drawing import draw, population_share, wanted
+from leakscope.observing import Workshop, observe
 from leakscope.plans import AuditPlan, ClaimPlan
 from leakscope.releases.estimator import Estimator, Fixed, from_spec
 from leakscope.report import Report
 from leakscope.reporting import assemble
+from leakscope.subjects import Subject
 from leakscope.types import Game, Points, Scores, Signals
 
 Array = np.ndarray
-POPULATION = 0.1  # share of the points that is set aside where an attack needs draws from the population
 
 
 def audit(
@@ -102,7 +102,7 @@ def audit(
     )
     named = estimator if isinstance(estimator, Mapping) else {"": estimator}
     releases = [Estimator(one, name) for name, one in named.items()]
-    return _play(plan, chosen, releases, Data(data_room.from_arrays(X, y, group), "arrays"), store, jobs)
+    return _play(plan, chosen, releases, Data(data_room.from_arrays(X, y, group), "arrays"), Workshop(store, jobs))
 
 
 def run(
@@ -130,7 +130,7 @@ def run(
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
-    return _play(plan, find(plan.attacks), releases, loaded, store, jobs, command)
+    return _play(plan, find(plan.attacks), releases, loaded, Workshop(store, jobs), command)
 
 
 def audit_model(
@@ -197,14 +197,14 @@ def audit_model(
         len(outside),
         references=n_references,
         seed=seed,
-        population=_share(chosen) if n_references else 0.0,
+        population=population_share(chosen) if n_references else 0.0,
     )
     owner = getattr(predict_proba, "__self__", None)
     model = Fixed(predict_proba, getattr(owner, "classes_", None) if classes is None else np.asarray(classes), name)
     want = wanted(chosen)
-    arrays = observe(model, points, game.member[:1], want, jobs=1)
+    arrays = observe(model, points, game.member[:1], want, workshop=Workshop(jobs=1))
     if n_references:
-        behind = observe(Estimator(references), points, game.member[1:], want, seed=seed, store=store, jobs=jobs)
+        behind = observe(Estimator(references), points, game.member[1:], want, seed, Workshop(store, jobs))
         arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
@@ -317,8 +317,7 @@ def _play(
     attacks: Sequence[Attack],
     releases: Sequence[Estimator],
     loaded: Data,
-    store: str | os.PathLike[str] | None,
-    jobs: int | None,
+    workshop: Workshop,
     command: str = "",
 ) -> Report:
     """Draw the game, make the releases and report."""
@@ -330,57 +329,19 @@ def _play(
     game = draw(plan, points, attacks)
     subjects = []
     for release in releases:
-        arrays = observe(release, points, game.member, wanted(attacks), seed=plan.seed, store=store, jobs=jobs)
+        arrays = observe(release, points, game.member, wanted(attacks), plan.seed, workshop)
         facts = {"description": repr(release.estimator)}
         subjects.append(Subject(release.name, Signals(game, points, arrays), loaded, claims[release.name], facts))
-    return assemble(plan, attacks, subjects, list(_notes(points, releases, store)), command)
+    return assemble(plan, attacks, subjects, list(_notes(points, releases, workshop)), command)
 
 
-def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
-    """The game of a plan.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    points : Points
-    attacks : sequence of Attack
-        If one of them compares with the population, a tenth of the points is set aside for it.
-
-    Returns
-    -------
-    Game
-
-    Raises
-    ------
-    ValueError
-        If the game does not fit the points.
-    """
-    n_points, references, seed = len(points), plan.references, plan.seed
-    if plan.game == "half_split":
-        return games.half_split(
-            n_points,
-            plan.models,
-            seed=seed,
-            sampling=plan.sampling,
-            population=_share(attacks),
-            group=points.group,
-        )
-    if points.group is not None:
-        raise ValueError(f"the game {plan.game} is played by single records; use half_split with a group column")
-    if plan.game == "per_datum":
-        return games.per_datum(n_points, plan.target[0], plan.models, references=references, seed=seed)
-    if plan.game == "average_datum":
-        return games.average_datum(n_points, plan.models, references=references, seed=seed)
-    return games.canaries(n_points, np.array(plan.target), plan.models, references=references, seed=seed)
-
-
-def _notes(points: Points, releases: Sequence[Estimator], store: str | os.PathLike[str] | None) -> Iterator[str]:
+def _notes(points: Points, releases: Sequence[Estimator], workshop: Workshop) -> Iterator[str]:
     """What a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
     for release in releases:
-        if store is not None and release.describe() is None:
+        if workshop.store is not None and release.describe() is None:
             yield f"{release.name} has a parameter without a canonical form (a lambda); its models are not stored"
 
 
@@ -397,15 +358,6 @@ def _claims(plan: AuditPlan, release: str) -> list[Claim]:
         else:
             made.append(Claim("eta", claim.eta if claim.eta is not None else (claim.success or 0.5) - 0.5))
     return made
-
-
-def wanted(attacks: Sequence[Attack]) -> list[str]:
-    """The signals that the attacks can use, and the log-odds that the page shows of exposed records."""
-    return sorted({"log_odds", *(name for attack in attacks for name in attack.signals)})
-
-
-def _share(attacks: Sequence[Attack]) -> float:
-    return POPULATION if any(attack.needs_population for attack in attacks) else 0.0
 
 
 def _pair(role: str, part: Any) -> tuple[Any, Any]:

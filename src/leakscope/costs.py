@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscope import data, pool, seeds
 from leakscope.attacks import find
-from leakscope.auditing import draw, wanted
+from leakscope.drawing import draw, wanted
 from leakscope.plans import AuditPlan
 from leakscope.releases.estimator import Estimator, from_spec
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit, logit, ndtri, rel_entr, stdtrit
 
 from leakscope.checks import count, non_negative, positive, probability
-from leakscope.types import Averages
+from leakscope.findings import Averages
 
 Array = np.ndarray
 FEWEST_RARE = 5  # of the rarer outcome: with fewer, an estimated variance says too little
@@ -233,9 +233,7 @@ def dkw(n: int, confidence: float = 0.95) -> float:
     return math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
 
 
-def cluster_t(
-    values: Float[Array, " T"], confidence: float = 0.95, *, low: float = 0.0, high: float = 1.0
-) -> Interval:
+def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, *, low: float = 0.0, high: float = 1.0) -> Interval:
     """Interval of the mean of one value a model: Student's t with T - 1 degrees of freedom.
 
     Where all values are equal there is no spread to measure and t would give a point; then the interval is
@@ -313,9 +311,7 @@ def korn_graubard(
     return Interval(p, exact.low, exact.high, confidence, "models", "Korn-Graubard")
 
 
-def delong(
-    positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"], confidence: float = 0.95
-) -> Interval:
+def delong(positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"], confidence: float = 0.95) -> Interval:
     """Area under the ROC of two samples with the variance of DeLong et al. (1988), on the logit scale.
 
     The placement values come from sorted samples (Sun & Xu 2014). With fewer than five discordant (or five
@@ -343,18 +339,14 @@ def delong(
     >>> round(interval.value, 3), round(interval.low, 3), round(interval.high, 3)
     (0.778, 0.644, 0.871)
     """
-    pairs = min(
-        count("positive scores", len(positive_scores)), count("negative scores", len(negative_scores))
-    )
+    pairs = min(count("positive scores", len(positive_scores)), count("negative scores", len(negative_scores)))
     above, below = placements(positive_scores, negative_scores)
     area = float(above.mean())
     rare = pairs * min(area, 1 - area) < FEWEST_RARE
     variance = 0.0 if rare else sum(each.var(ddof=1) / len(each) for each in (above, below))
     if variance <= 0:
         exact = clopper_pearson(area * pairs, pairs, confidence)
-        return Interval(
-            area, exact.low, exact.high, confidence, "points", "Clopper-Pearson on disjoint pairs"
-        )
+        return Interval(area, exact.low, exact.high, confidence, "points", "Clopper-Pearson on disjoint pairs")
     half = float(ndtri(1 - _tail(confidence))) * math.sqrt(variance) / (area * (1 - area))
     low, high = float(expit(logit(area) - half)), float(expit(logit(area) + half))
     return Interval(area, low, high, confidence, "points", "DeLong")

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,29 @@ from leakscope.version import __version__
 Array = np.ndarray
 
 
+@dataclass(frozen=True)
+class Workshop:
+    """Where models are made.
+
+    Parameters
+    ----------
+    store : path, optional
+        Folder where finished chunks stay.
+    jobs : int, optional
+        Worker processes; all cores unless given.
+    """
+
+    store: str | os.PathLike[str] | None = None
+    jobs: int | None = None
+
+
 def observe(
     release: Release,
     points: Points,
     member: Bool[Array, "M N"],
     want: Sequence[str],
-    *,
     seed: int = 0,
-    store: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
+    workshop: Workshop = Workshop(),
 ) -> dict[str, Float[Array, "M N ..."]]:
     """The wanted signals of a release in every row of a game's ``member``.
 
@@ -46,10 +60,8 @@ def observe(
         Names of signals; those that the release cannot give are left out.
     seed : int
         Row m is made with the seed stream ("train", m).
-    store : path, optional
-        Folder where finished chunks stay.
-    jobs : int, optional
-        Workers.
+    workshop : Workshop
+        Store and workers.
 
     Returns
     -------
@@ -59,7 +71,7 @@ def observe(
     want, n_models = sorted(want), len(member)
     chunks = [slice(start, min(start + release.chunk, n_models)) for start in range(0, n_models, release.chunk)]
     description = release.describe()
-    shelf = Store(store) if store is not None and description is not None else None
+    shelf = Store(workshop.store) if workshop.store is not None and description is not None else None
     arrays: dict[str, Array] = {}
     missing = []
     for rows in chunks:
@@ -73,7 +85,7 @@ def observe(
     tasks = [(release, points, member[rows], _row_seeds(seed, rows), want) for rows in missing]
     with _progress(release.name, n_models) as advance:
         advance(n_models - sum(rows.stop - rows.start for rows in missing))
-        for number, made in pool.run(_chunk, tasks, jobs):
+        for number, made in pool.run(_chunk, tasks, workshop.jobs):
             if shelf:
                 shelf.save(_key(release, points, *tasks[number][2:]), made)
             _place(arrays, made, missing[number], n_models)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leakscope.claims import Claim
+from leakscope.findings import Finding
 from leakscope.intervals import Interval
 from leakscope.metrics import epsilon as counting
 from leakscope.metrics.records import games_won
 from leakscope.report import Verdict
 from leakscope.tradeoff import Gaussian
-from leakscope.types import Attack, Finding, Game, NotApplicable, Scores, Signals
+from leakscope.types import Attack, Game, NotApplicable, Scores, Signals
 
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
 GRID = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons at which a claim of mu is tested
@@ -62,8 +63,7 @@ class Trial:
             return "", NotApplicable(self.reason)
         n_tests = len(self.evidence)
         bounds = {
-            name: counting.bound(evidence, delta, confidence, n_tests)
-            for name, evidence in self.evidence.items()
+            name: counting.bound(evidence, delta, confidence, n_tests) for name, evidence in self.evidence.items()
         }
         best = max(bounds, key=lambda name: bounds[name].value)
         return best, bounds[best]

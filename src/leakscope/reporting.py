@@ -8,9 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from leakscope.judging import Judgement, Subject, judge
+from leakscope.judging import Judgement, judge
 from leakscope.plans import AuditPlan
 from leakscope.report import Report
+from leakscope.subjects import Subject
 from leakscope.types import Attack
 from leakscope.version import __version__
 
@@ -88,6 +89,4 @@ def _about(
 
 def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
     """Tables with the same columns, one below the other."""
-    return {
-        name: [item for table in tables for item in table[name]] for name in (tables[0] if tables else {})
-    }
+    return {name: [item for table in tables for item in table[name]] for name in (tables[0] if tables else {})}

@@ -6,7 +6,7 @@ Letters of the axes: M models, N points, T targets (attacked models), J judged p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -187,21 +187,6 @@ class Game:
         return Game(self.kind, self.member, judged, n_targets, self.prior, self.others, self.sampling)
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Number, mean and variance (divided by n) of a signal over the references of each target.
-
-    The arrays have shape (1, J) or (T, J) in float64; where n is 0 mean and variance are 0.
-    """
-
-    n_in: Float[Array, "t J"]
-    mean_in: Float[Array, "t J"]
-    var_in: Float[Array, "t J"]
-    n_out: Float[Array, "t J"]
-    mean_out: Float[Array, "t J"]
-    var_out: Float[Array, "t J"]
-
-
 @dataclass(frozen=True, eq=False)
 class Signals:
     """What one sees of the models at the points.
@@ -254,52 +239,6 @@ class Signals:
         for start in range(0, self.game.n_judged, size):
             yield slice(start, min(start + size, self.game.n_judged))
 
-    def reference_moments(self, values: Float[Array, "M N"], block: slice = slice(None)) -> Moments:
-        """Moments over the references of each target, members and non-members apart.
-
-        They are sums over the reference rows minus the target's own row where it is one of them, so that
-        fixed references and leave one out are one path.
-
-        Parameters
-        ----------
-        values : array of shape (M, N)
-            A signal, or a function of it that needs no other row.
-        block : slice
-            Of the judged points.
-
-        Raises
-        ------
-        NotApplicable
-            Without reference models.
-        """
-        game = self.game
-        if game.n_references == 0:
-            raise NotApplicable("needs reference models, and there are none")
-        columns = game.columns[..., block]
-        points, where = np.unique(columns, return_inverse=True)
-        where = where.reshape(columns.shape)
-        rows = slice(0 if game.leave_one_out else game.n_targets, None)
-        points = _as_slice(points)
-        member = game.member[rows, points]
-        seen = np.asarray(values[rows, points], dtype=np.float64)
-        centre = seen.mean(axis=0)  # sums of squares keep their digits only around a centre
-        seen = seen - centre
-        own = game.at_targets(values, block) - centre[where] if game.leave_one_out else None
-        own_member = game.at_targets(game.member, block)
-        sides = []
-        for inside in (True, False):
-            chosen = member == inside
-            n, s, q = chosen.sum(0), np.where(chosen, seen, 0).sum(0), np.where(chosen, seen * seen, 0).sum(0)
-            n, s, q = (np.atleast_2d(total[where].astype(np.float64)) for total in (n, s, q))
-            if own is not None:
-                mine = np.where(own_member == inside, own, 0)
-                n, s, q = n - (own_member == inside), s - mine, q - mine * mine
-            safe = np.maximum(n, 1)
-            mean = s / safe
-            variance = np.maximum(q / safe - mean * mean, 0)
-            sides += [n, np.where(n > 0, mean + centre[where], 0), variance]
-        return Moments(*sides)
-
 
 def _as_slice(indices: Array) -> Array | slice:
     """A run of numbers as a slice, so that taking it makes no copy."""
@@ -342,83 +281,6 @@ class Scores:
             )
         if not _finite(self.value):
             raise ValueError(f"{self.attack}: scores have NaN or infinite values")
-
-
-Side = Literal["lower", "upper", "point"]
-Status = Literal["certified", "measured", "estimated", "asymptotic"]
-Averages = Literal["models", "points", "none"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One number with everything that is needed to judge it.
-
-    Parameters
-    ----------
-    quantity : str
-        A word of ``QUANTITIES``.
-    value, low, high : float or None
-        The number and its interval; ``value`` is None where it does not apply, and ``reason`` says why.
-    at : mapping
-        Where it was taken, as ``{"fpr": 0.01, "prior": 0.5}``.
-    confidence : float or None
-        Of the interval.
-    side : {"lower", "upper", "point"}
-        A lower bound, an upper bound, or an estimate.
-    status : {"certified", "measured", "estimated", "asymptotic"}
-    averages : {"models", "points", "none"}
-        What the interval averages over.
-    method : str
-        How value and interval were made.
-    release, attack, game : str
-        What was attacked, by what, in which game.
-    assumptions : sequence of str
-    source : str
-        Key of the bibliography and the theorem or equation.
-    detail : mapping
-        Further numbers to print: realised FPR, threshold, number of false alarms.
-    reason : str
-        Why there is no value.
-    """
-
-    quantity: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    at: Mapping[str, float] = field(default_factory=dict)
-    confidence: float | None = None
-    side: Side = "point"
-    status: Status = "measured"
-    averages: Averages = "none"
-    method: str = ""
-    release: str = ""
-    attack: str = ""
-    game: str = ""
-    assumptions: Sequence[str] = ()
-    source: str = ""
-    detail: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        if self.quantity not in QUANTITIES:
-            raise ValueError(f"unknown quantity {self.quantity!r}; known: {', '.join(QUANTITIES)}")
-        if (self.value is None) != bool(self.reason):
-            raise ValueError(f"{self.quantity}: a finding has a value or a reason, not both and not neither")
-
-
-QUANTITIES: Mapping[str, str] = MappingProxyType(
-    {
-        "auc": "area under the ROC",
-        "advantage": "largest TPR - FPR",
-        "success": "accuracy of the best guess at a prior",
-        "tpr": "members found at a false-alarm rate",
-        "ppv": "share of true members among those called members",
-        "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
-        "eta": "accuracy above the better prior guess",
-        "epsilon": "epsilon of (epsilon, delta)-DP",
-        "most_exposed": "success against the most exposed record, all records at once",
-    }
-)
 
 
 @runtime_checkable

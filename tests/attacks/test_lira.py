@@ -26,7 +26,9 @@ def naive_gaussians(signals, phi, variance, references, judged_by):
                 result[t, i, side] = None
                 if len(x):
                     shrunk = (len(x) * x.var() + 8 * pooled) / (len(x) + 8)
-                    spread = {"point": max(x.var(), FLOOR * pooled, LEAST), "pooled": pooled, "shrunk": shrunk}[variance]
+                    spread = {"point": max(x.var(), FLOOR * pooled, LEAST), "pooled": pooled, "shrunk": shrunk}[
+                        variance
+                    ]
                     result[t, i, side] = (x.mean(), np.sqrt(spread))
     return result
 

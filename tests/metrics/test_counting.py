@@ -12,18 +12,12 @@ def naive_one_run(right, made, coins, epsilon, delta):
     """Theorem 5.2 of Steinke, Nasr & Jagielski (2023), term by term."""
     guess = stats.binom(made, 1 / (1 + math.exp(-epsilon)))
     tail = guess.sf(right - 1)
-    slack = (
-        max((guess.cdf(right - 1) - guess.cdf(right - i - 1)) / i for i in range(1, right + 1))
-        if right
-        else 0
-    )
+    slack = max((guess.cdf(right - 1) - guess.cdf(right - i - 1)) / i for i in range(1, right + 1)) if right else 0
     return min(tail + 2 * coins * delta * slack, 1)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3])
-@pytest.mark.parametrize(
-    ("right", "made", "coins"), [(0, 10, 30), (7, 10, 10), (480, 600, 900), (950, 1000, 5000)]
-)
+@pytest.mark.parametrize(("right", "made", "coins"), [(0, 10, 30), (7, 10, 10), (480, 600, 900), (950, 1000, 5000)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 1.5, 4.0])
 def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
     expected = naive_one_run(right, made, coins, epsilon, delta)

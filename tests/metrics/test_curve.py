@@ -70,10 +70,7 @@ def test_one_class_only_does_not_apply():
 def test_average_precision_is_that_of_scikit_learn(inside, decimals):
     scores = drawn((5, 40), decimals)
     sign = 1 if inside else -1
-    each = [
-        average_precision_score(m == inside, sign * v)
-        for m, v in zip(scores.member, scores.value, strict=True)
-    ]
+    each = [average_precision_score(m == inside, sign * v) for m, v in zip(scores.member, scores.value, strict=True)]
     interval = average_precision(scores, inside=inside)
     assert interval.value == pytest.approx(np.mean(each))
     assert interval.low < interval.value < interval.high

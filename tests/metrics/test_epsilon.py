@@ -37,9 +37,7 @@ MECHANISMS = {"coins": coins, "pairs": fixed_half, "many_runs": one_point}
 def test_the_bound_is_where_the_claim_is_just_refuted(method, delta):
     scores = MECHANISMS[method](np.random.default_rng(0), 3.0)
     value = epsilon_lower(scores, delta, 0.95, method, independent=True).value
-    below, above = (
-        claim_p_value(scores, value + step, delta, method, independent=True) for step in (-1e-4, 1e-4)
-    )
+    below, above = (claim_p_value(scores, value + step, delta, method, independent=True) for step in (-1e-4, 1e-4))
     assert value > 0.5
     assert below < 0.05 <= above
 
@@ -101,9 +99,7 @@ def test_order_of_the_points_does_not_decide_ties():
     # members first, and all scores equal: guesses by position would all be right
     member = np.arange(2000) < 1000
     for method in ("pairs", "coins"):
-        assert (
-            claim_p_value(Scores("constant", np.zeros((1, 2000)), member[None, :]), 0.0, method=method) > 0.01
-        )
+        assert claim_p_value(Scores("constant", np.zeros((1, 2000)), member[None, :]), 0.0, method=method) > 0.01
 
 
 def test_many_runs_refuse_points_of_one_model():
@@ -155,9 +151,7 @@ def test_many_runs_look_in_both_directions(sign, called):
     assert interval.value > 1.5
 
 
-@pytest.mark.parametrize(
-    ("method", "shape"), [("pairs", (1, 4000)), ("coins", (1, 4000)), ("many_runs", (1000, 1))]
-)
+@pytest.mark.parametrize(("method", "shape"), [("pairs", (1, 4000)), ("coins", (1, 4000)), ("many_runs", (1000, 1))])
 def test_strong_leaks_are_seen(method, shape):
     for epsilon in (1.0, 3.0):
         scores = MECHANISMS[method](np.random.default_rng(0), epsilon, shape)
@@ -171,10 +165,7 @@ def test_the_bound_exceeds_a_pure_epsilon_rarely(method, epsilon):
     # the true levels are below .04 and 1e-3; false alarm below 1e-4
     rng = np.random.default_rng(17)
     p = np.array(
-        [
-            claim_p_value(MECHANISMS[method](rng, epsilon), epsilon, method=method, independent=True)
-            for _ in range(4000)
-        ]
+        [claim_p_value(MECHANISMS[method](rng, epsilon), epsilon, method=method, independent=True) for _ in range(4000)]
     )
     assert np.count_nonzero(p < 0.05) <= 240
     assert np.count_nonzero(p < 1e-3) <= 14

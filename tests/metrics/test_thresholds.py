@@ -17,9 +17,7 @@ def test_best_threshold_gains_most(decimals):
     rng = np.random.default_rng(0)
     for _ in range(50):
         value, weight = rng.normal(size=23).round(decimals), rng.normal(size=23)
-        assert gain(value, weight, best_threshold(value, weight)) == pytest.approx(
-            naive_best_gain(value, weight)
-        )
+        assert gain(value, weight, best_threshold(value, weight)) == pytest.approx(naive_best_gain(value, weight))
 
 
 def test_nobody_is_called_where_every_call_loses():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict
 from leakscope.tradeoff import EpsilonDelta, Piecewise
-from leakscope.types import Finding
 
 ATTACKS = {
     "lira": {"title": "LiRA", "source": "Carlini et al. 2022", "summary": "two Gaussians per record"},

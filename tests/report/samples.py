@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict, Word
 from leakscope.seeds import stream
 from leakscope.tradeoff import EpsilonDelta, Piecewise, TradeOff
-from leakscope.types import Finding
 
 Array = np.ndarray
 FPR = (0.01, 0.001)
@@ -73,9 +73,7 @@ def few_models() -> Report:
 @cache
 def tiny() -> Report:
     """Six records and one model; names and text that try to break out of the page; a constant score."""
-    played = play(
-        "<script>alert(1)</script>", "A & B </title><script>alert(2)</script>", 1.0, n_models=1, n_records=6
-    )
+    played = play("<script>alert(1)</script>", "A & B </title><script>alert(2)</script>", 1.0, n_models=1, n_records=6)
     scores = {"lira": played.scores["lira"], "constant": np.zeros_like(played.signal)}
     return audit((Played(played.name, played.title, played.member, played.signal, scores),))
 
@@ -108,15 +106,11 @@ def audit(
     for name, word in (claims or {}).items():
         curves.append(claimed(name, word))
     tables = [records_of(played) for played in releases if len(played.member) > 8]
-    table = {
-        column: [cell for part in tables for cell in part[column]] for column in (tables[0] if tables else ())
-    }
+    table = {column: [cell for part in tables for cell in part[column]] for column in (tables[0] if tables else ())}
     return Report(about_of(releases, findings, references), tuple(findings), tuple(curves), table)
 
 
-def about_of(
-    releases: Sequence[Played], findings: Sequence[Finding], references: int | None
-) -> dict[str, Any]:
+def about_of(releases: Sequence[Played], findings: Sequence[Finding], references: int | None) -> dict[str, Any]:
     """What the plan says of the audit."""
     names = sorted({attack for played in releases for attack in played.scores})
     known = {name: TITLES.get(name, (name, "", "")) for name in names}
@@ -206,9 +200,7 @@ def findings_of(played: Played) -> list[Finding]:
     common = {"release": played.name, "attack": first, "side": "lower", "confidence": CONFIDENCE}
     tpr = next(f for f in found if f.quantity == "tpr" and f.attack == first and f.at["fpr"] == FPR[0])
     bound = max(0.0, float(np.log((tpr.low or 1e-9) / FPR[0])))
-    found.append(
-        Finding("epsilon", bound, bound, np.inf, at={"delta": 1e-5}, source="Kairouz et al. 2015", **common)
-    )
+    found.append(Finding("epsilon", bound, bound, np.inf, at={"delta": 1e-5}, source="Kairouz et al. 2015", **common))
     n_models, n_records = played.member.shape
     if n_models > 1:
         won = int(won_by(played, first).max())
@@ -244,13 +236,9 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
         at = {"fpr": fpr}
         if len(pooled.at) < 5:
             point = pooled.at[len(pooled.at) // 2]
-            found.append(
-                Finding("tpr", None, at=at, reason=f"one point, at FPR {100 * point:.1f} %", **common)
-            )
+            found.append(Finding("tpr", None, at=at, reason=f"one point, at FPR {100 * point:.1f} %", **common))
         else:
-            found.append(
-                Finding("tpr", *interval(np.full(len(member), pooled.tpr(fpr)), member), at=at, **common)
-            )
+            found.append(Finding("tpr", *interval(np.full(len(member), pooled.tpr(fpr)), member), at=at, **common))
     return found
 
 
@@ -286,9 +274,7 @@ def curve_of(played: Played, attack: str) -> Curve:
     tpr = measured.tpr(fpr)
     half = 3 * np.sqrt(tpr * (1 - tpr) / n_nonmember + (tpr * 0.02) ** 2 / 4)
     band = (fpr.tolist(), np.maximum(tpr - half, 0).tolist(), np.minimum(tpr + half, 1).tolist())
-    return Curve(
-        attack, played.name, "measured", measured, *band, confidence=CONFIDENCE, n_nonmember=n_nonmember
-    )
+    return Curve(attack, played.name, "measured", measured, *band, confidence=CONFIDENCE, n_nonmember=n_nonmember)
 
 
 def claimed(release: str, word: Word, ceiling: TradeOff | None = None) -> Curve:
@@ -296,9 +282,7 @@ def claimed(release: str, word: Word, ceiling: TradeOff | None = None) -> Curve:
     measured = 4.09 if word == "refuted" else 1.51
     shown = {"fpr": 0.01, "tpr": 0.604, "low": 0.598, "high": 0.609, "ceiling": 0.546, "false_alarms": 480}
     at = shown if word == "refuted" else {}
-    verdict = Verdict(
-        CLAIM, word, "epsilon", 4.0, measured, CONFIDENCE, "lira", at if word == "refuted" else {}
-    )
+    verdict = Verdict(CLAIM, word, "epsilon", 4.0, measured, CONFIDENCE, "lira", at if word == "refuted" else {})
     return Curve(CLAIM, release, "claimed", ceiling or EpsilonDelta(4.0, 1e-5), verdict=verdict)
 
 
@@ -320,8 +304,6 @@ def records_of(played: Played) -> dict[str, list[Any]]:
         "exposed": (low > 0.5).tolist(),
         "margin": margin.tolist(),
         "log_odds": [played.signal[:, j].tolist() if j in shown else None for j in range(n_records)],
-        "member": [
-            played.member[:, j].astype(int).tolist() if j in shown else None for j in range(n_records)
-        ],
+        "member": [played.member[:, j].astype(int).tolist() if j in shown else None for j in range(n_records)],
         "preview": [{"image": image} if j in shown else None for j in range(n_records)],
     }

@@ -33,9 +33,7 @@ def patches(axes: Any) -> list[Any]:
 
 def markers(axes: Any) -> list[tuple[float, float]]:
     return [
-        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
-        for line in lines(axes)
-        if line.get_marker() == "o"
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines(axes) if line.get_marker() == "o"
     ]
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.report import samples
 
 pytestmark = pytest.mark.browser
@@ -62,9 +63,7 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
 def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, name, width):
     getattr(samples, name)().to_html(tmp_path / "page.html")
     (tmp_path / "probe.html").write_text(PROBE.format(width=width), encoding="utf-8")
-    finished = run(
-        chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html"
-    )
+    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
     assert console(finished) == []
     seen = re.search(r'<pre id="seen">\[(\d+),(\d+),(\d+),(\d+),"', finished.stdout)
     assert seen is not None, finished.stdout[-500:]

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from leakscope.findings import Finding
 from leakscope.report import Report
 from leakscope.report.comparison import compare
-from leakscope.types import Finding
 
 
 def auc(value: float | None, low: float | None = None, high: float | None = None, **words: Any) -> Finding:

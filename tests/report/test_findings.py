@@ -1,9 +1,9 @@
 import pytest
-from tests.report.made import made
 
+from leakscope.findings import Finding
 from leakscope.report.findings import groups, row
 from leakscope.report.results import results
-from leakscope.types import Finding
+from tests.report.made import made
 
 
 def printed(finding, **about):
@@ -121,18 +121,12 @@ def test_rows(finding, expected):
 def test_the_source_is_that_of_the_finding_or_of_its_attack():
     result = results(made())[0]
     assert row(result, Finding("auc", 0.5, attack="lira")).source == "Carlini et al. 2022"
-    assert (
-        row(result, Finding("auc", 0.5, attack="lira", source="DeLong et al. 1988")).source
-        == "DeLong et al. 1988"
-    )
+    assert row(result, Finding("auc", 0.5, attack="lira", source="DeLong et al. 1988")).source == "DeLong et al. 1988"
 
 
 def test_keys_of_the_bibliography_are_read_as_names():
     result = results(made())[0]
-    assert (
-        row(result, Finding("auc", 0.5, source="yeom2018, eq. 2; song2021")).source
-        == "Yeom 2018, eq. 2; Song 2021"
-    )
+    assert row(result, Finding("auc", 0.5, source="yeom2018, eq. 2; song2021")).source == "Yeom 2018, eq. 2; Song 2021"
 
 
 def test_order_of_a_release():

@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from tests.report import samples
-from tests.report.made import ATTACKS, made, spread
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict
 from leakscope.report.html import notebook, page
 from leakscope.tradeoff import Gaussian
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import ATTACKS, made, spread
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
 EVIL = '"><script>alert(1)</script></style></title><img src=x onerror=alert(2)>'

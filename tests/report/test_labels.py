@@ -23,11 +23,7 @@ def helvetica() -> dict[str, float]:
     path = mpl.get_data_path() + "/fonts/afm/phvr8a.afm"
     with open(path, encoding="latin-1") as file:
         rows = [line.split(";") for line in file if line.startswith("C ")]
-    return {
-        chr(int(code.split()[1])): float(wide.split()[1]) / 1000
-        for code, wide, *_ in rows
-        if "-1" not in code
-    }
+    return {chr(int(code.split()[1])): float(wide.split()[1]) / 1000 for code, wide, *_ in rows if "-1" not in code}
 
 
 def test_field_is_the_distance_to_the_nearest_point():
@@ -103,12 +99,8 @@ def test_value_goes_to_the_free_side_of_its_dot():
 
 def test_curves_share_a_label_where_most_of_them_coincide():
     one = curve(0.5, 10)
-    mostly = one + np.column_stack(
-        [np.zeros(len(one)), np.where(np.arange(len(one)) < len(one) / 6, 20.0, 0.0)]
-    )
-    partly = one + np.column_stack(
-        [np.zeros(len(one)), np.where(np.arange(len(one)) < len(one) / 2, 20.0, 0.0)]
-    )
+    mostly = one + np.column_stack([np.zeros(len(one)), np.where(np.arange(len(one)) < len(one) / 6, 20.0, 0.0)])
+    partly = one + np.column_stack([np.zeros(len(one)), np.where(np.arange(len(one)) < len(one) / 2, 20.0, 0.0)])
     assert shared([one, curve(0.5, 14), mostly, partly]) == [[0, 2], [1], [3]]
     assert shared([one[:20], one[40:]]) == [[0], [1]]
 

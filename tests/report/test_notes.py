@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from tests.report import samples
-from tests.report.made import made, spread
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict, method, notes
 from leakscope.report.results import results
 from leakscope.tradeoff import EpsilonDelta, Gaussian
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import made, spread
 
 
 def plain(markup):
@@ -33,9 +33,7 @@ def test_summary_note_names_unit_and_what_the_interval_is_over():
 
 
 def test_note_of_the_curves_counts_games_and_names_the_ceiling():
-    report = made(
-        verdict=Verdict("epsilon = 4, delta = 1e-05, replace one", "not_refuted", "epsilon", 4.0, 0.0)
-    )
+    report = made(verdict=Verdict("epsilon = 4, delta = 1e-05, replace one", "not_refuted", "epsilon", 4.0, 0.0))
     note = plain(notes.curves(results(report)[0]))
     assert "3,200 member and 3,200 non-member games (64 models, 100 records)." in note
     assert note.endswith("with ε = 4 and δ = 10\u22125.")
@@ -52,9 +50,7 @@ def test_note_of_the_curves_counts_games_and_names_the_ceiling():
 def test_formula_of_a_ceiling(ceiling, words):
     report = made()
     claimed = Curve("claim", "forest", "claimed", ceiling)
-    note = plain(
-        notes.curves(results(Report(report.about, report.findings, (*report.curves, claimed), {}))[0])
-    )
+    note = plain(notes.curves(results(Report(report.about, report.findings, (*report.curves, claimed), {}))[0]))
     assert words in note
     assert ("The ceiling" in note) == (ceiling.to_dict() != EpsilonDelta(float("inf")).to_dict())
 
@@ -71,9 +67,7 @@ def test_intro_of_the_curves_says_where_the_attack_is_inside():
     at = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.055}
     claim = "epsilon = 4, delta = 1e-05, replace one"
     inside = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at))
-    assert "LiRA on Random forest lies inside it at 0.1 % false alarms." in plain(
-        notes.curves_intro(results(inside))
-    )
+    assert "LiRA on Random forest lies inside it at 0.1 % false alarms." in plain(notes.curves_intro(results(inside)))
     below = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at | {"low": 0.01}))
     assert "lies inside" not in plain(notes.curves_intro(results(below)))
     assert "hatched" not in plain(notes.curves_intro(results(made())))
@@ -94,9 +88,7 @@ def test_records_in_several_lists_are_named():
     assert f"Record {table['record'][0]} is in more than one list." in plain(notes.strips(both))
 
 
-@pytest.mark.parametrize(
-    "game", ["half_split", "one_model", "per_datum", "average_datum", "canaries", "scores"]
-)
+@pytest.mark.parametrize("game", ["half_split", "one_model", "per_datum", "average_datum", "canaries", "scores"])
 def test_every_game_has_a_sentence(game):
     result = results(made(facts={"game": game, "population": 10}))[0]
     assert "10 records are population" in method.game(result)

@@ -74,9 +74,7 @@ def test_what_is_printed_contains_the_interval(a, b, c):
 
 @given(st.floats(-1e6, 1e6, allow_subnormal=False), st.integers(0, 6))
 def test_roundings_bracket_the_number_within_one_digit(value, n):
-    below, above, closest = (
-        Fraction(f(value, n).replace(",", "").replace("\u2212", "-")) for f in (down, up, near)
-    )
+    below, above, closest = (Fraction(f(value, n).replace(",", "").replace("\u2212", "-")) for f in (down, up, near))
     exact = Fraction(repr(value))
     assert below <= exact <= above
     assert above - below in {0, Fraction(1, 10**n)}

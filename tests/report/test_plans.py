@@ -7,9 +7,7 @@ from leakscope.report.plans import toml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LEAVES = TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
-)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
 
 
 @given(st.dictionaries(TEXT, VALUES, max_size=4))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
-from tests.report import samples
 
 from leakscope.report import Curve, Report, plots
 from leakscope.report.annotations import Annotations
@@ -18,6 +17,7 @@ from leakscope.report.lines import floor_of, lines_of
 from leakscope.report.numbers import percent
 from leakscope.report.results import results
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
+from tests.report import samples
 
 ALL = (
     samples.two_models,
@@ -38,11 +38,7 @@ def curves(axes: Any, color: str) -> list[Any]:
 
 
 def circles(axes: Any) -> list[list[float]]:
-    return [
-        line.get_xydata()[0].tolist()
-        for line in axes.lines
-        if to_hex(line.get_markerfacecolor()) == "#ffffff"
-    ]
+    return [line.get_xydata()[0].tolist() for line in axes.lines if to_hex(line.get_markerfacecolor()) == "#ffffff"]
 
 
 def with_curves(report: Report, *added: Curve, drop: str = "") -> Report:
@@ -106,9 +102,7 @@ def test_curve_is_the_true_positive_rate_and_the_gain_is_its_distance_from_guess
     (line,) = curves(plots.roc(report, ax=plots.ROC.axes()), ATTACK)
     np.testing.assert_allclose(line.get_ydata(), 1 - measured.fnr(line.get_xdata()))
     (line,) = curves(plots.gain(report, ax=plots.GAIN.axes()), ATTACK)
-    np.testing.assert_allclose(
-        line.get_ydata(), 100 * (1 - measured.fnr(line.get_xdata()) - line.get_xdata())
-    )
+    np.testing.assert_allclose(line.get_ydata(), 100 * (1 - measured.fnr(line.get_xdata()) - line.get_xdata()))
 
 
 def test_values_are_written_at_the_rates_asked_for_on_best_attack_and_ceiling():
@@ -168,9 +162,7 @@ def test_says_that_a_ceiling_excludes_nothing():
 
 @BOTH
 def test_says_that_there_are_too_few_games(chart):
-    assert any(
-        "too few games for a curve" in text for text in texts(chart(samples.tiny(), ax=plots.ROC.axes()))
-    )
+    assert any("too few games for a curve" in text for text in texts(chart(samples.tiny(), ax=plots.ROC.axes())))
 
 
 def test_a_constant_score_shares_the_name_of_guessing():

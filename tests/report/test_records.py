@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from tests.report.made import made
 
 from leakscope.report import Report
 from leakscope.report.records import exposed
 from leakscope.report.results import MOST, most_exposed, results
+from tests.report.made import made
 
 
 def table(won, games=64, **columns):

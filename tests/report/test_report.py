@@ -4,12 +4,12 @@ from importlib import resources
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from tests.report import samples
-from tests.report.made import made
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict, plain
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
 SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
@@ -34,9 +34,7 @@ def test_every_kind_of_curve_and_infinity_follows_the_schema():
     verdict = Verdict("mu = 1", "cannot_be_tested", reason="no")
     bound = Finding("epsilon", 1.0, 1.0, float("inf"), at={"delta": 0.0}, side="lower")
     report = made(verdict=verdict, findings=(bound,))
-    VALID.validate(
-        content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {}))
-    )
+    VALID.validate(content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {})))
 
 
 @pytest.mark.parametrize(

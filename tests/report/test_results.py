@@ -1,11 +1,11 @@
 import numpy as np
-from tests.report import samples
-from tests.report.made import games, lower_limit, made, spread
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report
 from leakscope.report.results import results, shown
 from leakscope.tradeoff import Piecewise
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import games, lower_limit, made, spread
 
 
 def one(report):

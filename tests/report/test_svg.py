@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from tests.report import samples
 
 from leakscope.report import plots, svg
 from leakscope.report.canvas import ATTACK, CLAIM, PALETTE, Size, clear, write
+from tests.report import samples
 
 SVG = "{http://www.w3.org/2000/svg}"
 

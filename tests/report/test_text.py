@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.report import samples
-from tests.report.made import ATTACKS, made
 
+from leakscope.findings import Finding
 from leakscope.report import Verdict
 from leakscope.report.text import WIDTH, table
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import ATTACKS, made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
 
@@ -35,8 +35,7 @@ def test_attacks_stand_strongest_first_with_their_numbers():
 def test_columns_that_do_not_fit_follow_below():
     rates = [0.1, 0.01, 0.001, 0.0001]
     found = [
-        Finding("tpr", 0.00943, 0.00831, 0.01069, at={"fpr": fpr}, release="forest", attack="lira")
-        for fpr in rates
+        Finding("tpr", 0.00943, 0.00831, 0.01069, at={"fpr": fpr}, release="forest", attack="lira") for fpr in rates
     ]
     auc = Finding("auc", 0.97471, 0.97382, 0.97559, release="forest", attack="lira")
     long = ATTACKS | {"lira": ATTACKS["lira"] | {"title": "an attack with a name that never ends " * 2}}
@@ -54,9 +53,7 @@ def test_verdicts_and_the_most_exposed_record_are_there():
 
 
 def test_control_characters_do_not_reach_the_terminal():
-    report = made(
-        facts={"title": "x\x1b[31m\n"}, verdict=Verdict("a\x07b", "cannot_be_tested", reason="no\x00")
-    )
+    report = made(facts={"title": "x\x1b[31m\n"}, verdict=Verdict("a\x07b", "cannot_be_tested", reason="no\x00"))
     text = table(report)
     assert "\x1b" not in text
     assert "a?b" in text

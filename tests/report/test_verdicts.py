@@ -1,9 +1,9 @@
 import pytest
-from tests.report.made import made
 
 from leakscope.report import Curve, Report, Verdict, verdicts
 from leakscope.report.results import results
 from leakscope.tradeoff import Gaussian
+from tests.report.made import made
 
 CLAIM = "epsilon = 4, delta = 1e-05, replace one"
 SEEN = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.0546, "false_alarms": 48}
@@ -27,9 +27,7 @@ def test_refuted_names_point_and_bound():
 
 def test_refuted_without_a_point_above_the_ceiling_names_the_bound_alone():
     below = SEEN | {"low": 0.05}
-    assert said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", below)).startswith(
-        "Any true ε"
-    )
+    assert said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", below)).startswith("Any true ε")
 
 
 def test_not_refuted_never_proves():
@@ -44,21 +42,16 @@ def test_not_refuted_never_proves():
 
 def test_not_refuted_although_the_band_is_above_says_how_thin_it_is():
     reason = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.96, 0.999, "lira", SEEN))
-    assert reason.endswith(
-        "The curve lies above the ceiling at 0.1 %, but only 48 false alarms support that point."
-    )
+    assert reason.endswith("The curve lies above the ceiling at 0.1 %, but only 48 false alarms support that point.")
 
 
 def test_eta_speaks_of_the_most_exposed_record():
     refuted = said(Verdict("eta = 0.1", "refuted", "eta", 0.1, 0.3512, 0.999))
     assert refuted == (
-        "For the most exposed record the attacker is right in at least 85.1 of 100 cases "
-        "(99.9 %, all records at once)."
+        "For the most exposed record the attacker is right in at least 85.1 of 100 cases (99.9 %, all records at once)."
     )
     standing = said(Verdict("eta = 0.1", "not_refuted", "eta", 0.1, 0.0, 0.999))
-    assert standing.startswith(
-        "These attacks show no record that is guessed more often than the claim allows"
-    )
+    assert standing.startswith("These attacks show no record that is guessed more often than the claim allows")
 
 
 PRIVATE = "Random forest is differentially private with ε = "

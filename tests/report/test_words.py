@@ -1,10 +1,10 @@
 import pytest
-from tests.report import samples
-from tests.report.made import made, spread
 
+from leakscope.findings import Finding
 from leakscope.report import words
 from leakscope.report.results import results
-from leakscope.types import Finding
+from tests.report import samples
+from tests.report.made import made, spread
 
 
 def lede(report):
@@ -31,9 +31,7 @@ def test_lede_follows_the_lower_end(low, said):
 
 
 def test_lede_does_not_speak_of_records_that_nobody_played_against():
-    assert (
-        lede(made((0.56, 0.55, 0.57))) == "Random forest leaks a little; no record could be tested by itself."
-    )
+    assert lede(made((0.56, 0.55, 0.57))) == "Random forest leaks a little; no record could be tested by itself."
     few = made((0.56, 0.55, 0.57), won=spread(8, w8=100))
     assert lede(few) == "Random forest leaks a little; no record could be tested by itself."
 
@@ -83,9 +81,7 @@ def test_summary_uses_the_unit_and_the_prior():
 
 def test_summary_when_nobody_is_exposed_says_what_would_have_shown():
     said = summary(made(won=spread(64, w32=100)))
-    assert said.endswith(
-        "No record is exposed beyond chance; 64 games would show a record at 72 of 100 or more."
-    )
+    assert said.endswith("No record is exposed beyond chance; 64 games would show a record at 72 of 100 or more.")
 
 
 def test_summary_of_few_models_says_how_many_it_takes():
@@ -109,14 +105,9 @@ def test_nothing_could_be_played():
 
 
 def test_titles_and_facts():
-    assert (
-        words.question(results(made()))
-        == "How much does Random forest reveal about who is in its training data?"
-    )
+    assert words.question(results(made())) == "How much does Random forest reveal about who is in its training data?"
     assert words.question(results(made(about={"title": "Why?"}))) == "Why?"
-    assert words.question(results(made(facts={"game": "scores"}))).startswith(
-        "How much do these scores reveal"
-    )
+    assert words.question(results(made(facts={"game": "scores"}))).startswith("How much do these scores reveal")
     both = "How much do Random forest and Logistic regression reveal about who is in their training data?"
     assert words.question(results(samples.two_models())) == both
     assert words.facts(results(made(about={"date": "20 November 2026"}))) == [

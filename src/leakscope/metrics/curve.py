@@ -83,9 +83,7 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     0.75
     """
     judged = rows(scores)
-    pairs = [
-        (value[member], value[~member]) for value, member in zip(judged.value, judged.member, strict=True)
-    ]
+    pairs = [(value[member], value[~member]) for value, member in zip(judged.value, judged.member, strict=True)]
     if judged.single:
         return replace(delong(*pairs[0], confidence), averages=judged.averages)
     areas = np.array([placements(*pair)[0].mean() for pair in pairs])

@@ -223,9 +223,7 @@ class _Pooled:
         return Interval(rate, max(low, 0.0), min(high, 1.0), confidence, "points", method)
 
 
-def _from(
-    ascending: Float[Array, " n"], threshold: float, side: Literal["left", "right"]
-) -> Float[Array, " k"]:
+def _from(ascending: Float[Array, " n"], threshold: float, side: Literal["left", "right"]) -> Float[Array, " k"]:
     """The scores at or above a threshold (left), or above it (right)."""
     return ascending[np.searchsorted(ascending, threshold, side) :]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.types import Averages, NotApplicable, Scores
+from leakscope.findings import Averages
+from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
 

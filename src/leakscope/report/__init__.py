@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakscope.checks import nearest
+from leakscope.findings import Finding
 from leakscope.tradeoff import TradeOff, from_dict
-from leakscope.types import Finding
 
 if TYPE_CHECKING:
     import pandas as pd

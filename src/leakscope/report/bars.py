@@ -148,9 +148,7 @@ def histogram(
     _games_axis(ax, n_games, unit)
     texts = _Above(ax, np.maximum(won, chance))
     if won[-1] and won[-1] == won.max():
-        texts.write(
-            [several(int(won[-1]), unit), f"lost all {n_games}"], [("right", n_games - 1.0)], size=_SMALL
-        )
+        texts.write([several(int(won[-1]), unit), f"lost all {n_games}"], [("right", n_games - 1.0)], size=_SMALL)
     texts.write(["if nothing", "leaked"], _beside_chance(chance), size=_SMALL)
     if first_exposed is not None:
         number = count(int(won[exposed].sum())) if won[exposed].any() else "none"
@@ -187,9 +185,7 @@ class _Above:
         base, align, start = min(found)
         for row, line in enumerate(reversed(lines)):
             x = start + wide if align == "right" else start
-            write(
-                self.ax, (x, base + 15.0 * row), line, align="right" if align == "right" else "left", **style
-            )
+            write(self.ax, (x, base + 15.0 * row), line, align="right" if align == "right" else "left", **style)
         self.profile[max(0, int(start)) : int(start + wide)] = base + tall
         return base
 
@@ -212,9 +208,7 @@ def _beside_chance(chance: Array) -> list[tuple[str, float]]:
 
 def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
     """Quarters of the games, and what the axis counts."""
-    ticks = sorted(
-        {round(n_games * share) for share in ((0.25, 0.5, 0.75, 1.0) if n_games >= 16 else (0, 0.5, 1))}
-    )
+    ticks = sorted({round(n_games * share) for share in ((0.25, 0.5, 0.75, 1.0) if n_games >= 16 else (0, 0.5, 1))})
     width, _ = panel_size(ax)
     left, right = ax.get_xlim()
     ax.set_xticks(ticks, [""] * len(ticks))
@@ -232,9 +226,7 @@ def _bars(ax: Axes, at: Array, heights: Array, **style: Any) -> None:
         return
     left, right, top = at[seen] - 0.39, at[seen] + 0.39, heights[seen]
     bottom = np.zeros_like(top)
-    corners = np.stack([left, bottom, left, top, right, top, right, bottom, left, bottom], axis=1).reshape(
-        -1, 2
-    )
+    corners = np.stack([left, bottom, left, top, right, top, right, bottom, left, bottom], axis=1).reshape(-1, 2)
     codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(top))
     ax.add_patch(PathPatch(Path(corners, codes), linewidth=0, **style))
 
@@ -275,9 +267,7 @@ def _cases_of_100(ax: Axes, end: int) -> None:
     width, _ = panel_size(ax)
     step = {60: 2, 75: 5, 100: 10}[end]
     for tick in range(50, end + 1, step):
-        ax.axvline(
-            tick, color=INK if tick == 50 else RULE, linewidth=1, linestyle=DOTTED if tick == 50 else "solid"
-        )
+        ax.axvline(tick, color=INK if tick == 50 else RULE, linewidth=1, linestyle=DOTTED if tick == 50 else "solid")
         write(ax, ((tick - 50) / (end - 50) * width, -16), str(tick), color=MUTE, align="center")
     write(ax, (-8, -33), "guessing blindly", color=MUTE)
     write(ax, (width + 12, -33), "always right" if end == 100 else "cases of 100", color=MUTE, align="right")

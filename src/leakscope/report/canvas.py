@@ -128,9 +128,7 @@ def write(
     )
 
 
-def clear(
-    ax: Axes, sides: tuple[str, ...] = ("left", "bottom"), color: str = INK, width: float = 0.8
-) -> None:
+def clear(ax: Axes, sides: tuple[str, ...] = ("left", "bottom"), color: str = INK, width: float = 0.8) -> None:
     """Leave of a panel only these sides of its frame, without ticks or ground."""
     ax.set_facecolor("none")
     figure = ax.get_figure(root=True)

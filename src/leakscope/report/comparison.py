@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from leakscope.findings import Finding
 from leakscope.report import Report
-from leakscope.types import Finding
 
 Key = tuple[str, str, str, str]
 
@@ -25,7 +25,7 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     Examples
     --------
     >>> from leakscope.report import Report
-    >>> from leakscope.types import Finding
+    >>> from leakscope.findings import Finding
     >>> one, two = (Report({}, [Finding("auc", v, v - 0.01, v + 0.01, attack="lira")]) for v in (0.6, 0.7))
     >>> compare(one, two)[0]["difference"]
     '+0.1, intervals apart'

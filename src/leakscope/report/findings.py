@@ -9,10 +9,10 @@ from itertools import accumulate, chain, groupby
 
 from markupsafe import Markup
 
+from leakscope.findings import Finding
 from leakscope.report.numbers import THIN, count, parameter, percent
 from leakscope.report.results import SHARES, Result, shown
 from leakscope.report.words import cited, listed, plural, say
-from leakscope.types import Finding
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed")
@@ -168,7 +168,5 @@ def _status(result: Result, finding: Finding) -> Iterator[str]:
 
 def _source_of(result: Result, finding: Finding) -> str:
     """Of the finding, else of its attack; the first rows of a release are of no single attack."""
-    own = (
-        "" if finding.quantity in FIRST else result.about["attacks"].get(finding.attack, {}).get("source", "")
-    )
+    own = "" if finding.quantity in FIRST else result.about["attacks"].get(finding.attack, {}).get("source", "")
     return cited(finding.source or own)

@@ -88,8 +88,7 @@ def notebook(report: Report) -> str:
     found = results(report)
     prefix = f"n{report.digest()[:6]}"  # several reports stand in one notebook
     panels = [
-        _panel(result, figures.roc(report, result, f"{prefix}-{place}"))
-        for place, result in enumerate(_worst(found))
+        _panel(result, figures.roc(report, result, f"{prefix}-{place}")) for place, result in enumerate(_worst(found))
     ]
     template = _environment().get_template("notebook.html.jinja")
     return template.render(**_said(report, found), curves=panels)

@@ -161,9 +161,7 @@ def beside(
     angle = np.where((np.abs(slope) > STEEP) & ~upright, slope, 0.0)
     normal = np.where(upright, 0.0, np.radians(angle + 90))  # a level label stands beside a very steep curve
     reach = np.where(upright, size[0], size[1]) / 2 + _GAP
-    offset = np.multiply.outer(reach, [1.0, -1.0])[..., None] + np.multiply.outer(
-        [1.0, -1.0], np.arange(0, 12, 2.0)
-    )
+    offset = np.multiply.outer(reach, [1.0, -1.0])[..., None] + np.multiply.outer([1.0, -1.0], np.arange(0, 12, 2.0))
     away = np.stack([np.cos(normal), np.sin(normal)], axis=-1)
     centre = path[number, None, None] + away[:, None, None] * offset[..., None]
     turned = np.broadcast_to(angle[:, None, None], offset.shape)

@@ -127,6 +127,4 @@ def _ceiling_label(curve: Curve) -> str:
     if curve.role == "asymptotic":
         return f"{shorten(curve.name)} (asymptotic)"
     first = curve.name.split(",")[0].strip()
-    return shorten(
-        "ceiling if " + re.sub(r"\b(epsilon|delta|eta|mu)\b", lambda word: _GREEK[word[0]], first), 32
-    )
+    return shorten("ceiling if " + re.sub(r"\b(epsilon|delta|eta|mu)\b", lambda word: _GREEK[word[0]], first), 32)

@@ -83,9 +83,7 @@ def intervals(results: Sequence[Result]) -> list[tuple[str, str]]:
 def assumptions(results: Sequence[Result]) -> list[str]:
     """What the findings rest on, each once."""
     findings = [finding for result in results for finding in result.findings]
-    return list(
-        dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions)
-    )
+    return list(dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions))
 
 
 def limits(results: Sequence[Result]) -> str:

@@ -120,9 +120,7 @@ def _ceiling(ceiling: TradeOff) -> Markup:
     epsilon, delta = ceiling.promised
     if epsilon == 0:
         return say("The ceiling is TPR ≤ FPR + {delta}.", delta=parameter(delta))
-    words = (
-        "The ceiling is TPR ≤ e<sup>ε</sup> FPR + δ and its mirror image, with ε = {epsilon} and δ = {delta}."
-    )
+    words = "The ceiling is TPR ≤ e<sup>ε</sup> FPR + δ and its mirror image, with ε = {epsilon} and δ = {delta}."
     return say(words, epsilon=parameter(epsilon), delta=parameter(delta))
 
 
@@ -182,9 +180,7 @@ def strips(results: Sequence[Result]) -> Markup:
 
 def _in_both(results: Sequence[Result]) -> str:
     """Which records stand in the tables of several releases."""
-    listings = [
-        str(result.records["record"][row]) for result in results for row in most_exposed(result.records)
-    ]
+    listings = [str(result.records["record"][row]) for result in results for row in most_exposed(result.records)]
     both = [number for number in dict.fromkeys(listings) if listings.count(number) > 1]
     if not both:
         return ""

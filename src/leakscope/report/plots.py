@@ -148,9 +148,7 @@ def _release(report: Report, name: str | None) -> Result:
     for result in found:
         if name in (None, result.name):
             return result
-    raise KeyError(
-        f"no release {name!r}; this report has: {', '.join(result.name for result in found) or 'none'}"
-    )
+    raise KeyError(f"no release {name!r}; this report has: {', '.join(result.name for result in found) or 'none'}")
 
 
 def _decades(ax: Axes, floor: float) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict, plain
 from leakscope.report.numbers import Digits, digits, shares
-from leakscope.types import Finding
 
 SHARES = ("tpr", "ppv")  # quantities that are printed in percent
 OF_ATTACKS = ("success", "advantage", "auc", *SHARES)

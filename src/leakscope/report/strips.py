@@ -53,9 +53,7 @@ def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, hig
     above = _ticks(at[member], 11.5, -9, "--attack,#0b5cad", "1.5", ".75")
     below = _ticks(at[~member], 14.5, 9, "--ink,#1b1f24", "1.2", ".6")
     line = _rule("0", str(_WIDTH), str(_LINE), str(_LINE), "--rule,#d3d8de")
-    start = (
-        f'<svg class="strip" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
-    )
+    start = f'<svg class="strip" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">'
     return f"{start}{line}{above}{below}</svg>"
 
 

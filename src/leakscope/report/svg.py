@@ -101,9 +101,7 @@ def _adopt(parent: ET.Element, element: ET.Element, names: Mapping[str, str]) ->
     if tag in _DROPPED:
         return
     attributes = {_local(name): value for name, value in element.attrib.items()}
-    attributes = {
-        name: text for name, value in attributes.items() if (text := _translate(name, value, names))
-    }
+    attributes = {name: text for name, value in attributes.items() if (text := _translate(name, value, names))}
     if tag == "g" and not attributes:
         copy = parent
     else:

@@ -34,12 +34,10 @@ ALLOWED = "These attacks show that any true {letter} is at least {least}{level},
 NEVER = "An audit can refute such a claim; it can never prove it."
 THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
 EXPOSED = (
-    "For the most exposed {unit} the attacker is right in at least {least} of 100 cases "
-    "({level}all {units} at once)."
+    "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
 )
 NOT_EXPOSED = (
-    "These attacks show no {unit} that is guessed more often than the claim allows "
-    "({level}all {units} at once)."
+    "These attacks show no {unit} that is guessed more often than the claim allows ({level}all {units} at once)."
 )
 _PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = ([0-9.e+-]+)")
 
@@ -76,9 +74,7 @@ def claim(result: Result, verdict: Verdict) -> Markup:
     unit = result.about["unit"]
     adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
     gaps = {name: parameter(value) for name, value in values.items()}
-    gaps["delta"] = (
-        say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
-    )
+    gaps["delta"] = say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
     right = near(100 * (result.blind + values.get("eta", 0.0)), 1).removesuffix(".0")
     words = {"unit": unit, "title": result.title, "claim": verdict.claim, "right": right}
     return say(pattern, adjacency="".join(adjacency), **words, **gaps)
@@ -119,9 +115,7 @@ def _bound(verdict: Verdict) -> Markup:
     if verdict.word == "refuted":
         words = "Any true {letter} is at least {least}{level}."
         return say(words, letter=letter, least=down(measured, 2), level=at)
-    return say(
-        ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0)
-    )
+    return say(ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0))
 
 
 def _success(result: Result, verdict: Verdict) -> Markup:

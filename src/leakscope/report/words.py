@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from leakscope.findings import Finding
 from leakscope.report.numbers import count, down, near, percent, up
 from leakscope.report.results import Result, shown
-from leakscope.types import Finding
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PLURALS = {"person": "people"}
@@ -33,9 +33,7 @@ MOST_EXPOSED = (
     "For the most exposed {unit} the attacker won {every}{won} of {games} games, that is "
     "<b>at least {least} of 100</b> ({level}, all {units} at once)."
 )
-EXCLUDED = (
-    "A leak larger than {most} of 100 by these attacks is excluded at {level}; a better attack may exist."
-)
+EXCLUDED = "A leak larger than {most} of 100 by these attacks is excluded at {level}; a better attack may exist."
 _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 NOBODY = "No {unit} is exposed beyond chance; {games} games would show a {unit} at {least} of 100 or more."
 
@@ -107,11 +105,7 @@ def question(results: Sequence[Result]) -> str:
         return "How much do these scores reveal about who is in the training data?"
     if len(results) == 1:
         return f"How much does {results[0].title} reveal about who is in its training data?"
-    names = (
-        f"{results[0].title} and {results[-1].title}"
-        if len(results) == 2
-        else f"{_small(len(results))} models"
-    )
+    names = f"{results[0].title} and {results[-1].title}" if len(results) == 2 else f"{_small(len(results))} models"
     return f"How much do {names} reveal about who is in their training data?"
 
 
@@ -191,9 +185,7 @@ def summary(result: Result) -> Markup:
         right = f"{round((success.value or 0) * result.n_games)}"
         interval = _interval(result, success, " of 100")
         return say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval)
-    average = say(
-        SUMMARY, unit=unit, right=text.value, interval=_interval(result, success), blind=_blind(result.blind)
-    )
+    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, success), blind=_blind(result.blind))
     return joined([average, exposure(result)])
 
 
