@@ -92,7 +92,8 @@ def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[
     labels = [str(value) for value in points.y[game.columns]] if single and points and points.y is not None else None
     columns = {place: int(game.columns[place]) for place in shown} if single else {}
     has_odds = {"log_odds", "loss"} <= subject.signals.arrays.keys()  # margins are no probabilities
-    strips, members, previews = ([None] * n_units for _ in range(3))
+    strips: list[Any] = [None] * n_units
+    members, previews = strips.copy(), strips.copy()
     for place, column in columns.items():
         if has_odds:
             strips[place] = _short(subject.signals.array("log_odds")[: game.n_targets, column])
