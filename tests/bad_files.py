@@ -148,4 +148,5 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "taken": text("kept"),
     "empty.json": text("{}"),
     "cut.json": text("{"),
+    "hollow.json": text('{"schema": 1}'),
 }

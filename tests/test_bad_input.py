@@ -267,6 +267,7 @@ CASES = [
     Bad("compare missing.json missing.json", "missing.json: No such file or directory"),
     Bad("compare empty.json empty.json", "empty.json is not a leakscope report of schema 1"),
     Bad("compare cut.json cut.json", "cut.json is not JSON: "),
+    Bad("compare hollow.json hollow.json", "hollow.json is not a whole report: KeyError('curves')"),
 ]
 
 

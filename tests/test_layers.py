@@ -19,10 +19,21 @@ SOURCES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 LAYERS = {
-    0: ("types", "checks", "version"),
+    0: ("types", "findings", "checks", "version"),
     1: ("tradeoff", "seeds", "intervals"),
     2: ("data", "games", "attacks", "metrics", "releases", "store", "pool", "report", "plans", "claims"),
-    3: ("observing", "judging", "refuting", "reporting", "auditing", "costs", "gates"),
+    3: (
+        "drawing",
+        "observing",
+        "subjects",
+        "exposing",
+        "refuting",
+        "judging",
+        "reporting",
+        "auditing",
+        "costs",
+        "gates",
+    ),  # fmt: skip
     5: ("cli",),
 }
 LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}

@@ -87,8 +87,8 @@ def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[
     """One row a record; the most exposed ones with what a person would want to see of them."""
     game, points = subject.signals.game, subject.signals.points
     n_units = len(won.won)
-    single = subject.group is None
-    names = game.columns if single else np.unique(subject.group)
+    group, single = subject.group, subject.group is None
+    names = game.columns if group is None else np.unique(group)
     labels = [str(value) for value in points.y[game.columns]] if single and points and points.y is not None else None
     columns = {place: int(game.columns[place]) for place in shown} if single else {}
     has_odds = {"log_odds", "loss"} <= subject.signals.arrays.keys()  # margins are no probabilities
@@ -106,7 +106,7 @@ def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[
         "label": labels or [""] * n_units,
         "games": [won.games] * n_units,
         "won": won.won.tolist(),
-        "low": _short(won.low),
+        "low": won.low.tolist(),
         "exposed": won.exposed.tolist(),
         "margin": _short(won.margin),
         "log_odds": strips,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.judging import Judgement, judge
-from leakscope.plans import AuditPlan
+from leakscope.plans import AuditPlan, refuse_unknown
 from leakscope.report import Report
 from leakscope.subjects import Subject
 from leakscope.types import Attack
@@ -45,11 +45,7 @@ def assemble(
     ValueError
         If a claim is about a release that is not there.
     """
-    unknown = {claim.model for claim in plan.claim} - {"", *(subject.name for subject in subjects)}
-    for name in unknown:
-        raise ValueError(
-            f"a claim is about {name!r}, which is no model here: {', '.join(each.name for each in subjects)}"
-        )
+    refuse_unknown(plan, [subject.name for subject in subjects])
     made = [judge(subject, attacks, plan.fpr, plan.confidence) for subject in subjects]
     return Report(
         _about(plan, attacks, made, notes, command),

@@ -183,11 +183,17 @@ class Report:
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise ValueError(f"{path} is not JSON: {error}") from None
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise ValueError(f"{path} is not a leakscope report of schema {SCHEMA}")
-        content = _revive(content)
+        try:
+            return cls._of(_revive(content))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a whole report: {error!r}") from None
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any]) -> Report:
         curves = tuple(
             Curve(
                 **{

@@ -15,6 +15,7 @@ GAMES = {
     "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
     "average_datum": "{models}; for each a {unit} is drawn, which is in its data or not, at random.",
     "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
+    "signals": "Signals of {models} at {judged} were given, together with their membership.",
     "scores": "Scores of {judged} by {models} were given, together with their membership.",
 }
 QUANTITIES = {

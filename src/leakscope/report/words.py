@@ -138,6 +138,7 @@ def _trained(results: Sequence[Result]) -> str:
         "average_datum": f"{times} with or without a random {unit}",
         "canaries": f"{times} with a random half of the canaries",
         "scores": f"scores of {several(first['targets'], 'model')}",
+        "signals": f"signals of {several(first['models'], 'model')}",
     }[first["game"]]
 
 
