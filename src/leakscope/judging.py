@@ -138,7 +138,7 @@ def measured_curve(subject: Subject, name: str, scores: Scores, confidence: floa
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, subject.name, "measured", roc, n_nonmember=n_nonmember)
-    at = np.geomspace(min(max(inner[0], 10 / n_nonmember), 0.5), 1.0, BAND_RATES + 1)[:-1]
+    at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
     _, low, high = metrics.roc_band(scores, at, confidence)
     band = (at.tolist(), low.tolist(), high.tolist())
     return Curve(name, subject.name, "measured", roc, *band, confidence, n_nonmember)

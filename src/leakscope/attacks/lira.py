@@ -185,7 +185,7 @@ class _Side:
         return square, variance
 
     def _shrunk(
-        self, block: Block, left: Float[Array, "B t"], square: Float[Array, "B T"], grown: Float[Array, " B"]
+        self, block: Block, left: Float[Array, "b t"], square: Float[Array, "B T"], grown: Float[Array, " B"]
     ) -> Float[Array, "B T"]:
         """Mean of the point's variance, as n references, and the pooled one, as ``weight`` of them."""
         n, pooled = self.n[block.place], self.pooled[None, :].astype(square.dtype)
@@ -195,7 +195,7 @@ class _Side:
         share = left * _column(less - whole, square)
         share += _column(whole, square)
         squares *= share
-        return squares if self.weight else np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST))
+        return np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST), out=squares)
 
 
 def _column(values: Float[Array, " B"], like: Float[Array, "B T"]) -> Float[Array, "B 1"]:

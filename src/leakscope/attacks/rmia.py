@@ -55,7 +55,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
     >>> rmia(Signals(game, None, {"loss": loss}))[0].round(3).tolist()  # ratios 3 and 0.2
-    [-0.413, -0.936]
+    [-0.079, -0.603]
     """
     game, loss = signals.game, signals.array("loss")
     require_references(signals)
@@ -105,7 +105,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
     >>> rmia_offline(Signals(game, None, {"loss": loss}))[0].round(3).tolist()
-    [-0.444, -0.943]
+    [-0.111, -0.609]
     """
     game, loss = signals.game, signals.array("loss")
     require_references(signals, without=True)
@@ -150,8 +150,8 @@ def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], ga
     Examples
     --------
     >>> import numpy as np
-    >>> (1 + rank_share(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 2 of 3, none
-    [0.709, 0.125]
+    >>> (1 + rank_share(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
+    [0.959, 0.375]
     """
     log_ratio = log_ratio.astype(np.float64)
     bars = np.sort(population) + np.log(positive("gamma", gamma))

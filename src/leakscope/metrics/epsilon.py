@@ -174,7 +174,7 @@ def bound(given: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests
     --------
     >>> import numpy as np
     >>> from leakscope.metrics.counting import Guesses
-    >>> round(bound(Guesses("coins", 20, np.array([20]), np.array([20]))).value, 3)
+    >>> round(bound(Guesses("coins", 20, np.array([20]), np.array([[20]]))).value, 3)
     1.823
     """
     alpha = 1 - probability("confidence", confidence, open_ends=True)
