@@ -83,7 +83,7 @@ CASES = [
         "a, b, label",
     ),
     Bad("audit --data only.csv --label label", "only.csv: no feature columns are left beside label"),
-    Bad(f"{WINE} --label target", "wine comes with its own label and without groups; ", "are columns of files"),
+    Bad(f"{WINE} --label target", "wine comes with its own label; ", "are columns of files"),
     Bad(
         f"audit --data household.csv --label label --group household {TREE}",
         "a half split needs at least 2 units, got 1",

@@ -171,9 +171,7 @@ class TestNamedSets:
     def test_their_label_is_their_own(self):
         with pytest.raises(ValueError) as caught:
             data.load("wine", label="target")
-        assert str(caught.value) == (
-            "wine comes with its own label and without groups; label and group are columns of files"
-        )
+        assert str(caught.value) == ("wine comes with its own label; label, group and drop are columns of files")
 
     def test_the_nearest_name(self):
         with pytest.raises(ValueError) as caught:
@@ -360,3 +358,20 @@ class TestPreview:
     def test_the_first_numbers_of_an_array(self):
         loaded = data.Data(data.from_arrays(np.arange(12.0).reshape(2, 6) / 3), "numbers")
         assert data.preview(loaded, 1) == {"fields": {"x0": "2", "x1": "2.333", "x2": "2.667", "x3": "3"}}
+
+
+def test_dropped_columns_are_no_features(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("id,age,income\n1,30,a\n2,30,a\n3,40,b\n", encoding="utf-8")
+    points = data.load(str(file), "income", drop=["id"]).points
+    assert list(points.x.columns) == ["age"]
+    assert data.repeated(points).tolist() == [False, True, False]
+    with pytest.raises(ValueError, match="no column 'idd' \\(did you mean 'id'"):
+        data.load(str(file), "income", drop=["idd"])
+    with pytest.raises(ValueError, match="label, group and drop are columns of files"):
+        data.load("wine", drop=["id"])
+
+
+def test_adult_repeats_52_rows(real_data):
+    points = data.load(str(real_data / "adult.parquet"), "income", drop=["split"]).points
+    assert int(data.repeated(points).sum()) == 52

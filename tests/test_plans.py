@@ -15,6 +15,7 @@ date = "2024-05-01"
 data = "people.csv"
 label = "income"
 group = "household"
+drop = ["id"]
 game = "canaries"
 sampling = "poisson"
 target = [3, 8]
@@ -66,6 +67,7 @@ class TestFiles:
             data="people.csv",
             label="income",
             group="household",
+            drop=("id",),
             game="canaries",
             sampling="poisson",
             target=(3, 8),

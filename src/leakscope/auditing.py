@@ -129,7 +129,7 @@ def run(
     releases = [Estimator(from_spec(model.spec, model.set), model.name) for model in plan.model]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
-    loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
+    loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
     return _play(plan, find(plan.attacks), releases, loaded, Workshop(store, jobs), command)
 
 

@@ -28,7 +28,7 @@ DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 INTERRUPTED = 130
 OF_FITS = {"dataset", "data", "group", "dry_run"}
 IDLE = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": OF_FITS | {"label", "model", "models", "seed", "predict", "members", "others"},
+    "an audit with --signals": OF_FITS | {"label", "drop", "model", "models", "seed", "predict", "members", "others"},
     "an audit with --predict": OF_FITS,
     "an audit without --predict": {"members", "others"},
 }
@@ -65,6 +65,7 @@ def audit(
     data: Annotated[str | None, typer.Option(help="A .csv, .parquet or .npz file.")] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     group: Annotated[str | None, typer.Option(help="The column that names the unit of privacy.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column that is no feature; repeatable.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Import path of an estimator; repeatable.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="NAME=VALUE, a parameter of the last --model.")
@@ -92,7 +93,7 @@ def audit(
     With no argument: a random forest on scikit-learn's digits.
     """
     words = {
-        "dataset": dataset, "data": data, "label": label, "group": group, "models": models, "attacks": attack,
+        "dataset": dataset, "data": data, "label": label, "group": group, "drop": drop, "models": models, "attacks": attack,
         "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
     }  # fmt: skip
     said = {name: value for name, value in words.items() if value is not None}
@@ -244,7 +245,7 @@ def _plan(file: Path | None, words: dict[str, Any], specs: list[str] | None, set
         models[-1]["set"] = parameters
         words["model"] = models
     if {"data", "dataset"} & words.keys() and base is not None:
-        base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")))
+        base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
     content = {} if base is None else base.model_dump(exclude_unset=False)
     if base is None and "data" not in words:
         words.setdefault("dataset", "digits")
@@ -274,7 +275,7 @@ def _audit_predict(
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
     estimator = import_module("leakscope.releases.estimator")
     function = estimator.imported(predict)
-    sides = [room.load(file, plan.label).points for file in files]
+    sides = [room.load(file, plan.label, None, plan.drop).points for file in files]
     recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]

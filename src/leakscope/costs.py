@@ -29,7 +29,7 @@ def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
     str
     """
     chosen = find(plan.attacks)
-    loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group)
+    loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
     points, workers = loaded.points, pool.workers(jobs)
     game = draw(plan, points, chosen)
     yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"

@@ -43,7 +43,7 @@ class Data:
     image: tuple[int, int] | None = None
 
 
-def load(source: str, label: str | None = None, group: str | None = None) -> Data:
+def load(source: str, label: str | None = None, group: str | None = None, drop: Sequence[str] = ()) -> Data:
     """Read a named set or a file.
 
     Parameters
@@ -55,6 +55,8 @@ def load(source: str, label: str | None = None, group: str | None = None) -> Dat
         The column (the array of an ``.npz``, ``y`` unless given) with the label or response.
     group : str, optional
         The column that names the unit of privacy, a person with several rows.
+    drop : sequence of str
+        Columns of a table that are no features.
 
     Returns
     -------
@@ -72,10 +74,8 @@ def load(source: str, label: str | None = None, group: str | None = None) -> Dat
     178
     """
     if source in NAMED:
-        if label is not None or group is not None:
-            raise ValueError(
-                f"{source} comes with its own label and without groups; label and group are columns of files"
-            )
+        if label is not None or group is not None or drop:
+            raise ValueError(f"{source} comes with its own label; label, group and drop are columns of files")
         return _named(source)
     path = Path(source)
     if not path.suffix:
@@ -86,7 +86,11 @@ def load(source: str, label: str | None = None, group: str | None = None) -> Dat
         raise ValueError(f"{source}: no such file")
     if path.stat().st_size == 0:
         raise ValueError(f"{source}: the file is empty")
-    return Data(_npz(path, label, group) if path.suffix == ".npz" else _table(path, label, group), path.name)
+    if path.suffix == ".npz":
+        if drop:
+            raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
+        return Data(_npz(path, label, group), path.name)
+    return Data(_table(path, label, group, drop), path.name)
 
 
 def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
@@ -174,13 +178,13 @@ def _named(name: str) -> Data:
     return Data(from_arrays(bunch.data, bunch.target), name, (8, 8) if name == "digits" else None)
 
 
-def _table(path: Path, label: str | None, group: str | None) -> Points:
+def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]) -> Points:
     frame = _read_frame(path)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
     if label is None:
         raise ValueError(f"{path}: name the label column with --label; columns: {_some(frame.columns)}")
-    taken = [name for name in (label, group) if name is not None]
+    taken = [*(name for name in (label, group) if name is not None), *drop]
     for name in taken:
         if name not in frame.columns:
             raise ValueError(

@@ -108,6 +108,7 @@ class AuditPlan(_Plan):
     group: str | None = Field(
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
+    drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
     game: Literal["half_split", "per_datum", "average_datum", "canaries"] = Field(
         default="half_split", description="who is in and who is out"
     )
