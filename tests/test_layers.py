@@ -22,7 +22,18 @@ LAYERS = {
     0: ("types", "findings", "checks", "version"),
     1: ("tradeoff", "seeds", "intervals"),
     2: ("data", "games", "attacks", "metrics", "releases", "store", "pool", "report", "plans", "claims"),
-    3: (*"drawing observing subjects exposing refuting judging reporting auditing costs gates".split(),),
+    3: (
+        "drawing",
+        "observing",
+        "subjects",
+        "exposing",
+        "refuting",
+        "judging",
+        "reporting",
+        "auditing",
+        "costs",
+        "gates",
+    ),
     5: ("cli",),
 }
 LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}

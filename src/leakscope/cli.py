@@ -93,8 +93,8 @@ def audit(
     With no argument: a random forest on scikit-learn's digits.
     """
     words = {
-        "dataset": dataset, "data": data, "label": label, "group": group, "drop": drop, "models": models, "attacks": attack,
-        "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
+        "dataset": dataset, "data": data, "label": label, "group": group, "drop": drop, "models": models,
+        "attacks": attack, "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
     }  # fmt: skip
     said = {name: value for name, value in words.items() if value is not None}
     sources = {
