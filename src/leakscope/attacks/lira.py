@@ -69,8 +69,9 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = phi.targets(block)
-        square_out, variance_out = outside.distance(block, own)
-        square_in, variance_in = inside.distance(block, own)
+        left = _left_out(block, own)
+        square_out, variance_out = outside.distance(block, own, 1 - left if game.leave_one_out else left)
+        square_in, variance_in = inside.distance(block, own, left)
         square_out /= variance_out
         square_in /= variance_in
         square_out -= square_in
@@ -122,7 +123,8 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = phi.targets(block)
-        square, spread = outside.distance(block, own)
+        left = _left_out(block, own)
+        square, spread = outside.distance(block, own, 1 - left if game.leave_one_out else left)
         z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place, None])
         return _neutral_where_missing(log_ndtr(z), np.log(0.5), block, (outside,))
 
@@ -164,15 +166,15 @@ class _Side:
     pooled: Float[Array, " T"]  # over all points that the target judges, its own row taken out
     weight: float  # references that the pooled variance counts as
 
-    def distance(self, block: Block, own: Float[Array, "B T"]) -> tuple[Float[Array, "B T"], Float[Array, "b T"]]:
-        """Squared distance of the target to the mean, and the variance.
+    def distance(
+        self, block: Block, own: Float[Array, "B T"], left: Float[Array, "_ _"]
+    ) -> tuple[Float[Array, "B T"], Float[Array, "_ T"]]:
+        """Squared distance of the target to the mean, and the variance; ``left`` is 1 where it is left out.
 
         Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the sum of
         squares smaller by d^2 n / (n - 1).
         """
-        n, left = self.n[block.place], np.zeros((1, 1), dtype=own.dtype)
-        if block.game.leave_one_out:
-            left = block.left_out(self.inside).astype(own.dtype)
+        n = self.n[block.place]
         grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
         square = own - _column(self.mean[block.place], own)
         square *= square
@@ -185,7 +187,7 @@ class _Side:
         return square, variance
 
     def _shrunk(
-        self, block: Block, left: Float[Array, "b t"], square: Float[Array, "B T"], grown: Float[Array, " B"]
+        self, block: Block, left: Float[Array, "_ _"], square: Float[Array, "B T"], grown: Float[Array, " B"]
     ) -> Float[Array, "B T"]:
         """Mean of the point's variance, as n references, and the pooled one, as ``weight`` of them."""
         n, pooled = self.n[block.place], self.pooled[None, :].astype(square.dtype)
@@ -196,6 +198,13 @@ class _Side:
         share += _column(whole, square)
         squares *= share
         return np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST), out=squares)
+
+
+def _left_out(block: Block, own: Float[Array, "B T"]) -> Float[Array, "b t"]:
+    """1 where a target's own row is among the references with the point; 0 for fixed references."""
+    if not block.game.leave_one_out:
+        return np.zeros((1, 1), dtype=own.dtype)
+    return block.left_out(True).astype(own.dtype)
 
 
 def _column(values: Float[Array, " B"], like: Float[Array, "B T"]) -> Float[Array, "B 1"]:
@@ -249,14 +258,19 @@ def _pooled(
         if not game.leave_one_out:
             continue
         own = phi.targets(block)
-        for side in (0, 1):
-            left_out = (block.left_out(bool(side)) & block.judged).astype(own.dtype)
-            distance = own - _column(mean[side, place], own)
-            distance *= distance
-            distance *= left_out
-            total[side] -= left_out.sum(axis=0)
-            weight = n[side, place] / np.maximum(n[side, place] - 1, 1)
-            square[side] -= weight.astype(own.dtype) @ distance
+        inside = block.left_out(True).astype(own.dtype)
+        distance = inside * _column(mean[1, place] - mean[0, place], own)
+        distance += _column(mean[0, place], own)  # now the mean of the side that the target is on
+        np.subtract(own, distance, out=distance)
+        distance *= distance
+        if game.judged.ndim == 2:
+            distance *= block.judged
+            inside *= block.judged
+        total -= [judged.sum(axis=0) - inside.sum(axis=0), inside.sum(axis=0)]
+        grown = (n[:, place] / np.maximum(n[:, place] - 1, 1)).astype(own.dtype)
+        square[0] -= grown[0] @ distance
+        distance *= inside
+        square += [[1], [-1]] * (grown @ distance)
     return np.maximum(square / np.maximum(total, 1), _LEAST)
 
 
