@@ -97,19 +97,20 @@ def test_cluster_t_is_that_of_scipy():
 
 
 def test_cluster_t_is_cut_to_its_range():
-    interval = cluster_t(np.array([-0.9, 1.0, 0.9]), low=-1.0, high=1.0)
-    assert (interval.low, interval.high) == (-1, 1)
+    interval = cluster_t(np.array([0.05, 1.0, 0.95]))
+    assert (interval.low, interval.high) == (0, 1)
+
+
+def test_models_that_overlap_count_less():
+    values = np.array([0.52, 0.61, 0.55, 0.49, 0.58])
+    alone, together = cluster_t(values), cluster_t(values, overlap=4.0)
+    assert together.high - together.value == pytest.approx(2 * (alone.high - alone.value))
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.025 ** (1 / 6), 1.0), (0.0, 0.0, 1 - 0.025 ** (1 / 6))])
 def test_cluster_t_of_equal_models_is_not_a_point(value, low, high):
     interval = cluster_t(np.full(6, value))
     assert (interval.low, interval.high) == pytest.approx((low, high))
-
-
-def test_cluster_t_of_equal_models_on_another_range():
-    plain, wide = cluster_t(np.full(6, 0.75)), cluster_t(np.full(6, 0.5), low=-1.0, high=1.0)
-    assert (wide.low, wide.high) == pytest.approx((2 * plain.low - 1, 2 * plain.high - 1))
 
 
 def test_korn_graubard_by_its_definition():

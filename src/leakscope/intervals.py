@@ -233,19 +233,19 @@ def dkw(n: int, confidence: float = 0.95) -> float:
     return math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
 
 
-def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, *, low: float = 0.0, high: float = 1.0) -> Interval:
+def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, overlap: float = 1.0) -> Interval:
     """Interval of the mean of one value a model: Student's t with T - 1 degrees of freedom.
 
     Where all values are equal there is no spread to measure and t would give a point; then the interval is
-    that of Clopper and Pearson for T trials on the range, which is exact for a mean at an end of the range.
+    that of Clopper and Pearson for T trials, which is exact for a mean of 0 or 1.
 
     Parameters
     ----------
     values : array of shape (T,)
-        Values of independent models, T >= 2.
+        Shares in [0, 1], one a model, T >= 2.
     confidence : float
-    low, high : float
-        Range of a value; the interval is cut to it.
+    overlap : float
+        Variance of the mean relative to that over independent models.
 
     Returns
     -------
@@ -262,14 +262,13 @@ def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, *, low: floa
     """
     n = count("models", len(values), least=2)
     tail = _tail(confidence)
-    mean = min(max(float(np.mean(values, dtype=float)), low), high)
+    mean = min(max(float(np.mean(values, dtype=float)), 0.0), 1.0)
     spread = float(np.std(values, ddof=1, dtype=float))
-    if spread <= 1e-12 * (high - low):
-        share = clopper_pearson(n * (mean - low) / (high - low), n, confidence)
-        ends = (low + (high - low) * share.low, low + (high - low) * share.high)
-        return Interval(mean, *ends, confidence, "models", "Clopper-Pearson over equal models")
-    half = float(stdtrit(n - 1, 1 - tail)) * spread / math.sqrt(n)
-    return Interval(mean, max(mean - half, low), min(mean + half, high), confidence, "models", "cluster t")
+    if spread <= 1e-12:
+        share = clopper_pearson(n * mean, n, confidence)
+        return Interval(mean, share.low, share.high, confidence, "models", "Clopper-Pearson over equal models")
+    half = float(stdtrit(n - 1, 1 - tail)) * spread * math.sqrt(overlap / n)
+    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0), confidence, "models", "cluster t")
 
 
 def korn_graubard(

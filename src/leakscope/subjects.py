@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Subject:
         order = np.argsort(unit, kind="stable")
         starts = np.r_[0, np.cumsum(rows)[:-1]]
         mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
-        return Scores(scores.attack, mean.astype(scores.value.dtype), scores.member[:, first], scores.source)
+        return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
 
     def finding(self, asked: Asked, number: Interval | NotApplicable) -> Finding:
         """A measured number, or the reason why there is none, as a finding of this release."""

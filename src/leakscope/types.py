@@ -267,12 +267,16 @@ class Scores:
         The truth.
     source : str
         Where the score is defined.
+    overlap : float
+        Variance of an average over the targets, relative to that over independent ones: 1 where no target
+        is a reference of another.
     """
 
     attack: str
     value: Float[Array, "T J"]
     member: Bool[Array, "T J"]
     source: str = ""
+    overlap: float = 1.0
 
     def __post_init__(self) -> None:
         if self.value.shape != self.member.shape or self.value.ndim != 2:

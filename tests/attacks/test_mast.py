@@ -94,9 +94,9 @@ def test_the_soft_minimum_lies_between_minimum_and_mean():
     loss = np.array([[0.0], [0.3], [2.0], [5.0]])
     game = Game("half_split", np.array([[True], [False], [False], [False]]), np.array([True]), 1)
     signals = Signals(game, None, {"loss": loss})
-    cold, warm = (t * mast(signals, temperature=t)[0, 0] for t in (1e-3, 1e6))
+    cold, warm = (t * mast(signals, temperature=t)[0, 0] for t in (1e-3, 1e4))
     assert cold == pytest.approx(0.3 + 1e-3 * np.log(3), abs=1e-9)
-    assert warm == pytest.approx(loss[1:].mean(), rel=1e-5)
+    assert warm == pytest.approx(loss[1:].mean(), rel=1e-3)
 
 
 def test_a_record_whose_references_all_contain_it_gets_no_evidence():

@@ -144,7 +144,8 @@ def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_
     Returns
     -------
     array of shape (B, 1), or (B, R) with leave one out
-        -inf where no reference is left.
+        Rounded to 1e-10 nats, or the last digits would tell which sum was made and so who was in; -inf
+        where no reference is left.
     """
     hidden = np.array(values, dtype=np.float64)
     hidden[~chosen] = -np.inf
@@ -159,7 +160,7 @@ def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_
         others[np.arange(len(row)), row] = -np.inf
         rest[point, row] = _log_sum_exp(others)[0][:, 0]
         log_sum, n = rest, n - chosen
-    return np.where(n > 0, log_sum - np.log(np.maximum(n, 1)), -np.inf)
+    return np.where(n > 0, np.round(log_sum - np.log(np.maximum(n, 1)), 10), -np.inf)
 
 
 def _log_sum_exp(values: Float[Array, "b R"]) -> tuple[Float[Array, "b 1"], Float[Array, "b R"]]:

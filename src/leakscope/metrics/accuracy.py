@@ -101,7 +101,8 @@ def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
     def accuracy(thresholds: Float[Array, " R"]) -> Interval:
         each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
         mean = float(np.clip(each.mean(), 0, 1))
-        return korn_graubard(mean, float(each.var(ddof=1)) / len(each), value.size, len(each), confidence)
+        variance = judged.overlap * float(each.var(ddof=1)) / len(each)
+        return korn_graubard(mean, variance, value.size, len(each), confidence)
 
     tried = accuracy(np.where(half, second, first))
     hindsight = accuracy(np.full(len(value), threshold))

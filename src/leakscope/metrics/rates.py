@@ -197,7 +197,7 @@ class _Pooled:
         tpr = (called & member).sum(axis=1) / member.sum(axis=1)
         false = (called & ~member).sum(axis=1) / (~member).sum(axis=1)
         psi = tpr - self._slope(fpr) * (false - fpr)
-        variance = float(psi.var(ddof=1)) / len(psi)
+        variance = self.rows.overlap * float(psi.var(ddof=1)) / len(psi)
         models = korn_graubard(points.value, variance, len(self.members), len(psi), points.confidence)
         low, high = min(models.low, points.low), max(models.high, points.high)
         return replace(models, low=low, high=high, method="Korn-Graubard, at least as wide as over points")

@@ -23,11 +23,14 @@ class Rows:
     member : bool array of shape (R, J)
     averages : {"models", "points"}
         What an interval made from these rows averages over.
+    overlap : float
+        Of the scores: factor of the variance between models that are each other's references.
     """
 
     value: Float[Array, "R J"]
     member: Bool[Array, "R J"]
     averages: Averages
+    overlap: float = 1.0
 
     @property
     def single(self) -> bool:
@@ -63,7 +66,8 @@ def rows(scores: Scores) -> Rows:
     Raises
     ------
     NotApplicable
-        If no row has both members and non-members.
+        If no row has both members and non-members; or if there is one point a target and the targets are
+        each other's references: then leaving one out gives its membership away.
 
     Examples
     --------
@@ -74,7 +78,9 @@ def rows(scores: Scores) -> Rows:
     ((1, 3), 'models')
     """
     value, member = scores.value, scores.member
-    if value.shape[1] == 1:
+    if value.shape[1] == 1 and len(value) > 1:
+        if scores.overlap > 1:
+            raise NotApplicable("with one point a model the references must not be targets; add references")
         value, member = value.T, member.T
     n_members = member.sum(axis=1)
     both = (n_members > 0) & (n_members < member.shape[1])
@@ -83,4 +89,4 @@ def rows(scores: Scores) -> Rows:
     several = len(scores.value) > 1 and (value.shape[0] == 1 or both.sum() > 1)
     if not both.all():
         value, member = value[both], member[both]
-    return Rows(value, member, "models" if several else "points")
+    return Rows(value, member, "models" if several else "points", scores.overlap)
