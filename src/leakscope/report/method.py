@@ -91,11 +91,19 @@ def limits(results: Sequence[Result]) -> str:
     """What the numbers do not say."""
     n_attacks = len(results[0].about["attacks"])
     unit = results[0].about["unit"]
-    shared = f"Games against one {unit} share reference models and are treated as independent."
+    shared = (
+        f"Games against one {unit} share reference models: their limits are set at a quarter of the level, as much as "
+        "simulated audits of noise ask for."
+    )
+    overlap = (
+        "Models that are each other's references are not independent trials: the intervals of attacks that learn from "
+        "them are widened as simulated audits of noise ask for."
+    )
     best = f"The best of {n_attacks} attacks is quoted; its interval is not widened for that choice."
     parts = [
         over(results),
         shared if any(result.games for result in results) else "",
+        overlap if any(result.facts["targets"] == result.facts["models"] > 1 for result in results) else "",
         best if n_attacks > 1 else "",
         "A better attack may exist.",
     ]
