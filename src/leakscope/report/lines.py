@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +40,8 @@ class Line:
         False-positive rates, lower and upper true-positive rates; may be empty.
     dashes : Any
         The line style of matplotlib.
+    stated : mapping of float to float
+        What the findings say at the rates asked for: a realised rate is a little below the one asked for.
     """
 
     label: str
@@ -49,6 +51,11 @@ class Line:
     point: tuple[float, float] | None = None
     band: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ())
     dashes: Any = "solid"
+    stated: Mapping[float, float] = field(default_factory=dict)
+
+    def found(self, fpr: float) -> float:
+        """Members found at a rate, as the findings say it where they do."""
+        return self.stated.get(fpr, float(self.tradeoff.tpr(fpr)))
 
     @property
     def color(self) -> str:
@@ -117,6 +124,11 @@ def _measured(curve: Curve, result: Result) -> Line:
         (float(inner[0, 0]), float(inner[0, 1])) if len(inner) == 1 else None,
         (curve.at, curve.low, curve.high),
         _DASH_DOT if curve.name == "loss" else "solid",
+        {
+            each.at["fpr"]: each.value
+            for each in result.findings
+            if each.quantity == "tpr" and each.attack == curve.name and each.value is not None
+        },
     )
 
 
