@@ -201,3 +201,46 @@ def test_words_are_checked(noisy) -> None:
         ls.audit(DecisionTreeClassifier(), *noisy, titel="x")
     with pytest.raises(ValueError, match="which is no model here"):
         ls.audit(DecisionTreeClassifier(), *noisy, models=4, jobs=1, claim=ls.plans.ClaimPlan(eta=0.1, model="forest"))
+
+
+def test_words_that_a_call_would_not_read_are_refused(noisy) -> None:
+    with pytest.raises(ValueError, match="this call takes no dataset, label"):
+        ls.audit(DecisionTreeClassifier(), *noisy, dataset="wine", label="foo")
+    with pytest.raises(ValueError, match="this call takes no game"):
+        ls.audit_scores(np.zeros((2, 8)), np.tile(np.arange(8) < 4, (2, 1)), game="canaries")
+
+
+def test_scores_and_memberships_of_different_shapes(as_users_run_it) -> None:
+    with pytest.raises(ValueError, match="value has shape \\(2, 50\\), member \\(1, 50\\)"):
+        ls.audit_scores(np.zeros((2, 50)), np.arange(50) < 25)
+
+
+def test_rare_members_are_judged_against_the_prior_guess() -> None:
+    """Noise at a prior of .1: calling nobody wins 90 of 100 games, and exposes nobody."""
+    rng = np.random.default_rng(0)
+    member = rng.random((40, 50)) < 0.1
+    report = ls.audit_scores(rng.normal(size=member.shape), member, claim="success=0.95")
+    assert report.about["releases"][0]["games"]["exposed"] == 0
+    claimed = next(curve for curve in report.curves if curve.verdict)
+    assert claimed.verdict.allowed == pytest.approx(0.95 - (1 - member.mean()))
+    with pytest.raises(ValueError, match=r"success from 0\.89"):
+        ls.audit_scores(rng.normal(size=member.shape), member, claim="success=0.6")
+
+
+def test_two_models_leave_nothing_to_test_a_claim_with(noisy) -> None:
+    report = ls.audit(DecisionTreeClassifier(), *noisy, models=2, jobs=1, attacks=["loss"], claim="eta=0.1")
+    verdict = next(curve.verdict for curve in report.curves if curve.verdict)
+    assert verdict.word == "cannot_be_tested"
+    assert "needs at least 4" in verdict.reason
+
+
+def test_references_of_another_size_are_said() -> None:
+    X, y = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    model = DecisionTreeClassifier(random_state=0).fit(X[:150], y[:150])
+    sides = (X[:150], y[:150]), (X[150:], y[150:])
+    report = ls.audit_model(model.predict_proba, *sides, references=DecisionTreeClassifier(), models=4, jobs=1)
+    assert any(
+        "the references are fitted on 88 points, the audited model on 150" in note for note in report.about["notes"]
+    )

@@ -23,7 +23,7 @@ references = 16
 models = 32
 attacks = ["lira", "rmia"]
 seed = 7
-fpr = [0.001, 0.1, 0.1]
+fpr = [0.001, 0.1, 0.1, 0.01]
 confidence = 0.9
 fail_above = ["tpr@0.01=0.05", "auc=0.6"]
 
@@ -75,7 +75,7 @@ class TestFiles:
             models=32,
             attacks=("lira", "rmia"),
             seed=7,
-            fpr=(0.1, 0.001),
+            fpr=(0.1, 0.01, 0.001),
             confidence=0.9,
             fail_above=("tpr@0.01=0.05", "auc=0.6"),
             model=(forest, ModelPlan(spec="sklearn.naive_bayes:GaussianNB")),
@@ -117,6 +117,10 @@ class TestFiles:
             ("fpr = [5]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got 5"),
             ("fpr = [nan]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got nan"),
             ("confidence = 95", "confidence: confidence must be > 0 and < 1, got 95"),
+            (
+                'fail_above = ["tpr@0.05=0.1"]',
+                "--fail-above tpr@0.05=0.1 needs the rate among those of interest: --fpr 0.05",
+            ),
             ('fail_above = ["tpr=0.1"]', "fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
             ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),
             ('game = "per_datum"', "the game per_datum needs target = [record number]; got []"),

@@ -25,6 +25,9 @@ from leakscope.subjects import Subject
 from leakscope.types import Game, Points, Scores, Signals
 
 Array = np.ndarray
+# Words of a plan that calls with arrays do not read.
+OF_FILES = {"data", "dataset", "label", "drop", "model", "fail_above"}
+OF_GAMES = {"game", "sampling", "target", "group"}
 
 
 def audit(
@@ -94,6 +97,7 @@ def audit(
     plan = _plan(
         chosen,
         words,
+        OF_FILES,
         models=models,
         seed=seed,
         fpr=_many(fpr),
@@ -186,7 +190,7 @@ def audit_model(
     if not callable(predict_proba):
         raise ValueError(f"predict_proba must be callable, got a {type(predict_proba).__name__}")
     chosen = find(attacks)
-    plan = _plan(chosen, words, models=max(models, 2), seed=seed, claim=words.pop("claim", ()))
+    plan = _plan(chosen, words, OF_FILES | OF_GAMES, models=max(models, 2), seed=seed, claim=words.pop("claim", ()))
     inside, outside = (
         data_room.from_arrays(*_pair(role, part)) for role, part in (("members", members), ("others", others))
     )
@@ -208,7 +212,15 @@ def audit_model(
         arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
-    subject = Subject(name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name))
+    n_fitted = int(game.member[-1].sum())
+    if abs(n_fitted - len(inside)) > 0.1 * len(inside):
+        notes.append(
+            f"the references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
+            "compare with them are weaker than with references of its size"
+        )
+    subject = Subject(
+        name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name, game)
+    )
     return assemble(plan, chosen, [subject], notes)
 
 
@@ -245,8 +257,14 @@ def audit_signals(
     True
     """
     chosen = find(attacks)
-    plan = _plan(chosen, words, models=max(signals.game.n_models, 2), claim=words.pop("claim", ()))
-    subject = Subject(name, signals, None, _claims(plan, name))
+    plan = _plan(
+        chosen,
+        words,
+        OF_FILES | OF_GAMES | {"seed"},
+        models=max(signals.game.n_models, 2),
+        claim=words.pop("claim", ()),
+    )
+    subject = Subject(name, signals, None, _claims(plan, name, signals.game))
     return assemble(plan, chosen, [subject])
 
 
@@ -280,12 +298,14 @@ def audit_scores(
     True
     """
     value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(member))
+    if value.shape != member.shape:
+        raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
     if member.dtype != bool and not np.isin(member, (0, 1)).all():
         raise ValueError("member must hold truth values, or 0 and 1")
-    plan = _plan((), words, models=max(len(value), 2), claim=words.pop("claim", ()))
+    plan = _plan((), words, OF_FILES | OF_GAMES | {"seed"}, models=max(len(value), 2), claim=words.pop("claim", ()))
     member = member.astype(bool)
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
-    subject = Subject(name, Signals(game, None, {}), None, _claims(plan, name))
+    subject = Subject(name, Signals(game, None, {}), None, _claims(plan, name, game))
     return assemble(plan, (Given(name, value),), [subject])
 
 
@@ -305,8 +325,10 @@ class Given:
         return Scores(self.name, self.value[: len(member)], member, self.source)
 
 
-def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], **fields: Any) -> AuditPlan:
-    """The plan of a call: keywords are checked like the keys of a plan file."""
+def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], idle: set[str], **fields: Any) -> AuditPlan:
+    """The plan of a call: keywords are checked like the keys of a plan file; idle ones are refused."""
+    if unread := sorted(idle & words.keys()):
+        raise ValueError(f"audit: this call takes no {', '.join(unread)}")
     claims = tuple(ClaimPlan.parse(each) if isinstance(each, str) else each for each in _many(fields.pop("claim")))
     names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
     return plans.read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
@@ -324,9 +346,9 @@ def _play(
     points = loaded.points
     if len({release.name for release in releases}) < len(releases):
         raise ValueError(f"two models have the same name; names: {', '.join(release.name for release in releases)}")
-    claims = {release.name: _claims(plan, release.name) for release in releases}
-    plans.refuse_unknown(plan, list(claims))
+    plans.refuse_unknown(plan, [release.name for release in releases])
     game = draw(plan, points, attacks)
+    claims = {release.name: _claims(plan, release.name, game) for release in releases}
     subjects = []
     for release in releases:
         arrays = observe(release, points, game.member, wanted(attacks), plan.seed, workshop)
@@ -345,9 +367,9 @@ def _notes(points: Points, releases: Sequence[Estimator], workshop: Workshop) ->
             yield f"{release.name} has a parameter without a canonical form (a lambda); its models are not stored"
 
 
-def _claims(plan: AuditPlan, release: str) -> list[Claim]:
-    """The claims about a release."""
-    made = []
+def _claims(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
+    """The claims about a release, in the game that is played."""
+    made, blind = [], max(game.prior, 1 - game.prior)
     for claim in plan.claim:
         if claim.model not in ("", release):
             continue
@@ -356,7 +378,13 @@ def _claims(plan: AuditPlan, release: str) -> list[Claim]:
         elif claim.mu is not None:
             made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
         else:
-            made.append(Claim("eta", claim.eta if claim.eta is not None else (claim.success or 0.5) - 0.5))
+            eta = claim.eta if claim.eta is not None else (claim.success or 0.0) - blind
+            if not 0 <= eta <= 1 - blind:
+                raise ValueError(
+                    f"a claim of eta = {eta:g} is not possible where a blind guess is right in a share of {blind:.3g}; "
+                    f"eta is from 0 to {1 - blind:.3g}, success from {blind:.3g} to 1"
+                )
+            made.append(Claim("eta", eta))
     return made
 
 

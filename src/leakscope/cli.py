@@ -257,7 +257,7 @@ def _plan(file: Path | None, words: dict[str, Any], specs: list[str] | None, set
 
 def _judged_by(plan: AuditPlan) -> dict[str, Any]:
     """The words of a plan that signals from elsewhere are judged by."""
-    names = ("attacks", "fpr", "confidence", "claim", "title", "unit", "date", "fail_above")
+    names = ("attacks", "fpr", "confidence", "claim", "title", "unit", "date")
     return {name: getattr(plan, name) for name in names}
 
 

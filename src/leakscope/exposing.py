@@ -60,18 +60,28 @@ def expose(subject: Subject, attack: Attack | None, confidence: float) -> Exposu
             raise NotApplicable("no attack applies")
         if subject.signals.game.judged.ndim == 2:
             raise NotApplicable("each model has a target of its own: no record plays more than one game")
-        won = games_won(subject.by_unit(attack(subject.signals)), confidence)
+        won = games_won(subject.by_unit(attack(subject.signals)), confidence, blind=_blind(subject))
     except NotApplicable as reason:
         return Exposure(subject.finding(asked, reason))
     order = np.lexsort((-won.margin, -won.won))  # by games won, ties by the mean margin
     most, low = int(won.won[order[0]]), float(won.low[order[0]])
     method = "Clopper-Pearson, all records at once"
     number = Interval(most / won.games, low, 1.0, confidence, "none", method, {"won": most, "games": won.games})
-    return Exposure(subject.finding(asked, number), _histogram(won, attack.name), _table(subject, won, order[:SHOWN]))
+    return Exposure(
+        subject.finding(asked, number),
+        _histogram(won, attack.name, _blind(subject)),
+        _table(subject, won, order[:SHOWN]),
+    )
 
 
-def _histogram(won: RecordGames, attack: str) -> dict[str, Any]:
-    needed = models_needed(len(won.won), won.confidence)
+def _blind(subject: Subject) -> float:
+    """Chance to win by the better prior guess."""
+    prior = subject.signals.game.prior
+    return min(max(prior, 1 - prior), 1 - 1e-9)
+
+
+def _histogram(won: RecordGames, attack: str, blind: float) -> dict[str, Any]:
+    needed = models_needed(len(won.won), won.confidence, blind)
     return {
         "won": np.bincount(won.won, minlength=won.games + 1).tolist(),
         "first_exposed": round(won.smallest_detectable * won.games) if won.games >= needed else None,

@@ -155,7 +155,9 @@ def _epsilon(subject: Subject, trial: Trial, confidence: float) -> Finding:
     delta = max([claim.delta for claim in subject.claims], default=0.0) or DEFAULT_DELTA
     attack, number = trial.epsilon(delta, confidence)
     given = subject.signals.game.kind in GIVEN_SPLITS
-    assumptions = ("who was in was drawn at random from one source",) if given else ()
+    assumptions = ["who was in was drawn at random from one source"] if given else []
+    if subject.signals.game.kind == "scores" and subject.signals.game.n_targets > 1:
+        assumptions.append("the scores of a model use no other attacked model")
     source = epsilon.METHODS[trial.method].source
     return subject.finding(Asked("epsilon", "lower", attack, source, {"delta": delta}, assumptions), number)
 
@@ -187,7 +189,7 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "models": game.n_models,
         "targets": game.n_targets,
         "references": game.n_references,
-        "judged": game.n_judged if subject.group is None else len(np.unique(subject.group)),
+        "judged": len(np.unique(game.columns if subject.group is None else subject.group)),
         "population": len(game.population),
         "prior": game.prior,
         **subject.facts,

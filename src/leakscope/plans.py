@@ -159,6 +159,10 @@ class AuditPlan(_Plan):
             raise ValueError(f"the game {self.game} takes no target")
         if self.game == "half_split" and self.references:
             raise ValueError("in a half_split the references of a model are all others; references must be 0")
+        for text in self.fail_above:
+            rate = Gate.parse(text).at
+            if rate is not None and rate not in self.fpr:
+                raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
         names = [model.name for model in self.model if model.name]
         if len(set(names)) < len(names):
             raise ValueError(f"two models have the same name; names: {', '.join(names)}")

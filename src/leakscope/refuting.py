@@ -44,6 +44,9 @@ class Trial:
         game = signals.game.split()
         apart = Signals(game, signals.points, signals.arrays)
         method = "many_runs" if game.n_judged == 1 else "coins" if game.sampling == "poisson" else "pairs"
+        if signals.game.n_targets > 1 and game.n_targets < 2:
+            reason = f"{signals.game.n_models} models leave no second target beside the references; needs at least 4"
+            return cls(method, {}, {}, reason)
         evidence: dict[str, counting.Evidence] = {}
         success: dict[str, float] = {}
         reasons: list[str] = []

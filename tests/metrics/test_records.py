@@ -97,3 +97,23 @@ def test_no_record_is_exposed_by_random_labels(n_models, attack):
         value = signal if attack == "raw" else leave_one_out_lira(signal, member)
         runs_with_one += games_won(Scores(attack, value, member)).exposed.any()
     assert runs_with_one <= 20
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("games", [64, 200])
+def test_independent_games_keep_their_level_at_one_record(games):
+    """Noise against one record: a limit above 1/2 at 5 % in at most 240 of 4,000 (false alarm .2 %)."""
+    rng, named = np.random.default_rng(games), 0
+    for _ in range(4000):
+        member = rng.random((games, 1)) < 0.5
+        scores = Scores("noise", rng.normal(size=(games, 1)), member)
+        named += games_won(scores, independent=True).exposed[0]
+    assert named <= 240
+
+
+def test_a_blind_guess_can_be_better_than_a_half():
+    member = np.tile(np.arange(30) < 3, (40, 1))
+    scores = Scores("constant", np.zeros((40, 30)), member)
+    assert games_won(scores).exposed.any()  # calling nobody wins against those that are never in
+    assert not games_won(scores, blind=1 - 1e-9).exposed.any()
+    assert models_needed(100, 0.95, blind=0.9) > models_needed(100, 0.95)

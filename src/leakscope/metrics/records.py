@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakscope.checks import count, probability
 from leakscope.intervals import clopper_pearson_lower
-from leakscope.metrics.thresholds import held_out_thresholds
+from leakscope.metrics.thresholds import earlier_thresholds, held_out_thresholds
 from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
@@ -33,7 +33,7 @@ class RecordGames:
     low : array of shape (J,)
         Lower confidence limit of the chance to win, for all records at once.
     exposed : bool array of shape (J,)
-        The limit is above 1/2, the chance of a blind guess about a fair coin.
+        The limit is above the chance of a blind guess.
     margin : array of shape (J,)
         Mean distance of the score from the threshold, on the right side positive, in standard deviations of
         all scores.
@@ -52,7 +52,9 @@ class RecordGames:
     confidence: float
 
 
-def games_won(scores: Scores, confidence: float = 0.95, *, independent: bool = False) -> RecordGames:
+def games_won(
+    scores: Scores, confidence: float = 0.95, *, blind: float = 0.5, independent: bool = False
+) -> RecordGames:
     """How often each record's membership is guessed right, and which records are exposed beyond chance.
 
     The guess about a model uses the threshold that is most accurate on all other models. The limits are
@@ -64,8 +66,11 @@ def games_won(scores: Scores, confidence: float = 0.95, *, independent: bool = F
     scores : Scores
         Each row judges the same points, in the same order.
     confidence : float
+    blind : float
+        Chance to win by a blind guess: the better prior guess.
     independent : bool
-        The caller's word that the score of a target uses no other target: the 4 is not needed.
+        The caller's word that the score of a target uses no other target. Then each threshold is learned on
+        earlier models alone, the games are independent and the 4 is not needed.
 
     Returns
     -------
@@ -91,32 +96,33 @@ def games_won(scores: Scores, confidence: float = 0.95, *, independent: bool = F
     if games < 2:
         raise NotApplicable("one trained model cannot single out a record; needs at least 2 target models")
     sign = np.where(scores.member, 1.0, -1.0)
-    threshold = held_out_thresholds(scores.value, sign)
+    threshold = (earlier_thresholds if independent else held_out_thresholds)(scores.value, sign)
     called = scores.value >= threshold[:, None]
     won = np.sum(called == scores.member, axis=0)
     level = alpha / (n_records if independent else LEARNED * n_records)
     limits = clopper_pearson_lower(np.arange(games + 1), games, level)
-    enough = np.flatnonzero(limits > 0.5)
+    enough = np.flatnonzero(limits > blind)
     return RecordGames(
         won=won,
         games=games,
         low=limits[won],
-        exposed=limits[won] > 0.5,
+        exposed=limits[won] > blind,
         margin=_margin(scores.value, sign, threshold),
         smallest_detectable=float(enough[0] / games) if len(enough) else math.inf,
         confidence=confidence,
     )
 
 
-def models_needed(n_records: int, confidence: float = 0.95) -> int:
+def models_needed(n_records: int, confidence: float = 0.95, blind: float = 0.5) -> int:
     """Smallest number of models M for which M games won of M show a record as exposed.
 
-    ``((1 - confidence)/(4 n_records)) ** (1/M) > 1/2``; see `games_won`.
+    ``((1 - confidence)/(4 n_records)) ** (1/M) > blind``; see `games_won`.
 
     Parameters
     ----------
     n_records : int
     confidence : float
+    blind : float
 
     Returns
     -------
@@ -129,7 +135,7 @@ def models_needed(n_records: int, confidence: float = 0.95) -> int:
     17
     """
     alpha = 1 - probability("confidence", confidence, open_ends=True)
-    return math.floor(math.log2(LEARNED * count("records", n_records) / alpha)) + 1
+    return math.floor(math.log(LEARNED * count("records", n_records) / alpha) / -math.log(blind)) + 1
 
 
 def _margin(value: Float[Array, "T J"], sign: Float[Array, "T J"], threshold: Float[Array, " T"]) -> Array:

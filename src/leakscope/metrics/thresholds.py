@@ -75,6 +75,37 @@ def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"])
     return threshold
 
 
+def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
+    """For each model the threshold that is best on models before it, learned anew after 1, 2, 4, 8, ... of them.
+
+    A model's game is then played with a threshold that was fixed before it, so that the games against one
+    record are won no more often than independent ones, whatever was learned.
+
+    Parameters
+    ----------
+    value : array of shape (T, J)
+    weight : array of shape (T, J)
+        As in `best_threshold`.
+
+    Returns
+    -------
+    array of shape (T,)
+        The first model is called out everywhere: +inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
+    >>> earlier_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
+    [inf, 2.0]
+    """
+    threshold, seen = np.full(len(value), np.inf), 1
+    while seen < len(value):
+        threshold[seen : 2 * seen] = best_threshold(value[:seen].ravel(), weight[:seen].ravel())
+        seen *= 2
+    return threshold
+
+
 def accuracy_weights(member: Bool[Array, "R J"], prior: float) -> Float[Array, "R J"]:
     """Weights whose sum over the called points, plus 1 - prior, is ``prior tpr + (1 - prior)(1 - fpr)``.
 

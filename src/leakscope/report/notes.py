@@ -136,7 +136,7 @@ def doubled(results: Sequence[Result]) -> Markup:
 def records_intro(results: Sequence[Result]) -> Markup:
     """Games against single records."""
     played = sorted({result.n_played for result in results if result.games})
-    games, blind = listed(map(count, played)), listed(count(n // 2) for n in played)
+    games, blind = listed(map(count, played)), listed(count(round(results[0].blind * n)) for n in played)
     return say(RECORDS, unit=results[0].about["unit"], games=games, blind=blind)
 
 

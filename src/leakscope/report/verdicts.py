@@ -37,7 +37,8 @@ EXPOSED = (
     "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
 )
 NOT_EXPOSED = (
-    "These attacks show no {unit} that is guessed more often than the claim allows ({level}all {units} at once)."
+    "Record by record, with half of the models as targets, the test does not show a {unit} that is guessed more often "
+    "than the claim allows ({level}all {units} at once)."
 )
 _PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = ([0-9.e+-]+)")
 
@@ -110,7 +111,8 @@ def _bound(verdict: Verdict) -> Markup:
     """The lower bound of the claimed quantity, and whether the claim allows it."""
     letter, measured = LETTERS.get(verdict.quantity, verdict.quantity), verdict.measured or 0.0
     if measured <= 0:
-        return say("These attacks give no lower bound of {letter} above 0.", letter=letter)
+        at = f" at {percent(verdict.confidence)}" if verdict.confidence else ""
+        return say("These attacks give no lower bound of {letter} above 0{level}.", letter=letter, level=at)
     at = f" ({percent(verdict.confidence)})" if verdict.confidence else ""
     if verdict.word == "refuted":
         words = "Any true {letter} is at least {least}{level}."

@@ -171,6 +171,10 @@ def _found(result: Result, alone: bool) -> Markup:
 def _no_leak(result: Result, success: Finding, alone: bool) -> Markup:
     """What can be said where the success is not above guessing."""
     found = "These attacks found no leak." if alone else "In {title} these attacks found no leak."
+    if any(each.quantity == "auc" and (each.low or 0.0) > 0.5 for each in result.findings):
+        found = "In {title} no attack guesses better than blindly, but the findings show one that ranks members higher."
+    known = [each for each in result.findings if each.quantity == "success" and each.high is not None]
+    success = max(known, key=lambda each: each.high or 0.0, default=success)
     most = shown(success).high
     excluded = say(EXCLUDED, most=most, level=level(result, success)) if most else Markup("")
     return joined([say(found, title=result.title), excluded])
