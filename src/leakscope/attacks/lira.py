@@ -174,28 +174,26 @@ class _Side:
         Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the sum of
         squares smaller by d^2 n / (n - 1).
         """
-        n = self.n[block.place]
+        n, pooled = self.n[block.place], self.pooled[None, :].astype(own.dtype)
         grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
         square = own - _column(self.mean[block.place], own)
         square *= square
-        variance = self.pooled[None, :].astype(own.dtype)
-        if np.isfinite(self.weight):
-            variance = self._shrunk(block, left, square, grown)
-        stretch = left * _column(grown * grown - 1, own)
-        stretch += 1
-        square *= stretch
+        removed = left * _column(grown, own) * square
+        variance = self._shrunk(block, left, removed, pooled) if np.isfinite(self.weight) else pooled
+        removed *= _column(grown - 1 / np.where(n > 1, grown, 1), own)
+        square += removed  # d^2 where nothing is left out, else d^2 grown^2
         return square, variance
 
     def _shrunk(
-        self, block: Block, left: Float[Array, "_ _"], square: Float[Array, "B T"], grown: Float[Array, " B"]
+        self, block: Block, left: Float[Array, "_ _"], removed: Float[Array, "B T"], pooled: Float[Array, "1 T"]
     ) -> Float[Array, "B T"]:
         """Mean of the point's variance, as n references, and the pooled one, as ``weight`` of them."""
-        n, pooled = self.n[block.place], self.pooled[None, :].astype(square.dtype)
-        squares = self.weight * pooled + _column(n * self.variance[block.place], square)
-        squares -= left * _column(grown, square) * square
+        n = self.n[block.place]
+        squares = self.weight * pooled + _column(n * self.variance[block.place], removed)
+        squares -= removed
         whole, less = 1 / np.maximum(n + self.weight, 1), 1 / np.maximum(n - 1 + self.weight, 1)
-        share = left * _column(less - whole, square)
-        share += _column(whole, square)
+        share = left * _column(less - whole, removed)
+        share += _column(whole, removed)
         squares *= share
         return np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST), out=squares)
 
@@ -235,7 +233,7 @@ def _moments(game: Game, phi: _Phi) -> Float[Array, "3 2 U"]:
         inside *= values
         square_in = np.vecdot(inside, values)
         n = np.stack([len(ones) - n_in, n_in])
-        mean = np.stack([values @ ones - sum_in, sum_in]) / np.maximum(n, 1)
+        mean = np.stack([-sum_in, sum_in]) / np.maximum(n, 1)  # around the centre all of them sum to 0
         square = np.stack([np.vecdot(values, values) - square_in, square_in])
         variance = np.maximum(square / np.maximum(n, 1) - mean * mean, 0)
         result[:, :, block.place] = n, mean + centre, variance
