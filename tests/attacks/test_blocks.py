@@ -15,7 +15,7 @@ def test_judged_values_land_where_the_game_looks_for_them(signals):
 
 def test_blocks_cover_the_points_once(signals):
     points = judged_points(signals.game)
-    seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 15)]
+    seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 16)]
     np.testing.assert_array_equal(np.concatenate(seen), points)
     assert max(map(len, seen)) == 4
 

@@ -125,7 +125,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
         own = phi.targets(block)
         left = _left_out(block, own)
         square, spread = outside.distance(block, own, 1 - left if game.leave_one_out else left)
-        z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place, None])
+        z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place])
         return _neutral_where_missing(log_ndtr(z), np.log(0.5), block, (outside,))
 
     return judge(game, phi.array.dtype, score, game.n_targets)
@@ -157,14 +157,43 @@ class _Side:
     """Gaussians of phi over the references with each point, or over those without it.
 
     The numbers of a point are of all its references, a target's own row included; ``distance`` takes it out.
+    The columns have the dtype of the signal, so that work on a block is on arrays of its own size only.
     """
 
     inside: bool
     n: Float[Array, " U"]
-    mean: Float[Array, " U"]
-    variance: Float[Array, " U"]
-    pooled: Float[Array, " T"]  # over all points that the target judges, its own row taken out
+    mean: Float[Array, "U 1"]
+    squares: Float[Array, "U 1"]  # n times the variance
+    grown: Float[Array, "U 1"]  # n / (n - 1)
+    excess: Float[Array, "U 1"]  # grown - 1 / grown
+    whole: Float[Array, "U 1"]  # 1 / (n + weight)
+    less: Float[Array, "U 1"]  # 1 / (n - 1 + weight) - whole
+    pooled: Float[Array, "1 T"]  # over all points that the target judges, its own row taken out
     weight: float  # references that the pooled variance counts as
+
+    @classmethod
+    def of(
+        cls, inside: bool, moments: Float[Array, "3 U"], pooled: Float[Array, " T"], weight: float, like: np.dtype
+    ) -> _Side:
+        n, mean, variance = moments
+        grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
+        whole = 1 / np.maximum(n + weight, 1)
+
+        def column(values: Float[Array, " U"]) -> Float[Array, "U 1"]:
+            return values[:, None].astype(like)
+
+        return cls(
+            inside,
+            n,
+            mean=column(mean),
+            squares=column(n * variance),
+            grown=column(grown),
+            excess=column(grown - 1 / np.where(n > 1, grown, 1)),
+            whole=column(whole),
+            less=column(1 / np.maximum(n - 1 + weight, 1) - whole),
+            pooled=pooled[None, :].astype(like),
+            weight=weight,
+        )
 
     def distance(
         self, block: Block, own: Float[Array, "B T"], left: Float[Array, "_ _"]
@@ -174,28 +203,21 @@ class _Side:
         Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the sum of
         squares smaller by d^2 n / (n - 1).
         """
-        n, pooled = self.n[block.place], self.pooled[None, :].astype(own.dtype)
-        grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
-        square = own - _column(self.mean[block.place], own)
+        place = block.place
+        square = own - self.mean[place]
         square *= square
-        removed = left * _column(grown, own) * square
-        variance = self._shrunk(block, left, removed, pooled) if np.isfinite(self.weight) else pooled
-        removed *= _column(grown - 1 / np.where(n > 1, grown, 1), own)
+        removed = left * self.grown[place] * square
+        variance = self.pooled
+        if np.isfinite(self.weight):
+            variance = self.weight * self.pooled + self.squares[place]
+            variance -= removed
+            share = left * self.less[place]
+            share += self.whole[place]
+            variance *= share
+            np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST), out=variance)
+        removed *= self.excess[place]
         square += removed  # d^2 where nothing is left out, else d^2 grown^2
         return square, variance
-
-    def _shrunk(
-        self, block: Block, left: Float[Array, "_ _"], removed: Float[Array, "B T"], pooled: Float[Array, "1 T"]
-    ) -> Float[Array, "B T"]:
-        """Mean of the point's variance, as n references, and the pooled one, as ``weight`` of them."""
-        n = self.n[block.place]
-        squares = self.weight * pooled + _column(n * self.variance[block.place], removed)
-        squares -= removed
-        whole, less = 1 / np.maximum(n + self.weight, 1), 1 / np.maximum(n - 1 + self.weight, 1)
-        share = left * _column(less - whole, removed)
-        share += _column(whole, removed)
-        squares *= share
-        return np.maximum(squares, np.maximum(_FLOOR * pooled, _LEAST), out=squares)
 
 
 def _left_out(block: Block, own: Float[Array, "B T"]) -> Float[Array, "b t"]:
@@ -215,7 +237,8 @@ def _sides(signals: Signals, variance: str) -> tuple[_Side, _Side]:
     game, phi = signals.game, _Phi.of(signals)
     n, mean, var = _moments(game, phi)
     pooled = _pooled(game, phi, n, mean, var)
-    outside, inside = (_Side(bool(k), n[k], mean[k], var[k], pooled[k], weight) for k in (0, 1))
+    moments = np.stack([n, mean, var], axis=1)
+    outside, inside = (_Side.of(bool(k), moments[k], pooled[k], weight, phi.array.dtype) for k in (0, 1))
     return outside, inside
 
 
