@@ -127,8 +127,10 @@ def test_a_claim_of_eta_at_even_odds_is_total_variation():
 
 
 def test_add_remove_claims_are_doubled_where_the_size_is_fixed():
-    played = Claim("epsilon", 0.7, 1e-3, "add_remove").ceiling(FIXED)
-    assert played == EpsilonDelta(1.4, (1 + math.exp(0.7)) * 1e-3)
+    played = Claim("epsilon", 0.7, 1e-3, "add_remove").in_game(FIXED)
+    assert played.value == 1.4
+    assert played.delta == pytest.approx((1 + math.exp(0.7)) * 1e-3, rel=1e-12)
+    assert played.adjacency == "replace_one"
     assert Claim("mu", 0.7, adjacency="add_remove").ceiling(FIXED) == Gaussian(1.4)
 
 

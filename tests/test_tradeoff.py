@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
-from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, TradeOff, from_dict
+from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile, TradeOff, from_dict
 
 RATES = np.r_[0.0, np.logspace(-12, -3, 20), np.linspace(0.002, 0.998, 50), 1 - np.logspace(-3, -12, 20), 1.0]
 LEAK = 7.75  # squared distance of the easy target of Azize and Basu, figure 2
@@ -82,6 +82,11 @@ def test_printed_eta_of_a_private_mechanism(delta, eta):
 
 def test_printed_accuracy_at_another_prior():
     assert EpsilonDelta(1.0).success(0.6) == pytest.approx(0.731058578630, abs=1e-11)
+    assert EpsilonDelta(1.0).eta(0.6) == pytest.approx(0.131058578630, abs=1e-11)
+
+
+def test_a_small_eta_keeps_its_digits():
+    assert EpsilonDelta(1e-9).eta() == pytest.approx(2.5e-10, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0, 40.0])
@@ -177,12 +182,31 @@ class TestPiecewise:
         np.testing.assert_allclose(Piecewise([], []).fnr(RATES), 1 - RATES, atol=1e-15)
 
 
+PROMISES = st.lists(
+    st.tuples(st.one_of(st.floats(0, 5), st.floats(0, 1500)), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8
+)
+
+
+def convex_corners(mu: float, at: list[float]) -> dict:
+    """A ceiling with corners on a Gaussian curve."""
+    corners = np.unique(at)
+    return Piecewise(corners, stats.norm.cdf(stats.norm.isf(corners) - mu)).to_dict()
+
+
+def profile_content(promises: list[tuple[float, float, float]], both: bool) -> dict:
+    """Any promises at all, with one hockey stick or two."""
+    epsilon, delta, reverse = (list(each) for each in zip(*promises, strict=True))
+    return {"kind": "profile", "epsilon": epsilon, "delta": delta, **({"reverse": reverse} if both else {})}
+
+
 CONTENTS = st.recursive(
     st.one_of(
         st.fixed_dictionaries({"kind": st.just("gaussian"), "mu": st.floats(0, 40)}),
         st.fixed_dictionaries(
             {"kind": st.just("epsilon_delta"), "epsilon": st.floats(0, 1500), "delta": st.floats(0, 1)}
         ),
+        st.builds(convex_corners, st.floats(0, 8), st.lists(st.floats(0.001, 0.999), min_size=1, max_size=6)),
+        st.builds(profile_content, PROMISES, st.booleans()),
     ),
     lambda parts: st.fixed_dictionaries(
         {
@@ -193,6 +217,134 @@ CONTENTS = st.recursive(
     ),
     max_leaves=4,
 )
+
+
+class TestProfile:
+    @staticmethod
+    def naive(rates, epsilon, delta, reverse):
+        """The largest of all lines, one at a time."""
+        lines = [np.zeros_like(rates)]
+        for e, d, r in zip(epsilon, delta, reverse, strict=True):
+            lines.append(1 - d - np.exp(e) * rates)
+            lines.append(np.exp(-e) * (1 - r - rates))
+        return np.max(lines, axis=0)
+
+    @given(
+        st.lists(st.tuples(st.floats(0, 30), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12), st.booleans()
+    )
+    def test_it_is_the_upper_envelope_of_its_lines(self, promises, both):
+        epsilon, delta, reverse = (list(each) for each in zip(*promises, strict=True))
+        reverse = reverse if both else None
+        found = Profile(epsilon, delta, reverse).fnr(RATES)
+        expected = self.naive(RATES, epsilon, delta, reverse or delta)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+
+    @pytest.mark.parametrize("epsilon", [0.0, 0.3, 5.0, 400.0, 800.0, math.inf])
+    @pytest.mark.parametrize("delta", [0.0, 1e-7, 0.2, 1.0])
+    def test_one_point_is_an_epsilon_delta_promise(self, epsilon, delta):
+        one, same = Profile([epsilon], [delta]), EpsilonDelta(epsilon, delta)
+        np.testing.assert_allclose(one.fnr(RATES), same.fnr(RATES), rtol=1e-12, atol=1e-15)
+        assert one.advantage() == pytest.approx(same.advantage(), abs=1e-12)
+
+    def test_epsilon_delta_comes_back_from_its_own_profile(self):
+        curve = EpsilonDelta(1.3, 0.01)
+        np.testing.assert_allclose(Profile.of(curve, [1.3]).fnr(RATES), curve.fnr(RATES), atol=1e-12)
+
+    @pytest.mark.parametrize("mu", [0.5, 2.0])
+    def test_many_points_are_the_curve(self, mu):
+        epsilon = np.linspace(0, mu * (6 + mu), 200)
+        curve = Profile(epsilon, [gaussian_delta(mu, each) for each in epsilon])
+        gap = Gaussian(mu).fnr(RATES) - curve.fnr(RATES)
+        assert gap.min() > -1e-12
+        assert gap.max() < 1e-3
+        assert curve.advantage() == pytest.approx(2 * stats.norm.cdf(mu / 2) - 1, abs=1e-12)
+
+    def test_fewer_points_promise_less(self):
+        epsilon = np.linspace(0, 8, 81)
+        delta = np.array([gaussian_delta(1.0, each) for each in epsilon])
+        whole, part = Profile(epsilon, delta), Profile(epsilon[::7], delta[::7])
+        assert (part.fnr(RATES) <= whole.fnr(RATES) + 1e-15).all()
+
+    def test_order_and_repetition_do_not_matter(self):
+        curve, shuffled = Profile([0.0, 1.0, 2.0], [0.4, 0.2, 0.1]), Profile([2.0, 0.0, 1.0, 1.0], [0.1, 0.4, 0.2, 0.3])
+        np.testing.assert_array_equal(curve.fnr(RATES), shuffled.fnr(RATES))
+
+    def test_the_two_directions_are_kept_apart(self):
+        """(1 - rho) chance + rho Gaussian is not its own mirror image."""
+        mixed = Mixture([0.7, 0.3], [EpsilonDelta(0.0), Gaussian(2.0)])
+        inside, outside = mixed.hockey_sticks(0.2)
+        assert outside < inside - 0.01
+        assert Profile.of(mixed, [0.2]).hockey_sticks(0.2) == pytest.approx((inside, outside), abs=1e-12)
+
+    def test_without_a_reverse_it_is_its_own_mirror_image(self):
+        curve = Profile([0.0, 0.7, 2.0], [0.3, 0.1, 0.01])
+        inner = np.linspace(0.001, 0.95, 200)
+        np.testing.assert_allclose(curve.fnr(curve.fnr(inner)), inner, atol=1e-12)
+
+    def test_it_survives_json(self):
+        for curve in (Profile([0.0, math.inf], [0.5, 0.1]), Profile([0.0, 1.0], [0.5, 0.1], [0.5, 0.0])):
+            content = curve.to_dict()
+            content["epsilon"] = ["inf" if each == math.inf else each for each in content["epsilon"]]
+            again = from_dict(json.loads(json.dumps(content)))
+            np.testing.assert_array_equal(again.fnr(RATES), curve.fnr(RATES))
+            assert again.to_dict() == curve.to_dict()
+
+
+@pytest.mark.parametrize("curve", [Gaussian(1.3), EpsilonDelta(1.0, 0.05), Profile([0.1, 1.0], [0.3, 0.1])])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0, 3.0])
+def test_hockey_sticks_of_a_mirrored_pair_are_equal(curve, epsilon):
+    inside, outside = curve.hockey_sticks(epsilon)
+    assert inside == pytest.approx(outside, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("parts", [(), (1.5,), (3.0, 4.0), (1.0, 2.0, 2.0), (1.0, math.inf)])
+def test_gaussians_compose_by_the_root_of_the_sum_of_squares(parts):
+    found = Gaussian.composed(Gaussian(mu) for mu in parts)
+    assert found.mu == pytest.approx(math.sqrt(sum(mu**2 for mu in parts)), rel=1e-15)
+
+
+def test_a_composition_against_an_integral():
+    """N((0, 0), I) against N((.6, .8), I): the hockey stick by integrating one of two coordinates out."""
+    mu1, mu2, epsilon = 0.6, 0.8, 0.5
+
+    def inner(x: float) -> float:
+        return stats.norm.pdf(x - mu1) * gaussian_stick(mu2, epsilon - mu1 * x + mu1**2 / 2)
+
+    def gaussian_stick(mu: float, order: float) -> float:
+        cut = order / mu + mu / 2
+        return float(stats.norm.sf(cut - mu)) - math.exp(order) * float(stats.norm.sf(cut))
+
+    expected = integrate.quad(inner, -12, 12, epsabs=1e-13)[0]
+    assert Gaussian.composed([Gaussian(mu1), Gaussian(mu2)]).delta(epsilon) == pytest.approx(expected, abs=1e-11)
+
+
+class TestDoubled:
+    """Two steps of a promise: what one step lets through, the next may use (1 - fnr applied twice)."""
+
+    @pytest.mark.parametrize("mu", [0.0, 0.3, 2.0])
+    def test_gaussian_is_exact(self, mu):
+        curve = Gaussian(mu)
+        np.testing.assert_allclose(curve.doubled().tpr(RATES), curve.tpr(curve.tpr(RATES)), rtol=1e-6, atol=1e-12)
+
+    @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
+    @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
+    def test_epsilon_delta_covers_both_steps(self, epsilon, delta):
+        curve = EpsilonDelta(epsilon, delta)
+        assert (curve.doubled().tpr(RATES) >= curve.tpr(curve.tpr(RATES)) - 1e-12).all()
+        assert curve.doubled().promised == pytest.approx((2 * epsilon, min(1.0, (1 + math.exp(epsilon)) * delta)))
+
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "expected"),
+        [
+            (1000.0, 0.0, (2000.0, 0.0)),
+            (1000.0, 1e-300, (2000.0, 1.0)),
+            (600.0, 1e-290, (1200.0, math.exp(600.0) * 1e-290)),
+            (math.inf, 0.0, (math.inf, 0.0)),
+            (math.inf, 1e-9, (math.inf, 1.0)),
+        ],
+    )
+    def test_large_epsilon(self, epsilon, delta, expected):
+        assert EpsilonDelta(epsilon, delta).doubled().promised == pytest.approx(expected, rel=1e-10)
 
 
 class TestLawsOfCeilings:
@@ -211,7 +363,7 @@ class TestLawsOfCeilings:
         curve, grid = from_dict(content), np.linspace(0, 1, 4001)
         attackers = prior * curve.tpr(grid) + (1 - prior) * (1 - grid)
         success = curve.success(prior)
-        assert success >= max(attackers.max(), prior, 1 - prior)
+        assert success >= max(attackers.max(), prior, 1 - prior) - 1e-15
         assert success <= max(attackers.max(), prior, 1 - prior) + 1 / 4000 + 1e-12  # between two grid points
         assert success <= 1
 
@@ -229,6 +381,26 @@ class TestLawsOfCeilings:
         found = curve.epsilon(delta)
         assert found <= epsilon * (1 + 1e-9) + 1e-9
         assert curve.delta(found) <= delta * (1 + 1e-6) + 1e-14
+
+    @given(CONTENTS)
+    def test_success_at_even_odds_is_the_advantage(self, content):
+        curve = from_dict(content)
+        assert curve.success() == pytest.approx((1 + curve.advantage()) / 2, abs=1e-15)
+
+    @given(CONTENTS, st.floats(0.01, 0.99))
+    def test_eta_is_what_success_adds_to_the_prior_guess(self, content, prior):
+        curve = from_dict(content)
+        assert curve.eta(prior) == pytest.approx(curve.success(prior) - max(prior, 1 - prior), abs=1e-15)
+        assert 0 <= curve.eta(prior) <= min(prior, 1 - prior)
+
+    @given(CONTENTS, st.lists(st.floats(0, 30), min_size=1, max_size=4))
+    def test_profile_and_back(self, content, epsilon):
+        """The curve of some points of a profile has these points, and lies nowhere above its origin."""
+        curve = from_dict(content)
+        again = Profile.of(curve, epsilon)
+        for each in epsilon:
+            assert again.hockey_sticks(each) == pytest.approx(curve.hockey_sticks(each), abs=1e-9)
+        assert (again.fnr(RATES) <= curve.fnr(RATES) + 1e-12).all()
 
     @given(CONTENTS)
     def test_ppv_is_bayes_rule(self, content):
@@ -282,7 +454,7 @@ def test_no_protection_at_all(curve):
     assert float(curve.fnr(0.0)) in (0.0, 1.0)
 
 
-@pytest.mark.parametrize("epsilon", [100.0, 600.0, 1e6])
+@pytest.mark.parametrize("epsilon", [100.0, 600.0, 1e6, math.inf])
 def test_a_huge_epsilon_asked_for(epsilon):
     assert Gaussian(3.0).delta(epsilon) == pytest.approx(0.0, abs=1e-12)
     assert EpsilonDelta(2.0, 0.3).delta(epsilon) == pytest.approx(0.3, abs=1e-12)
@@ -300,6 +472,7 @@ def test_a_large_epsilon_is_found():
         EpsilonDelta(1.0, 0.1),
         Piecewise([0.2], [0.3]),
         Mixture([0.5, 0.5], [Gaussian(1.0), Gaussian(2.0)]),
+        Profile([0.0, 1.0], [0.3, 0.1], [0.3, 0.05]),
     ],
 )
 def test_a_rate_for_a_rate_whatever_the_shape(curve, shape):
@@ -339,9 +512,23 @@ def test_the_abstract_curve_cannot_be_made():
         (lambda: Mixture([1.5, -0.5], [Gaussian(1.0)] * 2), "weight must be >= 0 and <= 1, got 1.5"),
         (
             lambda: from_dict({"kind": "laplace"}),
-            "unknown curve kind 'laplace'; known: gaussian, epsilon_delta, piecewise, mixture",
+            "unknown curve kind 'laplace'; known: gaussian, epsilon_delta, piecewise, mixture, profile",
         ),
         (lambda: from_dict({"kind": "gaussian", "mu": "x"}), "mu must be a number, got 'x'"),
+        (lambda: Gaussian(1.0).eta(1.0), "prior must be > 0 and < 1, got 1"),
+        (lambda: Gaussian(1.0).delta(math.nan), "epsilon must be finite, got nan"),
+        (lambda: Profile([], []), "epsilon has shape (0,), delta (0,); they must be (P,) with P >= 1"),
+        (
+            lambda: Profile([0.0, 1.0], [0.5], [0.1]),
+            "epsilon has shape (2,), delta (1,), reverse (1,); they must be (P,) with P >= 1",
+        ),
+        (
+            lambda: Profile([[0.0]], [[0.5]]),
+            "epsilon has shape (1, 1), delta (1, 1); they must be (P,) with P >= 1",
+        ),
+        (lambda: Profile([1.0, -0.5], [0.1, 0.2]), "epsilon must be >= 0, got -0.5"),
+        (lambda: Profile([1.0, math.nan], [0.1, 0.2]), "epsilon must be >= 0, got nan"),
+        (lambda: Profile([1.0], [1.5]), "rates must be >= 0 and <= 1, got 1.5 to 1.5"),
     ],
 )
 def test_the_line_that_a_bad_value_gets(call, message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,9 +63,9 @@ class Claim:
         """
         if self.adjacency == "add_remove" and game.sampling == "fixed":
             if self.quantity == "mu":
-                return Claim("mu", 2 * self.value, 0.0, "replace_one")
-            delta = min(1.0, (1 + math.exp(min(self.value, 700.0))) * self.delta)
-            return Claim("epsilon", 2 * self.value, delta, "replace_one")
+                return Claim("mu", Gaussian(self.value).doubled().mu, 0.0, "replace_one")
+            epsilon, delta = EpsilonDelta(self.value, self.delta).doubled().promised
+            return Claim("epsilon", epsilon, delta, "replace_one")
         if self.adjacency == "replace_one" and game.sampling == "poisson":
             raise NotApplicable(
                 "a replace-one claim says nothing of a record that is in or out by a coin of its own; "
