@@ -132,6 +132,16 @@ class TestSignals:
                 np.zeros((4, 6)),
                 "signal 'logits' has shape (4, 6); its axes are (M, N, K) with (M, N) = (4, 6)",
             ),
+            (
+                "step_dot",
+                np.zeros((4, 6)),
+                "signal 'step_dot' has shape (4, 6); its axes are (M, N, S) with (M, N) = (4, 6)",
+            ),
+            (
+                "dot",
+                np.zeros((4, 6, 1)),
+                "signal 'dot' has shape (4, 6, 1); its axes are (M, N) with (M, N) = (4, 6)",
+            ),
             ("loss", np.full((4, 6), np.nan), "signal 'loss' has NaN or infinite values"),
             ("loss", np.where(np.arange(6) == 5, np.inf, np.zeros((4, 6))), "signal 'loss' has NaN or infinite values"),
         ],
@@ -140,6 +150,13 @@ class TestSignals:
         with pytest.raises(ValueError) as caught:
             signals_of(self.game, **{name: array})
         assert str(caught.value) == message
+
+    def test_an_axis_of_two_signals_has_one_length(self):
+        steps = np.zeros((4, 6, 3))
+        signals_of(self.game, step_dot=steps, step_norm=steps, logits=np.zeros((4, 6, 2)))
+        with pytest.raises(ValueError) as caught:
+            signals_of(self.game, step_dot=steps, step_norm=np.zeros((4, 6, 2)))
+        assert str(caught.value) == "signal 'step_norm' has S = 2, another signal has S = 3"
 
     def test_one_bad_value_is_seen_wherever_it_is(self):
         game = games.half_split(2000, 3)

@@ -1,18 +1,19 @@
 """The types that the rooms pass to each other.
 
-Letters of the axes: M models, N points, T targets (attacked models), J judged points, K classes.
+Letters of the axes: M models, N points, T targets (attacked models), J judged points, K classes, S steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Num, Shaped
+from numpy.typing import ArrayLike
 
 Array = np.ndarray
 
@@ -45,6 +46,17 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         ),
         "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
         "logits": SignalKind(("M", "N", "K"), "nats", "log-probability of each class, the true label's first"),
+        "dot": SignalKind(
+            ("M", "N"),
+            "squared units of the data",
+            "(z - mu).(output - mu), the point and a released vector around the mean of the law",
+        ),
+        "step_dot": SignalKind(
+            ("M", "N", "S"),
+            "nats",
+            "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
+        ),
+        "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
     }
 )
 
@@ -205,6 +217,7 @@ class Signals:
     arrays: Mapping[str, Float[Array, "M N ..."]]
 
     def __post_init__(self) -> None:
+        lengths: dict[str, int] = {}
         for name, array in self.arrays.items():
             if name not in SIGNALS:
                 raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
@@ -214,6 +227,11 @@ class Signals:
                     f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with "
                     f"(M, N) = {self.game.member.shape}"
                 )
+            for axis, length in zip(axes[2:], array.shape[2:], strict=True):
+                if lengths.setdefault(axis, length) != length:
+                    raise ValueError(
+                        f"signal {name!r} has {axis} = {length}, another signal has {axis} = {lengths[axis]}"
+                    )
             if not _finite(array):
                 raise ValueError(f"signal {name!r} has NaN or infinite values")
 
@@ -335,4 +353,46 @@ class Release(Protocol):
 
         Returns those of the wanted signals that this release can give.
         """
+        ...
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """A symmetric law added to a statistic of d numbers, with what it hides of a shift.
+
+    Shifts v are judged by their length ``u = norm(v)`` alone, in the noise's own norm (without its scale).
+    """
+
+    @property
+    def d(self) -> int | None:
+        """Coordinates of the statistic; None if any number will do."""
+        ...
+
+    @property
+    def norm(self) -> Callable[[Array], Array]:
+        """Lengths of shifts of shape (..., d); NaN where a shift is not finite. Equal norms compare equal."""
+        ...
+
+    def sample(self, value: Num[Array, "*batch d"], rng: np.random.Generator) -> Float[Array, "*batch d"]:
+        """Each vector plus an independent draw."""
+        ...
+
+    def log_density(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        """Log of the density of the noise, in nats."""
+        ...
+
+    def characteristic(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        """``E cos(w . Z)``; NotApplicable where no closed form is known."""
+        ...
+
+    def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
+        """Total variation between the noise and its shift by the length u, or more; concave; NaN gives 1."""
+        ...
+
+    def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
+        """Hockey-stick divergence ``int (p - gamma q)_+`` of the same pair, or more; gamma >= 1."""
+        ...
+
+    def rms(self, d: int) -> float:
+        """Root mean square of the noise in each of d coordinates."""
         ...

@@ -13,18 +13,25 @@ WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references
 
 
 def planted(game: Game, leak: float, seed: int = 1, dtype: type = np.float64) -> Signals:
-    """A classifier of three classes whose log-odds are higher by ``leak`` at its members."""
+    """A classifier of three classes whose log-odds are higher by ``leak`` at its members, and a release in three
+    steps that a member moves by ``leak`` standard deviations in all.
+    """
     rng = np.random.default_rng(seed)
     hardness = rng.normal(size=game.member.shape[1])
     log_odds = leak * game.member + hardness + rng.normal(size=game.member.shape)
     log_right, log_wrong = -np.logaddexp(0, -log_odds), -np.logaddexp(0, log_odds)
     share = rng.uniform(0.1, 0.9, size=log_odds.shape)
     logits = np.stack([log_right, log_wrong + np.log(share), log_wrong + np.log(1 - share)], axis=-1)
+    norm = np.broadcast_to(max(leak, 1) ** 2 * rng.dirichlet(np.ones(3), size=len(hardness)), logits.shape)
+    step_dot = norm * (game.member[..., None] & (leak > 0)) + np.sqrt(norm) * rng.normal(size=norm.shape)
     arrays = {
         "loss": -log_right,
         "log_odds": log_odds,
         "correct": (logits.argmax(axis=-1) == 0).astype(float),
         "logits": logits,
+        "dot": leak * game.member + rng.normal(size=game.member.shape),
+        "step_dot": step_dot,
+        "step_norm": norm,
     }
     return Signals(game, None, {name: array.astype(dtype) for name, array in arrays.items()})
 

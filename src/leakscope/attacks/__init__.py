@@ -202,6 +202,22 @@ _ROWS = (
         needs_references=True,
         overlap=3.0,  # as measured on noise
     ),
+    Attack(
+        "likelihood_ratio",
+        "Likelihood ratio",
+        f"{_HERE}.statistic:likelihood_ratio",
+        ("step_dot", "step_norm"),
+        "azize2024, eq. 10, and Algorithm 7, corrected",
+        "What was released, under the law with the point against the law without it.",
+    ),
+    Attack(
+        "scalar_product",
+        "Scalar product",
+        f"{_HERE}.statistic:scalar_product",
+        ("dot",),
+        "homer2008; dwork2015; azize2024, Section 3",
+        "How far the released vector points towards the record.",
+    ),
 )
 ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS})
 DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")

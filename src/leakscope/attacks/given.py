@@ -1,0 +1,28 @@
+"""Scores that were computed elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.types import Scores, Signals
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Given:
+    """Scores that were computed elsewhere, as an attack."""
+
+    name: str
+    value: Float[Array, "T J"]
+    title: str = "given scores"
+    source: str = "given by the user"
+    summary: str = "scores that were computed elsewhere"
+
+    def __call__(self, signals: Signals) -> Scores:
+        """The scores of the targets of this game."""
+        member = signals.game.target_member
+        return Scores(self.name, self.value[: len(member)], member, self.source)

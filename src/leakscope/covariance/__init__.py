@@ -1,0 +1,23 @@
+"""Covariances with an inverse, and their estimates from data rows.
+
+A covariance C of d columns is `Full`, `Diagonal` or `LowRank`; each has ``quad(v)`` = v^T C^-1 v, ``solve(v)``
+= C^-1 v, ``plus(variance)`` = C + variance I, and ``sample(count, rng)``, vectors of N(0, C).
+"""
+
+from leakscope.covariance.estimates import ESTIMATES, data_rows, diagonal, full, ledoit_wolf, low_rank, shrinkage
+from leakscope.covariance.matrices import Covariance, Diagonal, Full, LowRank, as_covariance
+
+__all__ = [
+    "ESTIMATES",
+    "Covariance",
+    "Diagonal",
+    "Full",
+    "LowRank",
+    "as_covariance",
+    "data_rows",
+    "diagonal",
+    "full",
+    "ledoit_wolf",
+    "low_rank",
+    "shrinkage",
+]
