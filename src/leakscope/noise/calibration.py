@@ -1,0 +1,119 @@
+"""The least noise that keeps a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.checks import real
+from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.shifts import Shifts, row_alpha, row_bounds, smaller_prior, upper_eta
+from leakscope.types import Noise, NotApplicable
+
+Array = np.ndarray
+_PRECISION = 1e-9  # relative, of the scale
+
+
+def calibrate(
+    shifts: Shifts,
+    eta: float,
+    family: Callable[[float], Noise] = GaussianNoise,
+    prior: float | None = None,
+    confidence: float | None = None,
+) -> Noise:
+    """Noise of the least scale with `eta_bound` at most eta for every row of the shifts.
+
+    The bound falls as the scale grows, so bisection finds the scale; the upper end of the last bracket is
+    returned, where the bound was evaluated and holds, and 1e-9 less would break it. From a moment this gives
+    the closed forms ``sigma/Phi^-1(1/2+eta)`` (Gaussian), ``sigma/ln(1/(1-2 eta))`` (Laplace) and
+    ``sigma/atanh(2 eta)`` (any norm).
+
+    For sampled pairs the scale may be chosen on the very pairs that certify it, without a union bound: every
+    divergence falls with the scale, so the chosen scale is too small only if the bound fails at the one scale
+    where the mean divergence itself equals eta. The shape must come from elsewhere.
+
+    Parameters
+    ----------
+    shifts : Shifts
+        In the norm of the family.
+    eta : float
+        Accuracy above the better prior guess that is allowed, > 0 and < min(pi, 1-pi).
+    family : callable
+        A noise of a given scale: ``GaussianNoise``, ``LaplaceNoise``, ``partial(GaussianNoise, shape=S)``,
+        ``partial(BallNoise, d=3)``, ``lambda scale: NormNoise(scale, Lp(1))``.
+    prior, confidence
+        As in `eta_bound`.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    NotApplicable
+        If no noise is needed: the share of pairs that differ at all keeps the promise.
+    ValueError
+        If no scale keeps it: eta out of range, too many failed pairs, too few sampled pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import calibrate, swap_linear
+    >>> shifts = swap_linear(np.array([[0.0], [1.0], [3.0], [7.0]]), k=2)
+    >>> round(calibrate(shifts, eta=0.1).scale, 4)
+    5.5833
+    """
+    smaller, alpha = smaller_prior(shifts, prior), row_alpha(shifts, confidence)
+    if not 0 < real("eta", eta) < smaller:
+        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
+    _refuse_impossible(shifts, eta, smaller, alpha)
+    if (_without_noise(shifts, smaller, alpha) <= eta).all():
+        raise NotApplicable(f"no noise is needed for eta = {eta:g}: so many pairs have the same output")
+
+    def exceeds(scale: float) -> bool:
+        """Whether a row breaks the promise; rows that keep it need no larger scale and are dropped."""
+        nonlocal shifts
+        broken = row_bounds(shifts, family(scale), smaller, alpha) > eta
+        if broken.any():
+            shifts = shifts.rows(broken)
+        return bool(broken.any())
+
+    return family(_least_scale(exceeds, float(shifts.values[np.isfinite(shifts.values)].max())))
+
+
+def _least_scale(exceeds: Callable[[float], bool], start: float) -> float:
+    """Smallest scale that does not exceed, from above."""
+    high = start
+    while exceeds(high):
+        high *= 2
+    low = high / 2
+    while high == start and not exceeds(low):
+        start = high = low
+        low /= 2
+    while high > low * (1 + _PRECISION):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if exceeds(middle) else (low, middle)
+    return high
+
+
+def _without_noise(shifts: Shifts, smaller: float, alpha: float | None) -> Float[Array, " R"]:
+    """Bound of eta as the scale goes to 0."""
+    differ = (shifts.values > 0).astype(float)
+    return differ[:, 0] / 2 if shifts.mean_only else upper_eta(shifts, shifts.mean(differ), smaller, alpha)
+
+
+def _refuse_impossible(shifts: Shifts, eta: float, smaller: float, alpha: float | None) -> None:
+    """Whether the bound reaches eta as the scale goes to infinity."""
+    failed = shifts.mean(np.isinf(shifts.values).astype(float)).max()
+    if failed and smaller * failed >= eta:
+        raise ValueError(f"{failed:.1%} of the pairs failed: eta must be > {smaller * failed:g}, got {eta:g}")
+    if alpha is None:
+        return
+    n_pairs, needed = shifts.values.shape[1], math.log(alpha) / math.log1p(-eta / smaller)
+    if n_pairs <= needed:
+        raise ValueError(f"eta = {eta:g} needs more than {math.floor(needed):,} pairs a row, got {n_pairs:,}")
+    if upper_eta(shifts, np.array([failed]), smaller, alpha)[0] >= eta:
+        raise ValueError(f"{failed:.1%} of the {n_pairs:,} pairs failed: too many for eta = {eta:g} at this confidence")

@@ -1,0 +1,351 @@
+"""Couplings: ways to pair a data set with a record x and one without it, and the shifts that the pairs show.
+
+The game draws D uniformly from the k-subsets of n records (records are told apart by their number: equal
+records are distinct). A coupling pairs a uniform D that holds x with a uniform D' that does not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num
+
+from leakscope.checks import count, non_negative, one_of, probability, real, same_length
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, p_norm
+from leakscope.noise.shifts import Shifts
+
+Array = np.ndarray
+_BLOCK = 4_000_000  # numbers held at once
+_LARGEST_N = 62  # a subset is a 64-bit word
+
+
+def swap_linear(
+    features: Num[Array, "n d"],
+    k: int,
+    statistic: Literal["mean", "sum"] = "mean",
+    norm: Lp | Mahalanobis = EUCLIDEAN,
+    n_values: int = 4096,
+) -> Shifts:
+    """Swap of one record, for sums and means of features: exact, without a single fit.
+
+    x leaves D and a record x' from outside comes in. Whatever the others are, a sum moves by ``f(x) - f(x')``
+    and a mean by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of Lowy et al. 2024
+    with Gaussian noise).
+
+    Parameters
+    ----------
+    features : array of shape (n, d)
+        f of every record of the whole data set, finite.
+    k : int
+        Records in D, from 1 to n - 1.
+    statistic : {"mean", "sum"}
+    norm : Lp or Mahalanobis
+        That of the noise.
+    n_values : int
+        Lengths kept for a record. Beyond, neighbours in the sorted list are raised to the longest of their
+        group: still a bound, and n records cost n_values each in memory instead of n.
+
+    Returns
+    -------
+    Shifts
+        A row for each record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import swap_linear
+    >>> swap_linear(np.array([[0.0], [1.0], [3.0], [7.0]]), k=2).values.mean(axis=1).round(4).tolist()
+    [1.8333, 1.5, 1.5, 2.8333]
+    """
+    features = np.asarray(features, dtype=float)
+    if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
+        raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
+    if not np.isfinite(features).all():
+        bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise ValueError(f"features must be finite, those of record {bad} are not")
+    n, d = features.shape
+    _subset_size(k, n)
+    one_of("statistic", statistic, ("mean", "sum"))
+    ends = np.unique(np.linspace(0, n - 1, min(count("n_values", n_values), n - 1) + 1).round().astype(int))
+    with np.errstate(over="ignore", invalid="ignore"):  # a difference that overflows is an infinite shift
+        z = norm.standardise(features) / (k if statistic == "mean" else 1)
+        values = np.empty((n, len(ends) - 1))
+        rows = max(1, _BLOCK // (n * d))
+        for start in range(0, n, rows):
+            own = np.arange(start, min(start + rows, n))
+            lengths = p_norm(z[own, None] - z, norm.order)
+            others = lengths[np.arange(n) != own[:, None]].reshape(len(own), n - 1)
+            values[own] = others if n - 1 == len(ends) - 1 else np.sort(others, axis=1)[:, ends[1:] - 1]
+    return Shifts(values, "swap", d, norm, k / n, weights=np.diff(ends) / (n - 1))
+
+
+def swap(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+    """Swap of one record, for any algorithm: ``D' = D - x + x'`` over all D with x and all x' outside.
+
+    Parameters
+    ----------
+    outputs : array of shape (C(n, k), d)
+        A(D) of every k-subset of the n records, n <= 62; a row that is not finite is a fit that failed.
+    member : bool array of shape (C(n, k), n)
+        The subsets.
+    norm : Lp or Mahalanobis
+
+    Returns
+    -------
+    Shifts
+        A row of ``C(n-1, k-1) (n-k)`` pairs for each record.
+
+    Raises
+    ------
+    ValueError
+        If these are not all subsets of one size, each once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import swap
+    >>> member = ~np.eye(3, dtype=bool)  # the three pairs of three records
+    >>> outputs = (member * [0.0, 1.0, 5.0]).max(axis=1, keepdims=True)
+    >>> swap(outputs, member).values.tolist()
+    [[0.0, 4.0], [0.0, 4.0], [4.0, 4.0]]
+    """
+    subsets = _Subsets(outputs, member)
+    values = []
+    for x in range(subsets.n):
+        inside = np.flatnonzero(member[:, x])
+        pair, incoming = np.nonzero(~member[inside])
+        partner = subsets.find(subsets.word[inside[pair]] - (1 << x) + (1 << incoming))
+        values.append(subsets.lengths(inside[pair], partner, norm))
+    return subsets.shifts(np.array(values), "swap", norm)
+
+
+def complement(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+    """D against all other records, for k = n/2: one row for every record, since x is in exactly one of the two.
+
+    Parameters
+    ----------
+    outputs, member, norm
+        As in `swap`.
+
+    Returns
+    -------
+    Shifts
+        One row of C(n, k)/2 pairs.
+
+    Raises
+    ------
+    ValueError
+        If k is not n/2; then take `disjoint`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import complement
+    >>> member = np.eye(2, dtype=bool)
+    >>> complement(np.array([[1.0], [4.0]]), member).values.tolist()
+    [[3.0]]
+    """
+    subsets = _Subsets(outputs, member)
+    if 2 * subsets.k != subsets.n:
+        raise ValueError(f"complement needs k = n/2, got k = {subsets.k} of n = {subsets.n}; disjoint takes any k")
+    first = np.flatnonzero(member[:, 0])
+    partner = subsets.find((1 << subsets.n) - 1 - subsets.word[first])
+    return subsets.shifts(subsets.lengths(first, partner, norm)[None], "complement", norm)
+
+
+def disjoint(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+    """D with x against D' without it that shares as little as possible: disjoint, or for k > n/2 covering all.
+
+    For k != n/2 a pair leaves some records out of both sets (or in both), so each record has its own row: the
+    mean over all disjoint pairs bounds no single record.
+
+    Parameters
+    ----------
+    outputs, member, norm
+        As in `swap`.
+
+    Returns
+    -------
+    Shifts
+        A row for each record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import disjoint
+    >>> disjoint(np.array([[0.0], [1.0], [5.0]]), np.eye(3, dtype=bool)).values.tolist()
+    [[1.0, 5.0], [1.0, 4.0], [5.0, 4.0]]
+    """
+    subsets = _Subsets(outputs, member)
+    shared = max(0, 2 * subsets.k - subsets.n)
+    counts = member.astype(np.int64)
+    values = []
+    for x in range(subsets.n):
+        inside, outside = np.flatnonzero(member[:, x]), np.flatnonzero(~member[:, x])
+        pair, other = np.nonzero(counts[inside] @ counts[outside].T == shared)
+        values.append(subsets.lengths(inside[pair], outside[other], norm))
+    return subsets.shifts(np.array(values), "disjoint", norm)
+
+
+def independent(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+    """Every D with x against every D' without it.
+
+    Parameters
+    ----------
+    outputs, member, norm
+        As in `swap`.
+
+    Returns
+    -------
+    Shifts
+        A row of ``C(n-1, k-1) C(n-1, k)`` pairs for each record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import independent
+    >>> independent(np.array([[0.0], [1.0], [5.0]]), np.eye(3, dtype=bool)).values.tolist()
+    [[1.0, 5.0], [1.0, 4.0], [5.0, 4.0]]
+    """
+    subsets = _Subsets(outputs, member)
+    values = []
+    for x in range(subsets.n):
+        inside, outside = np.flatnonzero(member[:, x]), np.flatnonzero(~member[:, x])
+        pairs = np.meshgrid(inside, outside, indexing="ij")
+        values.append(subsets.lengths(pairs[0].ravel(), pairs[1].ravel(), norm))
+    return subsets.shifts(np.array(values), "independent", norm)
+
+
+def central_moment(outputs: Num[Array, "s d"], order: float = 1.0, norm: Lp | Mahalanobis = EUCLIDEAN) -> float:
+    """``sigma_M = (E ||theta - E theta||^M)^(1/M)`` over the given outputs.
+
+    Parameters
+    ----------
+    outputs : array of shape (s, d)
+        theta of every data set (exact), or of some (an estimate, which bounds nothing).
+    order : float
+        M >= 1; any M gives a bound, M = 1 the least. Absolute values are taken, so odd M are allowed.
+    norm : Lp or Mahalanobis
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import central_moment
+    >>> central_moment(np.array([[0.0], [2.0], [4.0], [6.0]]), order=1)
+    2.0
+    """
+    if real("order", order) < 1:
+        raise ValueError(f"order must be >= 1, got {order:g}")
+    outputs = _outputs(outputs)
+    if not np.isfinite(outputs).all():
+        raise ValueError("outputs must be finite for a moment")
+    lengths = norm(outputs - outputs.mean(axis=0))
+    largest = float(lengths.max())
+    return largest * float(np.mean((lengths / largest) ** order)) ** (1 / order) if largest > 0 else 0.0
+
+
+def moment(sigma: float, d: int, prior: float = 0.5, norm: Lp | Mahalanobis = EUCLIDEAN, exact: bool = True) -> Shifts:
+    """What a bound of the spread of the outputs alone says of every record, for any algorithm and any k.
+
+    With D and D' independent, ``E||v|| <= E_in||theta - E theta|| + E_out||theta - E theta||``, and the mean of
+    the two terms with weights pi and 1 - pi is sigma_1 <= sigma_M: ``E||v|| <= sigma/min(pi, 1-pi)``. Minimax
+    tight at k = n/2: ``A(D) = a if x in D else a'`` attains the eta that follows.
+
+    Parameters
+    ----------
+    sigma : float
+        At least ``(E ||theta - E theta||^M)^(1/M)`` for some M >= 1.
+    d : int
+    prior : float
+        pi = k/n.
+    norm : Lp or Mahalanobis
+    exact : bool
+        sigma is a bound known beforehand. False: estimated from samples, so that all that follows is an
+        estimate.
+
+    Returns
+    -------
+    Shifts
+        One row with a mean length.
+
+    Examples
+    --------
+    >>> from leakscope.noise import LaplaceNoise, eta_bound, moment
+    >>> eta_bound(moment(1.0, d=1), LaplaceNoise(2.0)).round(6).tolist()
+    [0.196735]
+    """
+    prior = probability("prior", prior, open_ends=True)
+    mean_length = non_negative("sigma", sigma) / min(prior, 1 - prior)
+    return Shifts(np.array([[mean_length]]), "moment", count("d", d), norm, prior, exact, mean_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Subsets:
+    """All k-subsets of n records with their outputs."""
+
+    outputs: Num[Array, "s d"]
+    member: Bool[Array, "s n"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", _outputs(self.outputs))
+        if self.member.ndim != 2 or self.member.dtype != bool:
+            raise ValueError(f"member must be a bool array (subsets, n), got {self.member.dtype} {self.member.shape}")
+        same_length(outputs=self.outputs, member=self.member)
+        if not 2 <= self.n <= _LARGEST_N:
+            raise ValueError(f"n must be from 2 to {_LARGEST_N} to list all subsets, got {self.n}")
+        _subset_size(self.k, self.n)
+        wanted = math.comb(self.n, self.k)
+        if (self.member.sum(axis=1) != self.k).any() or len(np.unique(self.word)) != wanted or len(self.word) != wanted:
+            raise ValueError(f"member must list each of the {wanted:,} {self.k}-subsets of {self.n} records once")
+
+    @property
+    def n(self) -> int:
+        return self.member.shape[1]
+
+    @cached_property
+    def k(self) -> int:
+        return int(self.member[0].sum())
+
+    @cached_property
+    def word(self) -> Int[Array, " s"]:
+        """Each subset as the bits of a number."""
+        return self.member.astype(np.int64) @ (1 << np.arange(self.n))
+
+    @cached_property
+    def order(self) -> Int[Array, " s"]:
+        return np.argsort(self.word)
+
+    def find(self, word: Int[Array, " p"]) -> Int[Array, " p"]:
+        """Rows of the subsets with these words."""
+        return self.order[np.searchsorted(self.word, word, sorter=self.order)]
+
+    def lengths(
+        self, inside: Int[Array, " p"], outside: Int[Array, " p"], norm: Lp | Mahalanobis
+    ) -> Float[Array, " p"]:
+        """``||A(D) - A(D')||``, infinite where a fit failed."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return norm(self.outputs[inside] - self.outputs[outside])
+
+    def shifts(self, values: Float[Array, "R P"], coupling: str, norm: Lp | Mahalanobis) -> Shifts:
+        """The lengths as shifts of this game."""
+        return Shifts(values, coupling, self.outputs.shape[1], norm, self.k / self.n)
+
+
+def _outputs(outputs: Num[Array, "s d"]) -> Float[Array, "s d"]:
+    outputs = np.asarray(outputs, dtype=float)
+    if outputs.ndim != 2 or not outputs.size:
+        raise ValueError(f"outputs must have shape (subsets, d), got {outputs.shape}")
+    return outputs
+
+
+def _subset_size(k: int, n: int) -> None:
+    if not 1 <= count("k", k) <= n - 1:
+        raise ValueError(f"k must be from 1 to n - 1 = {n - 1}, got {k}")

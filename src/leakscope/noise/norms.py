@@ -1,0 +1,306 @@
+"""Norms in which the length of a shift is measured: a p-norm after a linear map."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from jaxtyping import Float, Num
+from scipy.special import gammaln
+
+from leakscope.checks import count, positive, real
+
+Array = np.ndarray
+
+
+class Norm(ABC):
+    """A norm ``||v|| = ||T v||_p`` with an invertible linear map T.
+
+    Every law of a norm noise follows from that of the plain p-norm: draw in the standard coordinates
+    ``T v``, then go back with ``T^-1``.
+    """
+
+    @property
+    @abstractmethod
+    def order(self) -> float:
+        """p, from 1 to infinity."""
+
+    @property
+    @abstractmethod
+    def d(self) -> int | None:
+        """Number of coordinates; None if any number will do."""
+
+    @property
+    @abstractmethod
+    def log_volume_factor(self) -> float:
+        """``ln |det T^-1|``."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> float:
+        """Mean square of a coordinate of ``T^-1 z``, z of independent coordinates with variance 1."""
+
+    @abstractmethod
+    def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``T v``: coordinates in which the norm is the plain p-norm."""
+
+    @abstractmethod
+    def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``T^-1 z``."""
+
+    @abstractmethod
+    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``T^-T w``: the frequency of the standard coordinates that belongs to the frequency w."""
+
+    @final
+    def __call__(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        """Lengths of vectors; NaN where a vector is not finite."""
+        return p_norm(self.standardise(v), self.order)
+
+    @final
+    def log_ball_volume(self, d: int) -> float:
+        """``ln`` of the volume of the unit ball: that of the p-norm is ``(2 Gamma(1+1/p))^d / Gamma(1+d/p)``."""
+        plain = d * (math.log(2) + gammaln(1 + 1 / self.order)) - gammaln(1 + d / self.order)
+        return float(plain + self.log_volume_factor)
+
+    @final
+    def directions(self, shape: tuple[int, ...], rng: np.random.Generator) -> Float[Array, "*batch d"]:
+        """Unit vectors from the cone measure: the direction of a point uniform in the unit ball.
+
+        Coordinates with density ``exp(-|y|^p)``, divided by their norm, have that law. ``|y|^p`` has the law
+        Gamma(1/p), drawn as ``u^p Gamma(1 + 1/p)`` with u uniform: that does not underflow for large p, and
+        gives the cube for p = infinity.
+        """
+        size = rng.uniform(size=shape) * rng.standard_gamma(1 + 1 / self.order, size=shape) ** (1 / self.order)
+        y = np.where(rng.uniform(size=shape) < 0.5, -size, size)
+        return self.restore(y / p_norm(y, self.order)[..., None])
+
+    @final
+    def mean_square_direction(self, d: int) -> float:
+        """Mean square of a coordinate of a unit vector from the cone measure.
+
+        ``E y_1^2 / E ||y||^2`` of the vectors y behind `directions`, because direction and length are
+        independent: ``Gamma(3/p) Gamma(d/p)/(Gamma(1/p) Gamma((d+2)/p))``, written so that p = infinity works.
+        """
+        p = self.order
+        log_ratio = gammaln(1 + 3 / p) - gammaln(1 + 1 / p) + gammaln(1 + d / p) - gammaln(1 + (d + 2) / p)
+        return self.spread * (d + 2) / (3 * d) * math.exp(log_ratio)
+
+
+@final
+@dataclass(frozen=True)
+class Lp(Norm):
+    """Weighted p-norm ``(sum_i w_i |v_i|^p)^(1/p)``; for p = infinity the largest ``|v_i|``.
+
+    Parameters
+    ----------
+    p : float
+        From 1 to infinity.
+    weights : sequence of float of length d, optional
+        All > 0; 1 where None. Not with p = infinity. The norm of Izzo et al. (2022), corollary 8, has
+        ``w_i = 1/(d sigma_i^p)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import Lp
+    >>> v = np.array([3.0, -4.0])
+    >>> float(Lp(2)(v)), float(Lp(1)(v)), float(Lp(np.inf)(v)), float(Lp(1, [1.0, 0.5])(v))
+    (5.0, 7.0, 4.0, 5.0)
+    """
+
+    p: float = 2.0
+    weights: Sequence[float] | Num[Array, " d"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.p != math.inf and real("p", self.p) < 1:
+            raise ValueError(f"p must be >= 1, got {self.p:g}")
+        if self.weights is None:
+            return
+        if self.p == math.inf:
+            raise ValueError("weights need a finite p, got p = inf")
+        if not len(self.weights):
+            raise ValueError("weights must not be empty")
+        object.__setattr__(self, "weights", tuple(positive("weight", weight) for weight in self.weights))
+
+    @property
+    def order(self) -> float:
+        """p."""
+        return self.p
+
+    @property
+    def d(self) -> int | None:
+        """Number of the weights."""
+        return None if self.weights is None else len(self.weights)
+
+    @cached_property
+    def stretch(self) -> Float[Array, " d"] | float:
+        """``w_i^(1/p)``: the diagonal of T."""
+        return 1.0 if self.weights is None else np.asarray(self.weights, dtype=float) ** (1 / self.p)
+
+    @property
+    def log_volume_factor(self) -> float:
+        """``-sum_i ln(w_i)/p``."""
+        return -float(np.sum(np.log(self.stretch)))
+
+    @property
+    def spread(self) -> float:
+        """Mean of ``w_i^(-2/p)``."""
+        return float(np.mean(np.square(1 / np.asarray(self.stretch))))
+
+    def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``w_i^(1/p) v_i``."""
+        return vectors(v, self.d) * self.stretch
+
+    def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``w_i^(-1/p) z_i``."""
+        return vectors(z, self.d) / self.stretch
+
+    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``w_i^(-1/p)`` times the frequency: T is diagonal."""
+        return self.restore(w)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Mahalanobis(Norm):
+    """``sqrt(v^T S^-1 v)``: the Euclidean norm after whitening with S.
+
+    Parameters
+    ----------
+    shape : array of shape (d, d) or (d,)
+        S, symmetric positive definite, or its diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import Mahalanobis
+    >>> float(Mahalanobis(np.array([4.0, 9.0]))(np.array([2.0, 0.0])))
+    1.0
+    """
+
+    shape: Num[Array, "d d"] | Num[Array, " d"]
+
+    def __post_init__(self) -> None:
+        shape = np.array(self.shape, dtype=float)
+        if not shape.size or shape.ndim not in (1, 2) or shape.shape[0] != shape.shape[-1]:
+            raise ValueError(f"shape must be (d, d) or (d,) with d >= 1, got {shape.shape}")
+        if not np.isfinite(shape).all():
+            raise ValueError("shape must be finite")
+        if shape.ndim == 2 and not np.allclose(shape, shape.T, rtol=1e-9, atol=1e-12 * np.abs(shape).max()):
+            raise ValueError("shape must be symmetric")
+        smallest = float(np.min(shape if shape.ndim == 1 else np.linalg.eigvalsh(shape)))
+        if smallest <= 1e-14 * float(np.abs(shape).max()):
+            raise ValueError(f"shape must be positive definite, its smallest eigenvalue is {smallest:g}")
+        shape.setflags(write=False)
+        object.__setattr__(self, "shape", shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mahalanobis) and np.array_equal(self.shape, other.shape)
+
+    def __hash__(self) -> int:
+        return hash(self.shape.tobytes())
+
+    def __repr__(self) -> str:
+        return f"Mahalanobis(shape of {' x '.join(map(str, self.shape.shape))})"
+
+    @property
+    def order(self) -> float:
+        """2."""
+        return 2.0
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates."""
+        return len(self.shape)
+
+    @cached_property
+    def root(self) -> Float[Array, "d d"] | Float[Array, " d"]:
+        """L with ``S = L L^T``, or the square roots of a diagonal: T^-1."""
+        return np.sqrt(self.shape) if self.shape.ndim == 1 else np.linalg.cholesky(self.shape)
+
+    @property
+    def log_volume_factor(self) -> float:
+        """``ln det(S)/2``."""
+        return float(np.log(self.root if self.root.ndim == 1 else np.diagonal(self.root)).sum())
+
+    @property
+    def spread(self) -> float:
+        """``tr(S)/d``."""
+        return float(np.mean(self.shape if self.shape.ndim == 1 else np.diagonal(self.shape)))
+
+    def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``L^-1 v``."""
+        v = vectors(v, self.d)
+        if self.root.ndim == 1:
+            return v / self.root
+        return np.linalg.solve(self.root, v.reshape(-1, self.d).T).T.reshape(v.shape)
+
+    def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``L z``."""
+        z = vectors(z, self.d)
+        return z * self.root if self.root.ndim == 1 else z @ self.root.T
+
+    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """``L^T w``."""
+        w = vectors(w, self.d)
+        return w * self.root if self.root.ndim == 1 else w @ self.root
+
+
+EUCLIDEAN = Lp(2.0)
+
+
+def p_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"]:
+    """Plain p-norm over the last axis, without overflow; NaN where a vector is not finite.
+
+    Parameters
+    ----------
+    z : array of shape (..., d)
+    p : float
+        From 1 to infinity.
+
+    Returns
+    -------
+    array of shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise.norms import p_norm
+    >>> float(p_norm(np.array([3e200, 4e200, 12e200]), 2.0))
+    1.3e+201
+    """
+    size = np.abs(z)
+    largest = np.asarray(size.max(axis=-1))
+    if size.shape[-1] == 1 or p == math.inf:
+        return largest
+    with np.errstate(invalid="ignore"):  # infinity over infinity
+        share = size / np.where(largest > 0, largest, 1)[..., None]
+    total = (np.square(share) if p == 2 else share**p).sum(axis=-1)
+    return np.asarray(largest * (np.sqrt(total) if p == 2 else total ** (1 / p)))
+
+
+def vectors(v: Num[Array, "*shape"], d: int | None) -> Float[Array, "*batch d"]:
+    """Vectors of d coordinates as floats; any number of coordinates where d is None.
+
+    Raises
+    ------
+    ValueError
+        If the last axis has another length.
+    """
+    v = np.asarray(v, dtype=float)
+    if v.ndim == 0 or not v.shape[-1] or d not in (None, v.shape[-1]):
+        raise ValueError(f"vectors must have shape (..., {'d' if d is None else d}), got {v.shape}")
+    return v
+
+
+def dimension(d: int, known: int | None) -> int:
+    """A number of coordinates, the same as the known one."""
+    if known not in (None, count("d", d)):
+        raise ValueError(f"d must be {known}, got {d}")
+    return d

@@ -1,0 +1,274 @@
+"""What a coupling measured, and what a noise makes of it: eta, practical membership privacy, the whole curve.
+
+Pair every data set D that holds record x with a D' that does not, so that D has the law "given x is in" and D'
+the law "given x is out", and add noise Z that is independent of everything. By joint convexity of the
+hockey-stick divergence, for every g >= 1,
+
+    H_g(P_in || P_out) <= E H_g(Z + v || Z),    v = A(D) - A(D'),
+
+so what the pairs measured of ``u = ||v||`` bounds every attacker. It needs a noise whose law and scale do not
+depend on D, and each draw of noise used once. A pair whose A is not finite counts as u = infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.checks import non_negative, probability
+from leakscope.intervals import chernoff_kl_upper
+from leakscope.noise.ball import BallNoise
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
+from leakscope.tradeoff import Profile
+from leakscope.types import Noise, NotApplicable
+
+Array = np.ndarray
+_N_EPSILONS = 300
+_LARGEST_EPSILON = 600.0  # its ratio is a float; rates below 1e-260 are nobody's concern
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """Lengths of the differences ``A(D) - A(D')`` of the pairs of a coupling.
+
+    Parameters
+    ----------
+    values : array of shape (R, P)
+        Lengths >= 0: a row of P pairs for each of R records, or one row that stands for all of them. NaN (a
+        fit that failed) becomes infinity.
+    coupling : str
+        How the pairs were made.
+    d : int
+        Number of coordinates of A.
+    norm : Lp or Mahalanobis
+        In which the lengths were measured; that of the noise must be the same.
+    prior : float
+        Share k/n of the records that are in D.
+    exact : bool
+        The rows are the law of the shift (all pairs, or a bound proved beforehand), not a sample of it.
+    promise : {"every", "average"}
+        Each record, or a record drawn at random.
+    weights : array of shape (P,), optional
+        Probabilities of the pairs, equal where None; only where exact.
+    mean_only : bool
+        A row is one number, at least the mean length: only the concave total variation may be taken of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import GaussianNoise, Shifts
+    >>> shifts = Shifts(np.array([[1.0, 3.0]]), "swap", d=1)
+    >>> round(shifts.tradeoff(GaussianNoise(2.0)).advantage(), 4)
+    0.3721
+    """
+
+    values: Float[Array, "R P"]
+    coupling: str
+    d: int
+    norm: Lp | Mahalanobis = EUCLIDEAN
+    prior: float = 0.5
+    exact: bool = True
+    promise: Literal["every", "average"] = "every"
+    weights: Float[Array, " P"] | None = None
+    mean_only: bool = False
+
+    def __post_init__(self) -> None:
+        values = np.where(np.isnan(self.values), np.inf, self.values)
+        if values.ndim != 2 or not values.size:
+            raise ValueError(f"shifts must have shape (records, pairs), at least (1, 1); got {values.shape}")
+        if (values < 0).any():
+            raise ValueError(f"the length of a shift must be >= 0, got {values.min():g}")
+        if self.mean_only and values.shape[1] != 1:
+            raise ValueError(f"a mean length is one number a row, got {values.shape[1]}")
+        if self.promise == "average" and len(values) != 1:
+            raise ValueError(f"an average promise has one row of pairs, got {len(values)}")
+        dimension(self.d, self.norm.d)
+        probability("prior", self.prior, open_ends=True)
+        object.__setattr__(self, "values", values)
+        if self.weights is not None:
+            self._check_weights(self.weights)
+
+    def _check_weights(self, weights: Float[Array, " W"]) -> None:
+        if not self.exact:
+            raise ValueError("sampled pairs have equal weights, got weights")
+        if weights.shape != self.values.shape[1:]:
+            raise ValueError(f"weights must have shape {self.values.shape[1:]}, got {weights.shape}")
+        if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
+            raise ValueError(f"weights must be >= 0 with sum 1, got sum {weights.sum():g}")
+
+    def rows(self, keep: Bool[Array, " R"]) -> Shifts:
+        """The rows that are kept."""
+        return replace(self, values=self.values[keep])
+
+    def mean(self, divergence: Float[Array, "R P"]) -> Float[Array, " R"]:
+        """Mean over the pairs of each row."""
+        return divergence.mean(axis=1) if self.weights is None else divergence @ self.weights
+
+    def tradeoff(self, noise: Noise, confidence: float | None = None) -> Profile:
+        """Ceiling of every attack on every record: the certified band.
+
+        The privacy profile ``delta(e) = max over rows of mean H_(e^e)(u)`` at a grid of epsilons e. For
+        sampled pairs ``sqrt(ln(1/alpha)/(2 P))``, alpha = (1 - confidence)/R, is added to every delta(e): the
+        one-sided band of Dvoretzky, Kiefer & Wolfowitz (Massart 1990, for alpha <= 1/2) holds for all e at
+        once, since ``H_(e^e)`` is a non-decreasing function of u in [0, 1].
+
+        Parameters
+        ----------
+        noise : Noise
+        confidence : float, optional
+            Needed for sampled pairs, and only for them.
+
+        Returns
+        -------
+        Profile
+            The points between those of the grid are left out, which errs on the safe side.
+        """
+        slack = self._slack(confidence)
+        largest = 1.0
+        while (_profile(self, noise, largest) > 1e-12).any() and largest < _LARGEST_EPSILON:
+            largest = min(2 * largest, _LARGEST_EPSILON)
+        epsilon = np.sinh(np.linspace(0, np.arcsinh(largest), _N_EPSILONS))
+        delta = np.array([_profile(self, noise, each).max() for each in epsilon])
+        return Profile(epsilon, np.minimum(delta + slack, 1))
+
+    def _slack(self, confidence: float | None) -> float:
+        """e_B of the band."""
+        alpha = row_alpha(self, confidence)
+        if alpha is None:
+            return 0.0
+        if alpha > 0.5:
+            raise ValueError(f"confidence must be >= 0.5 for a band, got {confidence:g}")
+        return math.sqrt(-math.log(alpha) / (2 * self.values.shape[1]))
+
+
+def eta_bound(
+    shifts: Shifts, noise: Noise, prior: float | None = None, confidence: float | None = None
+) -> Float[Array, " R"]:
+    """Bound of eta, the accuracy of the best attacker above the better prior guess.
+
+    ``eta(x) = min(pi, 1-pi) H_gamma <= min(pi, 1-pi) E H_gamma(u)``, ``gamma = max(pi, 1-pi)/min(pi, 1-pi)``.
+    Tight: ``A(D) = a if x in D else a'`` attains it.
+
+    Where only a mean length U is known, ``eta <= tv(2 min(pi, 1-pi) U)/2``: as a function of the prior eta is
+    convex on [0, 1/2], 0 at 0 and tv/2 at 1/2, hence at most ``pi tv(u)``, and ``2 pi tv(u) <= tv(2 pi u)``
+    because tv is concave with tv(0) = 0; the same concavity lets the mean in.
+
+    Parameters
+    ----------
+    shifts : Shifts
+    noise : Noise
+    prior : float, optional
+        pi = k/n; that of the shifts where None.
+    confidence : float, optional
+        For sampled pairs, and only for them: probability that all rows hold. Each row gets the Chernoff upper
+        limit of its mean at level (1 - confidence)/R; no moment of A is assumed.
+
+    Returns
+    -------
+    array of shape (R,)
+
+    Raises
+    ------
+    ValueError
+        If the noise does not belong to these shifts, or the confidence is missing or idle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import LaplaceNoise, eta_bound, swap_linear
+    >>> shifts = swap_linear(np.array([[0.0], [1.0], [3.0], [7.0]]), k=2)
+    >>> eta_bound(shifts, LaplaceNoise(1.0)).round(6).tolist()
+    [0.26251, 0.231923, 0.258871, 0.372536]
+    """
+    return row_bounds(shifts, noise, smaller_prior(shifts, prior), row_alpha(shifts, confidence))
+
+
+def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
+    """Delta of (epsilon, delta)-practical membership privacy: ``mean H_(e^epsilon)(u)`` of each row.
+
+    With Gaussian noise and the exact swap of a sum or mean this is proposition 12 of Lowy et al. (2024). Both
+    directions hold because the noise is symmetric; the promise for every record is the largest of the rows.
+
+    Parameters
+    ----------
+    shifts : Shifts
+        Exact.
+    noise : Noise
+    epsilon : float
+        >= 0.
+
+    Returns
+    -------
+    array of shape (R,)
+
+    Raises
+    ------
+    NotApplicable
+        For uniform noise in a ball, which proves membership for certain with a probability of delta.
+    ValueError
+        For sampled pairs: take `Shifts.tradeoff`, whose ``delta`` holds at a confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import GaussianNoise, pmp_delta, swap_linear
+    >>> shifts = swap_linear(np.array([[0.0], [1.0], [3.0], [7.0]]), k=2)
+    >>> pmp_delta(shifts, GaussianNoise(2.0), 0.5).round(4).tolist()
+    [0.2207, 0.1623, 0.1436, 0.3966]
+    """
+    if isinstance(noise, BallNoise):
+        raise NotApplicable("uniform noise proves membership for certain with probability delta")
+    if not shifts.exact:
+        raise ValueError("pmp_delta needs exact shifts; of sampled pairs take tradeoff(noise, confidence).delta")
+    return _profile(shifts, noise, non_negative("epsilon", epsilon))
+
+
+def smaller_prior(shifts: Shifts, prior: float | None) -> float:
+    """``min(pi, 1-pi)`` of a given prior, or of that of the shifts."""
+    prior = shifts.prior if prior is None else probability("prior", prior, open_ends=True)
+    return min(prior, 1 - prior)
+
+
+def row_alpha(shifts: Shifts, confidence: float | None) -> float | None:
+    """Level of each row, all rows together at the confidence; None where nothing is sampled."""
+    if shifts.exact or shifts.mean_only:
+        if confidence is not None:
+            raise ValueError(f"confidence is for sampled pairs, these are {shifts.coupling!r}; got {confidence:g}")
+        return None
+    if confidence is None:
+        raise ValueError("sampled pairs need a confidence, as confidence=0.95")
+    return (1 - probability("confidence", confidence, open_ends=True)) / len(shifts.values)
+
+
+def row_bounds(shifts: Shifts, noise: Noise, smaller: float, alpha: float | None) -> Float[Array, " R"]:
+    """`eta_bound` with its prior and level worked out."""
+    _check_noise(shifts, noise)
+    if shifts.mean_only:
+        return noise.shift_tv(2 * smaller * shifts.values[:, 0]) / 2
+    return upper_eta(shifts, shifts.mean(noise.shift_hockey(shifts.values, (1 - smaller) / smaller)), smaller, alpha)
+
+
+def upper_eta(shifts: Shifts, mean: Float[Array, " R"], smaller: float, alpha: float | None) -> Float[Array, " R"]:
+    """Eta from the mean divergence of the pairs, raised to its Chernoff limit where they are a sample."""
+    if alpha is not None:
+        mean = chernoff_kl_upper(np.minimum(mean, 1), shifts.values.shape[1], alpha)
+    return smaller * mean
+
+
+def _profile(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
+    """Mean ``H_(e^epsilon)`` of each row; a mean length knows only the total variation, which is above it."""
+    _check_noise(shifts, noise)
+    if shifts.mean_only:
+        return noise.shift_tv(shifts.values[:, 0])
+    return shifts.mean(noise.shift_hockey(shifts.values, math.exp(epsilon)))
+
+
+def _check_noise(shifts: Shifts, noise: Noise) -> None:
+    if noise.norm != shifts.norm:
+        raise ValueError(f"the shifts are lengths in {shifts.norm}, the noise has {noise.norm}")
+    if noise.d not in (None, shifts.d):
+        raise ValueError(f"the shifts have {shifts.d} coordinates, the noise {noise.d}")
