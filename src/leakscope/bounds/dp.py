@@ -1,0 +1,178 @@
+"""Differential privacy to membership inference, and back.
+
+Everything between a curve and its numbers is a method of the curve (``leakscope.tradeoff``); here are the
+named theorems, and DP-SGD.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from leakscope.bounds.posterior import posterior_bound
+from leakscope.checks import non_negative, probability
+from leakscope.tradeoff import EpsilonDelta, TradeOff
+
+
+def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
+    """Smallest eta for which every (epsilon, delta)-DP algorithm is eta-membership private.
+
+    ``m (delta + (1 - delta) (e^eps - g)_+ / (e^eps + 1))``, m = min(prior, 1 - prior) and g = (1 - m)/m; for
+    k = n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the
+    better prior guess, H the hockey stick of order g of the likelier law from the other one, and none is
+    larger than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+
+    Parameters
+    ----------
+    epsilon : float
+        >= 0 and of replace-one neighbours (a record is swapped for another), infinity allowed; one of
+        add/remove neighbours must be doubled first, ``EpsilonDelta(epsilon, delta).doubled()``.
+    delta : float
+        In [0, 1].
+    prior : float
+        k/n, the share of the n records that are in, in (0, 1).
+
+    Returns
+    -------
+    float
+        eta: accuracy above max(prior, 1 - prior), in [0, min(prior, 1 - prior)].
+
+    Raises
+    ------
+    ValueError
+        For values outside these ranges.
+
+    Notes
+    -----
+    Izzo et al. 2022, theorem 4 is the case delta = 0, k = n/2; their appendix has e^eps k/n + delta (n - k)/n
+    for the accuracy at other k, which is larger. Lowy et al. 2024, lemma 13 has (1 - e^-eps)/2, about twice
+    this for small epsilon.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.dp import mip_from_dp
+    >>> round(mip_from_dp(1.0), 6), round(mip_from_dp(1.0, prior=0.9), 6)
+    (0.231059, 0.0)
+    """
+    return EpsilonDelta(epsilon, delta).eta(prior)
+
+
+def dp_from_mip(eta: float, prior: float = 0.5) -> float:
+    """The largest epsilon whose pure differential privacy keeps every attacker's gain at or below eta.
+
+    ``log(s/(1 - s))`` with s = max(prior, 1 - prior) + eta, the inverse of `mip_from_dp` at delta = 0; for k =
+    n/2 that is 2 atanh(2 eta). Epsilon-DP is sufficient for eta, not necessary: a mechanism with this eta
+    need not be differentially private at all.
+
+    Parameters
+    ----------
+    eta : float
+        In [0, min(prior, 1 - prior)]; at the upper end every attacker is allowed, and epsilon is infinite.
+    prior : float
+        k/n, in (0, 1).
+
+    Returns
+    -------
+    float
+        epsilon of replace-one neighbours.
+
+    Raises
+    ------
+    ValueError
+        For values outside these ranges.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.dp import dp_from_mip
+    >>> round(dp_from_mip(0.1), 6)
+    0.405465
+    """
+    prior = probability("prior", prior, open_ends=True)
+    small, eta = min(prior, 1 - prior), non_negative("eta", eta)
+    if eta > small:
+        raise ValueError(f"eta must be <= {small:g}, the share of the smaller side, got {eta:g}")
+    if eta == small:
+        return math.inf
+    # log((1 - m + eta)/(m - eta)) without the difference of nearly equal numbers at a small eta
+    return math.log1p(-small) - math.log(small) + math.log1p(eta / (1 - small)) - math.log1p(-eta / small)
+
+
+def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) -> float:
+    """Posterior probability of membership under (epsilon, delta)-DP: no release shows more.
+
+    ``delta + (1 - delta) sigmoid(epsilon + logit(prior))``. With delta = 0 it bounds the posterior given any
+    release, for the likelihood ratio is at most e^epsilon. With delta > 0 some releases may give a record away,
+    and it bounds the mean posterior of a member: ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), is
+    an f-divergence, no larger than that of the pair with L = infinity with probability delta and L <= epsilon
+    else (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+
+    Parameters
+    ----------
+    epsilon : float
+        >= 0, of the neighbours that the attacker has to tell apart, infinity allowed.
+    prior : float
+        In (0, 1).
+    delta : float
+        In [0, 1].
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For values outside these ranges.
+
+    Notes
+    -----
+    Sablayrolles et al. 2019, property 1 has prior + epsilon/4 with delta = 0, which is larger.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.dp import posterior_from_dp
+    >>> round(posterior_from_dp(1.0, prior=0.1), 6)
+    0.231969
+    """
+    return posterior_bound(epsilon, delta, prior=prior)
+
+
+def dpsgd_tradeoff(
+    noise_multiplier: float,
+    sample_rate: float,
+    steps: int,
+    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
+) -> TradeOff:
+    """Ceiling of every attack on a model trained by DP-SGD: fnr at each fpr, from which all else follows.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise in units of the clipping norm, > 0.
+    sample_rate : float
+        Probability with which each record is in a batch, in (0, 1].
+    steps : int
+        Number of batches.
+    adjacency : {"replace_one", "add_remove"}
+        The game: one record swapped for another, as in data of fixed size, or one record in or out.
+
+    Returns
+    -------
+    TradeOff
+        Never above the true curve; `leakscope.accounting.dpsgd` says how near.
+
+    Raises
+    ------
+    ValueError
+        For values outside these ranges.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.dp import dpsgd_tradeoff
+    >>> curve = dpsgd_tradeoff(2.5193, 0.01, 1000)
+    >>> round(curve.eta(), 4), round(float(curve.tpr(0.01)), 4)
+    (0.05, 0.019)
+    """
+    from leakscope.accounting import dpsgd  # here, for dp-accounting takes most of a second to import
+
+    return dpsgd(noise_multiplier, sample_rate, steps, adjacency)

@@ -1,0 +1,360 @@
+"""Practical membership privacy on a given data set: the Gaussian mechanism, and which parameter keeps attackers low.
+
+The attacker knows 2n records, one half of which, drawn uniformly, is the data set D of the release (Lowy et al.
+2024, definition 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+from scipy.special import logit
+
+from leakscope.bounds.exponential import exponents, pmp_exponential, subset_epsilon, subset_sensitivity
+from leakscope.bounds.gaussian import analytic_gaussian_epsilon, gaussian_hockey, least
+from leakscope.bounds.subsets import MOST_LOG_WORK
+from leakscope.bounds.tilting import LARGEST_SPREAD
+from leakscope.checks import one_of, positive, probability
+
+Array = np.ndarray
+Query = Literal["mean", "sum"]
+
+LARGEST_EPSILON = 1000.0  # that `epsilon_for_success` looks at
+_BLOCK = 2**21  # numbers of an array of pairs of records
+
+
+@dataclass(frozen=True)
+class Epsilons:
+    """Four epsilons of one mechanism: what is promised to everyone, and what holds on these records.
+
+    Between the first and the third lies what the data are short of the worst case, between the second and
+    the fourth what the attacker does not know. The third, which scales the promise by the sensitivity of the
+    data, is not the second; a ratio to it (Lowy et al. 2024, figures) mixes both effects with its own slack.
+
+    Parameters
+    ----------
+    eps_global : float
+        Of differential privacy, over all data sets.
+    eps_subset_exact : float
+        epsilon(X): over adjacent halves of these records.
+    eps_subset_nominal : float
+        ``eps_global Delta(X)/Delta``, Delta the sensitivity and Delta(X) that of these records.
+    eps_pmp : float
+        Of practical membership privacy.
+    """
+
+    eps_global: float
+    eps_subset_exact: float
+    eps_subset_nominal: float
+    eps_pmp: float
+
+
+def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) -> Epsilons:
+    """The four epsilons of the exponential mechanism, exactly.
+
+    Parameters
+    ----------
+    loss, epsilon, sensitivity
+        As in `leakscope.bounds.pmp_exponential`, n <= 10.
+
+    Returns
+    -------
+    Epsilons
+
+    Raises
+    ------
+    ValueError
+        As `leakscope.bounds.pmp_exponential`; if the data are more sensitive than promised; for n > 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds.membership import epsilons_exponential
+    >>> loss = np.abs(np.array([[-1.0], [1.0]]) - np.array([-2.0, -0.5, 0.0, 0.1, 0.7, 3.0]))
+    >>> found = epsilons_exponential(loss, epsilon=2.0, sensitivity=4 / 3)
+    >>> round(found.eps_pmp, 4), round(found.eps_subset_exact, 4), round(found.eps_subset_nominal, 4)
+    (0.3182, 0.5968, 1.75)
+    """
+    own = subset_sensitivity(loss)
+    _covers(sensitivity, own)
+    return Epsilons(
+        eps_global=epsilon,
+        eps_subset_exact=subset_epsilon(loss, epsilon, sensitivity),
+        eps_subset_nominal=epsilon * own / sensitivity,
+        eps_pmp=pmp_exponential(loss, epsilon, sensitivity),
+    )
+
+
+def epsilons_gaussian(
+    features: ArrayLike, scale: float, delta: float, sensitivity: float, query: Query = "mean"
+) -> Epsilons:
+    """The four epsilons of the Gaussian mechanism at one delta; that of membership is an upper bound.
+
+    Parameters
+    ----------
+    features, scale, delta, query
+        As in `pmp_gaussian`.
+    sensitivity : float
+        Of the query over all data sets, > 0.
+
+    Returns
+    -------
+    Epsilons
+
+    Raises
+    ------
+    ValueError
+        As `pmp_gaussian`; if the data are more sensitive than promised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds.membership import epsilons_gaussian
+    >>> found = epsilons_gaussian(np.arange(8.0)[:, None], scale=1.0, delta=0.01, sensitivity=2.0)
+    >>> round(found.eps_global, 3), round(found.eps_subset_exact, 3), round(found.eps_pmp, 3)
+    (5.998, 4.975, 3.711)
+    """
+    pairs = _Pairs.of(features, query)
+    own = max(float(shifts.max()) for _, shifts in pairs.blocks(np.arange(len(pairs.features))))
+    _covers(sensitivity, own)
+    promised = analytic_gaussian_epsilon(scale, delta, sensitivity)
+    return Epsilons(
+        eps_global=promised,
+        eps_subset_exact=analytic_gaussian_epsilon(scale, delta, own) if own > 0 else 0.0,
+        eps_subset_nominal=promised * own / sensitivity,
+        eps_pmp=pmp_gaussian(features, scale, delta, query),
+    )
+
+
+def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query = "mean") -> float:
+    """An epsilon of (epsilon, delta)-practical membership privacy of a mean or sum with Gaussian noise.
+
+    The smallest with ``max_x mean_x' H(||f(x) - f(x')||/(n scale)) <= delta`` for the mean, without n for the
+    sum; x' are the 2n - 1 other records, H is `gaussian_hockey` at this epsilon. By joint convexity no attack
+    exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside.
+
+    Parameters
+    ----------
+    features : array_like of shape (2n, d)
+        f of each record.
+    scale : float
+        Standard deviation of the noise on each coordinate, > 0.
+    delta : float
+        In (0, 1).
+    query : {"mean", "sum"}
+        Of f over the n records of D.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Raises
+    ------
+    ValueError
+        For features that are not finite or of another shape, an odd number of records, a value out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds import pmp_gaussian
+    >>> round(pmp_gaussian(np.arange(8.0)[:, None], scale=1.0, delta=0.01), 3)
+    3.711
+    """
+    scale = positive("scale", scale)
+    return _least_for_all(
+        _Pairs.of(features, query),
+        lambda shifts, epsilon: gaussian_hockey(shifts / scale, epsilon),
+        probability("delta", delta, open_ends=True),
+    )
+
+
+def scale_for_success(features: ArrayLike, success: float = 0.55, query: Query = "mean") -> float:
+    """Least Gaussian noise that keeps every practical attack on these records at or below a success.
+
+    The accuracy of an attack on a record that is in D with probability 1/2 is at most ``(1 + TV)/2``, TV the
+    total variation between the laws with and without it, and TV is at most the mean over swaps of
+    `gaussian_hockey` at epsilon = 0.
+
+    Parameters
+    ----------
+    features, query
+        As in `pmp_gaussian`.
+    success : float
+        Accuracy that no attack on any record may exceed, > 1/2 and < 1.
+
+    Returns
+    -------
+    float
+        Standard deviation of the noise on each coordinate; 0 if all records are equal.
+
+    Raises
+    ------
+    ValueError
+        As `pmp_gaussian`, and for a success out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds.membership import scale_for_success
+    >>> round(scale_for_success(np.arange(8.0)[:, None], success=0.6), 4)
+    1.9576
+    """
+
+    def divergence(shifts: Array, scale: float) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return gaussian_hockey(np.where(shifts > 0, shifts / scale, 0.0), 0.0)
+
+    return _least_for_all(_Pairs.of(features, query), divergence, 2 * _success(success) - 1)
+
+
+def epsilon_for_success(
+    loss: ArrayLike,
+    sensitivity: float,
+    success: float = 0.55,
+    n_subsets: int = 2**17,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> float:
+    """Which epsilon of the exponential mechanism keeps every practical attack on these records low.
+
+    No attacker then holds membership of a record for likelier than ``success``, whatever is released: practical
+    membership privacy with ``ln(success/(1 - success))`` (Lowy et al. 2024, lemma 6). It is computed exactly
+    for at most 332,812,800 halves times outputs (n = 13 with 32 outputs), and else by the upper end of its
+    interval.
+
+    It need not grow with epsilon, so the search goes up a fixed geometric grid in steps of a quarter, from an
+    epsilon that suffices by the sensitivity of the data, stops where the limit is first broken, and halves the
+    last step on a finer grid (.05 %; sampled 1 %). The interval has its confidence over all points of that grid,
+    so the result, which is one of them, holds at ``confidence`` however the search went.
+
+    Parameters
+    ----------
+    loss, sensitivity
+        As in `leakscope.bounds.pmp_exponential`.
+    success : float
+        > 1/2 and < 1.
+    n_subsets, confidence, seed
+        As in `leakscope.bounds.pmp_exponential`, where it is sampled.
+
+    Returns
+    -------
+    float
+        At most 1,000, which is returned if every epsilon up to it that was looked at suffices.
+
+    Raises
+    ------
+    ValueError
+        As `leakscope.bounds.pmp_exponential`, and for a success out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from leakscope.bounds import epsilon_for_success, pmp_exponential
+    >>> loss = np.abs(np.array([[-1.0], [1.0]]) - np.array([-2.0, -0.5, 0.0, 0.1, 0.7, 3.0]))
+    >>> epsilon = epsilon_for_success(loss, sensitivity=2 / 3, success=0.6)
+    >>> round(epsilon, 3), round(float(expit(pmp_exponential(loss, epsilon, 2 / 3))), 3)
+    (1.282, 0.6)
+    """
+    target = float(logit(_success(success)))
+    unit = exponents(loss, 1.0, sensitivity)
+    exact = math.comb(len(unit), len(unit) // 2) * unit.shape[1] <= MOST_LOG_WORK
+    step = 1.0005 if exact else 1.01
+    own, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
+    end = LARGEST_EPSILON if exact else LARGEST_SPREAD / max(spread, LARGEST_SPREAD / LARGEST_EPSILON)
+    start = min(end, target * sensitivity / own) if own > 0 else end
+    n_steps = math.floor(math.log(end / start) / math.log(step))
+    alpha = (1 - probability("confidence", confidence, open_ends=True)) / (n_steps + 1)
+
+    def holds(k: int) -> bool:
+        epsilon = start * step**k
+        if exact:
+            return pmp_exponential(loss, epsilon, sensitivity) <= target
+        draws = {"n_subsets": n_subsets, "confidence": 1 - alpha, "seed": seed}
+        return pmp_exponential(loss, epsilon, sensitivity, "sampled", **draws).high <= target
+
+    stride = math.ceil(math.log(1.25) / math.log(step))
+    return start * step ** _last_before_break(holds, n_steps, stride)
+
+
+def _last_before_break(holds: Callable[[int], bool], n_steps: int, stride: int) -> int:
+    """A number up to n_steps that holds, where the next does not; 0 holds, and so do the strides before it."""
+    low, high = 0, min(stride, n_steps)
+    while low < n_steps and holds(high):
+        low, high = high, min(high + stride, n_steps)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """How far a swap of two records moves a mean or sum."""
+
+    features: Float[Array, "N d"]  # over n for the mean
+
+    @classmethod
+    def of(cls, features: ArrayLike, query: str) -> _Pairs:
+        values = np.asarray(features, dtype=float)
+        if values.ndim != 2 or values.size == 0:
+            raise ValueError(f"features must have the shape (records, columns), got {values.shape}")
+        if len(values) % 2:
+            raise ValueError(
+                f"features have {len(values):,} records; an even number 2n is needed, D is one half of them"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("features must be finite, got NaN or infinite values")
+        return cls(values / (len(values) // 2) if one_of("query", query, ("mean", "sum")) == "mean" else values)
+
+    def blocks(self, records: Int[Array, " k"]) -> Iterator[tuple[Int[Array, " b"], Float[Array, "b N"]]]:
+        """Some of the records, and their distances to all."""
+        step = max(1, _BLOCK // self.features.size)
+        for start in range(0, len(records), step):
+            chosen = records[start : start + step]
+            with np.errstate(over="ignore"):  # an infinite distance is one that noise does not cover
+                distance = np.linalg.norm(self.features[chosen, None, :] - self.features, axis=2)
+            yield chosen, distance
+
+
+def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], limit: float) -> float:
+    """Smallest t at which the mean divergence from the others is within the limit for every record.
+
+    The record that needs the largest t is found by solving for one record, dropping all that this t suffices
+    for, and going on with the worst of the rest: a few passes over the pairs, not one for each trial of t.
+    """
+    n_others = len(pairs.features) - 1
+    left = np.arange(len(pairs.features))
+    centre = np.median(pairs.features, axis=0)
+    worst = int(np.abs(pairs.features - centre).max(axis=1).argmax())
+    found = 0.0
+    while len(left):
+        ((_, shifts),) = pairs.blocks(np.array([worst]))
+        found = max(found, least(lambda t, row=shifts: float(divergence(row, t).sum()) / n_others <= limit))
+        if found == math.inf:
+            return found
+        left = left[left != worst]
+        mean = np.concatenate([[], *(divergence(rows, found).sum(axis=1) / n_others for _, rows in pairs.blocks(left))])
+        left, mean = left[mean > limit], mean[mean > limit]
+        worst = int(left[mean.argmax()]) if len(left) else worst
+    return found
+
+
+def _covers(sensitivity: float, own: float) -> None:
+    """A promise to all data sets covers this one."""
+    if positive("sensitivity", sensitivity) < own * (1 - 1e-9):
+        raise ValueError(f"sensitivity must be >= that of the data, {own:g}, got {sensitivity:g}")
+
+
+def _success(success: float) -> float:
+    """An accuracy above blind guessing."""
+    if not 0.5 < probability("success", success) < 1:
+        raise ValueError(f"success must be > 0.5 and < 1, got {success:g}")
+    return float(success)

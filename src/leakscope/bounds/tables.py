@@ -1,0 +1,319 @@
+"""Exactly what a table of counts reveals about each record, without noise, and which of its cells to merge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from leakscope.bounds.sampling import Sampling, inclusion
+from leakscope.checks import count, non_negative
+
+Array = np.ndarray
+
+
+def exact_eta_table(
+    cell_sizes: ArrayLike, n: int, k: int | None = None, sampling: Sampling = "fixed", prior: float | None = None
+) -> Float[Array, " n_cells"]:
+    """Accuracy of the best attacker above the better prior guess, for the records of each cell of a table.
+
+    The n records fall into cells (the bins of a histogram, the combinations of a cross-table); the release is the
+    number N of members of D in each cell. Given it, each of the m records of a cell is equally likely to be one of
+    the N, so the posterior of membership is N/m and
+
+        eta = E max(N/m, 1 - N/m) - max(pi, 1 - pi),    N ~ Hypergeometric(n, m, k) or Binomial(m, pi).
+
+    All that is computed from the table (rates, a naive Bayes classifier) reveals at most as much. For several tables
+    of one D the cells of their common refinement (who shares all cells) give an upper bound.
+
+    eta never rises with m: N/m is the mean of m exchangeable coins, that of m + 1 of them is its conditional mean, and
+    ``max(t, 1 - t)`` is convex. For pi = 1/2 it is about ``0.399/sqrt(m)``.
+
+    Parameters
+    ----------
+    cell_sizes : array_like of int, shape (n_cells,)
+        m: how many of the n records fall into each cell. An empty cell exposes nobody: 0.
+    n : int
+        All records, those of D and the others.
+    k : int or None
+        Size of D for ``sampling="fixed"``; None is n // 2.
+    sampling : {"fixed", "poisson"}
+        All subsets of k records are equally likely, or each record is in with probability ``prior``.
+    prior : float or None
+        For ``sampling="poisson"``; None is 1/2.
+
+    Returns
+    -------
+    array of shape (n_cells,)
+        In [0, 1/2], with an error below 1e-12.
+
+    Raises
+    ------
+    ValueError
+        If a size is no whole number from 0 to n, or k, prior or sampling is out of its range.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.tables import exact_eta_table
+    >>> exact_eta_table([1, 2, 20, 64], n=10_000).round(5).tolist()
+    [0.5, 0.24997, 0.08801, 0.04951]
+    """
+    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
+    sizes, which = np.unique(_sizes(cell_sizes, n), return_inverse=True)
+    return np.array([law.eta(int(m)) for m in sizes])[which]
+
+
+def smallest_cell(
+    eta: float, n: int, k: int | None = None, sampling: Sampling = "fixed", prior: float | None = None
+) -> int:
+    """The least m such that cells of m records or more keep eta.
+
+    Parameters
+    ----------
+    eta : float
+        Wanted excess accuracy, >= 0.
+    n, k, sampling, prior
+        As in `exact_eta_table`.
+
+    Returns
+    -------
+    int
+        From 1 to n. Every larger cell keeps eta too, because eta never rises with the size.
+
+    Raises
+    ------
+    ValueError
+        If a cell of all n records does not keep eta (possible for Poisson sampling only).
+
+    Examples
+    --------
+    >>> from leakscope.bounds.tables import smallest_cell
+    >>> smallest_cell(0.05, n=1_000_000)
+    64
+    """
+    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
+    return law.smallest(non_negative("eta", eta))
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Cells, or categories, that become one.
+
+    Parameters
+    ----------
+    parts : tuple of int
+        Their numbers, ascending.
+    size : int
+        Records of the smallest cell that is not empty, after merging.
+    eta : float
+        Of the records of that cell: the largest.
+    """
+
+    parts: tuple[int, ...]
+    size: int
+    eta: float
+
+
+def cells_to_merge(
+    cell_sizes: ArrayLike,
+    eta: float,
+    n: int,
+    k: int | None = None,
+    sampling: Sampling = "fixed",
+    prior: float | None = None,
+) -> list[Merged]:
+    """Which cells of a table to merge so that every record keeps eta.
+
+    As few cells as possible are changed: those that are exposed (smaller than `smallest_cell`), and the smallest safe
+    one only if the exposed ones together are too few. The exposed cells become as many groups as balanced filling
+    finds (the largest cell first, always into the smallest group). That is at least half of what is possible: groups
+    differ by less than the smallest size s, so if one of g is below s, all have less than (2 g - 1) s together.
+
+    Parameters
+    ----------
+    cell_sizes : array_like of int, shape (n_cells,)
+        Empty cells stay as they are.
+    eta, n, k, sampling, prior
+        As in `smallest_cell`.
+
+    Returns
+    -------
+    list of Merged
+        A group each, in the order of their first cells; empty if no cell is exposed.
+
+    Raises
+    ------
+    ValueError
+        If merging all cells is not enough.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.tables import cells_to_merge
+    >>> [(group.parts, group.size) for group in cells_to_merge([50, 3, 900, 30, 17, 100], 0.05, n=1100)]
+    [((0, 1, 3, 4), 100)]
+    """
+    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
+    sizes, least = _sizes(cell_sizes, n), law.smallest(non_negative("eta", eta))
+    exposed = np.flatnonzero((sizes > 0) & (sizes < least))
+    if len(exposed) == 0:
+        return []
+    groups = _covered(exposed[np.argsort(-sizes[exposed], kind="stable")].tolist(), sizes, least)
+    if sizes[groups[0]].sum() < least:
+        safe = np.flatnonzero(sizes >= least)
+        if len(safe) == 0:
+            raise ValueError(f"all cells together have {sizes.sum():,} records; eta = {eta:g} needs {least:,}")
+        groups[0].append(int(safe[np.argmin(sizes[safe])]))
+    merged = [(tuple(sorted(group)), int(sizes[group].sum())) for group in groups]
+    return [Merged(parts, size, law.eta(size)) for parts, size in sorted(merged)]
+
+
+def categories_to_merge(
+    counts: ArrayLike,
+    axis: int,
+    eta: float,
+    k: int | None = None,
+    sampling: Sampling = "fixed",
+    prior: float | None = None,
+) -> list[Merged]:
+    """Which categories of one column of a cross-table to merge so that every record keeps eta.
+
+    Greedy: the category with the smallest exposed cell is merged with the one that leaves the fewest records in
+    exposed cells; of equal ones with an exposed category before a safe one, and then with the smaller. It is not always
+    the fewest merges.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        The cross-table of all n records (those of D and the others), an axis a column.
+    axis : int
+        The column whose categories may be merged.
+    eta, k, sampling, prior
+        As in `smallest_cell`.
+
+    Returns
+    -------
+    list of Merged
+        A group of categories each, in the order of their first ones; empty if no cell is exposed.
+
+    Raises
+    ------
+    ValueError
+        If merging all categories of that column is not enough.
+
+    Examples
+    --------
+    >>> from leakscope.bounds.tables import categories_to_merge
+    >>> counts = [[500, 400], [80, 3], [300, 200], [5, 70]]
+    >>> [group.parts for group in categories_to_merge(counts, 0, 0.05)]
+    [(1, 3)]
+    """
+    table = np.asarray(counts)
+    if table.ndim == 0 or not -table.ndim <= axis < table.ndim:
+        raise ValueError(f"axis must be one of the {table.ndim} axes of the counts, got {axis}")
+    rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
+    n = int(_sizes(rows.ravel(), None).sum())
+    law = _Law(n, *inclusion(n, k, sampling, prior))
+    groups = _safe_groups(rows.astype(np.int64), law.smallest(non_negative("eta", eta)))
+    if groups is None:
+        raise ValueError(f"merging all {len(rows)} categories of axis {axis} does not give eta = {eta:g}")
+    sizes = [int(cells[cells > 0].min()) for _, cells in groups]
+    return [Merged(parts, m, law.eta(m)) for (parts, _), m in zip(groups, sizes, strict=True) if len(parts) > 1]
+
+
+@dataclass(frozen=True)
+class _Law:
+    """The number of members among m records: hypergeometric if D has k of the n records, binomial if k = 0."""
+
+    n: int
+    k: int
+    prior: float
+
+    def eta(self, m: int) -> float:
+        """``E |2 N/m - 1|`` on the side that the prior does not guess: a sum of positive terms."""
+        if m == 0:
+            return 0.0
+        members, chance = self._members(m)
+        excess = (2 * members - m) / m if self.prior <= 0.5 else (m - 2 * members) / m
+        return float(np.maximum(excess, 0.0) @ chance)
+
+    def smallest(self, eta: float) -> int:
+        """The least size that keeps eta, by bisection."""
+        if self.eta(self.n) > eta:
+            raise ValueError(f"a cell of all {self.n:,} records has eta = {self.eta(self.n):.4g}; wanted {eta:g}")
+        low, high = 0, self.n
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.eta(middle) <= eta else (middle, high)
+        return high
+
+    def _members(self, m: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """N and its probabilities, by ratios from the mode outwards, to where e^-72 is left (Hoeffding)."""
+        fixed = self.k > 0
+        mode = (m + 1) * (self.k + 1) // (self.n + 2) if fixed else int((m + 1) * self.prior)
+        far = int(6 * m**0.5) + 2
+        low, high = max(0, mode - far), min(m, mode + far)
+        if fixed:
+            low, high = max(low, m - (self.n - self.k)), min(high, self.k)
+        mode = min(mode, high)
+        j = np.arange(low, high, dtype=float)  # the ratio of the chances of j + 1 and j
+        if fixed:
+            ratio = (m - j) * (self.k - j) / ((j + 1) * (self.n - m - self.k + j + 1))
+        else:
+            ratio = (m - j) * self.prior / ((j + 1) * (1 - self.prior))
+        above, below = np.cumprod(ratio[mode - low :]), np.cumprod(1 / ratio[: mode - low][::-1])[::-1]
+        chance = np.concatenate([below, [1.0], above])
+        return np.arange(low, high + 1, dtype=float), chance / chance.sum()
+
+
+def _sizes(cell_sizes: ArrayLike, n: int | None) -> Array:
+    """Whole numbers from 0 to n."""
+    sizes = np.atleast_1d(np.asarray(cell_sizes))
+    if sizes.ndim != 1 or sizes.size == 0:
+        raise ValueError(f"cell sizes must have shape (n_cells,), at least one; got {sizes.shape}")
+    with np.errstate(invalid="ignore"):
+        whole = np.isfinite(sizes.astype(float)) & (np.floor(sizes) == sizes) & (sizes >= 0)
+    if not whole.all():
+        raise ValueError(f"cell sizes must be whole numbers >= 0, got {sizes[~whole][0]}")
+    if n is not None and sizes.max() > n:
+        raise ValueError(f"a cell has {sizes.max():,.0f} records; there are n = {n:,}")
+    return sizes.astype(np.int64)
+
+
+def _covered(descending: list[int], sizes: Array, least: int) -> list[list[int]]:
+    """Exposed cells as the most groups for which filling the smallest first makes all large enough; one, if none."""
+    for n_groups in range(int(sizes[descending].sum()) // least, 1, -1):
+        groups: list[tuple[int, list[int]]] = [(0, []) for _ in range(n_groups)]
+        for cell in descending:
+            size, parts = heappop(groups)
+            heappush(groups, (size + int(sizes[cell]), [*parts, cell]))
+        if groups[0][0] >= least:
+            return [parts for _, parts in groups]
+    return [descending]
+
+
+def _safe_groups(rows: Array, least: int) -> list[tuple[tuple[int, ...], Array]] | None:
+    """Categories with their cells, merged until no cell is exposed; None if that needs more than there are."""
+
+    def exposed(cells: Array) -> int:
+        return int(cells[(cells > 0) & (cells < least)].sum())
+
+    groups: list[tuple[tuple[int, ...], Array]] = [
+        ((number,), cells) for number, cells in enumerate(rows) if cells.any()
+    ]
+    while any(exposed(cells) for _, cells in groups):
+        if len(groups) == 1:
+            return None
+        worst = min(
+            (i for i, (_, cells) in enumerate(groups) if exposed(cells)),
+            key=lambda i: int(groups[i][1][groups[i][1] > 0].min()),
+        )
+        parts, cells = groups.pop(worst)
+        partner = min(
+            range(len(groups)),
+            key=lambda i: (exposed(cells + groups[i][1]), not exposed(groups[i][1]), int(groups[i][1].sum())),
+        )
+        groups[partner] = (tuple(sorted((*parts, *groups[partner][0]))), cells + groups[partner][1])
+    return sorted(groups, key=lambda group: group[0])
