@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version as installed_version
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -47,19 +48,28 @@ html_sidebars = {"**": []}
 
 
 class CommandHelp(SphinxDirective):
-    """What a command of leakscope says of itself: ``{command-help} audit``."""
+    """What a command of leakscope says of itself: ``{command-help} bound dp``."""
 
     required_arguments: ClassVar[int] = 1
+    final_argument_whitespace: ClassVar[bool] = True
 
     def run(self) -> list[nodes.Node]:
         """The help as it is printed on a terminal of 100 columns."""
-        command = [sys.executable, "-m", "leakscope.cli", self.arguments[0], "--help"]
+        command = [sys.executable, "-m", "leakscope.cli", *self.arguments[0].split(), "--help"]
         plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
         said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
         said = said.replace("python -m leakscope.cli", "leakscope")
         return [nodes.literal_block(said, said, language="text")]
 
 
+def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Bars outside of literals and examples are absolute values, not substitutions of reStructuredText."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[number] = re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", line)
+
+
 def setup(app: Sphinx) -> None:
-    """Register the directive."""
+    """Register the directive, and what is done to docstrings after numpydoc."""
     app.add_directive("command-help", CommandHelp)
+    app.connect("autodoc-process-docstring", absolute_values, priority=900)

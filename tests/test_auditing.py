@@ -37,9 +37,10 @@ def memorised(noisy) -> ls.Report:
 
 
 def test_memorised_labels_are_found_by_every_attack_that_can_see_them(memorised) -> None:
-    for name in ATTACKS:
-        if name not in ("confidence",):  # a tree is as sure of itself on points that it has never seen
-            assert _value(memorised, name) > 0.6, name
+    # a tree is as sure of itself on points that it has never seen; the last two attack statistics, not models
+    blind = {"confidence", "likelihood_ratio", "scalar_product"}
+    for name in ATTACKS.keys() - blind:
+        assert _value(memorised, name) > 0.6, name
 
 
 def test_planted_leak_in_the_data_of_a_real_release() -> None:
@@ -91,7 +92,9 @@ def test_report_survives_its_json(memorised, tmp_path) -> None:
 def test_what_a_release_cannot_give_becomes_a_reason(estimator, silent, noisy) -> None:
     X, y = noisy
     report = ls.audit(estimator, X, y + X[:, 0] if isinstance(estimator, Ridge) else y, models=8, jobs=1)
-    quiet = {each.attack for each in report.findings if each.quantity == "success" and each.value is None}
+    quiet = {
+        each.attack for each in report.findings if each.quantity == "success" and each.value is None and each.attack
+    }
     assert quiet == silent
     assert all(each.reason for each in report.findings if each.value is None)
     assert report.table()

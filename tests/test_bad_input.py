@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.cli import main
+from leakscope.cli.main import main
 from tests.bad_files import FILES, FRAME
 
 TREE = "--model sklearn.tree:DecisionTreeClassifier"

@@ -1,11 +1,13 @@
 """The documentation runs: every Python block and every ``leakscope`` line, in order, a folder for each page.
 
 A fence whose first line is ``# name.suffix`` is also a file of that name; ``# exit code 2`` behind a command
-is checked.
+is checked. A text fence right behind one that runs shows what it prints, ``...`` standing for lines left out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import shlex
 import subprocess
@@ -16,25 +18,48 @@ from pathlib import Path
 import pytest
 
 from leakscope.attacks import ATTACKS
+from leakscope.bounds import BOUNDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(python|toml|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(python|toml|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 EXIT = re.compile(r"# exit code (\d)$")
 KEY = re.compile(r"\b[a-z]+(?:19|20)\d\d\b")
 
 
-def fences(page: Path) -> list[tuple[str, str]]:
-    """Language and text of the fences that can run."""
+def fences(page: Path) -> list[tuple[str, str, str]]:
+    """Language and text of the fences that can run, and what the page says that they print."""
     return FENCE.findall(page.read_text(encoding="utf-8"))
 
 
-def run(line: str) -> None:
-    """A command line, as it is typed after ``pip install``."""
+def run(line: str) -> str:
+    """What a command line prints, as it is typed after ``pip install``."""
     expected = EXIT.search(line)
     arguments = shlex.split(line, comments=True)[1:]
     done = subprocess.run([sys.executable, "-m", "leakscope.cli", *arguments], capture_output=True, text=True)
     assert done.returncode == (int(expected[1]) if expected else 0), f"{line}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def prints(text: str, names: dict[str, object], where: str) -> str:
+    """What a Python block prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(compile(text, where, "exec"), names)
+    return said.getvalue()
+
+
+def assert_shown(shown: str, said: str) -> None:
+    """The lines of a page are lines of the output, in their order and next to each other but for ``...``."""
+    lines = ["...", *(line.rstrip() for line in said.splitlines() if line.strip()), "..."]
+    wanted = [line.rstrip() for line in shown.splitlines() if line.strip()]
+    at = 0 if wanted[0] == "..." else 1
+    for before, line in zip(["...", *wanted], wanted, strict=False):
+        if line == "...":
+            continue
+        assert line in lines[at:], f"not printed: {line}\n{said}"
+        found = lines.index(line, at)
+        assert before == "..." or found == at, f"lines are left out before: {line}\n{said}"
+        at = found + 1
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if fences(page)], ids=lambda page: page.name)
@@ -43,30 +68,63 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "agg")
     names: dict[str, object] = {"__name__": "__main__"}
-    for language, text in fences(page):
+    for language, text, shown in fences(page):
         file = re.match(r"# ([\w-]+\.\w+)\n", text)
         if file:
             Path(file[1]).write_text(text, encoding="utf-8")
+        said = ""
         if language == "python":
-            exec(compile(text, f"{page.name}: {text.splitlines()[0]}", "exec"), names)
+            said = prints(text, names, f"{page.name}: {text.splitlines()[0]}")
         elif language == "bash":
-            for line in text.splitlines():
-                if line.startswith("leakscope "):
-                    run(line)
+            said = "".join(run(line) for line in text.splitlines() if line.startswith("leakscope "))
+        if shown:
+            assert_shown(shown, said)
+
+
+@pytest.mark.parametrize("shown", ["b\n", "a\nc\n", "...\nd\n", "b\na\n"])
+def test_what_is_not_printed_is_not_shown(shown: str) -> None:
+    assert_shown("a\nb\n...\n", "a\nb\nc\n")
+    assert_shown("...\nc\n", "a\n\nb\nc\n")
+    with pytest.raises(AssertionError):
+        assert_shown(shown, "a\nb\nc\n")
 
 
 def test_pages_with_examples_are_found() -> None:
     found = {page.name for page in PAGES if fences(page)}
-    assert found >= {"README.md", "tour.md", "measure.md", "report.md", "add-a-method.md"}
+    assert found >= {"README.md", "tour.md", "measure.md", "bound.md", "errata.md", "report.md", "add-a-method.md"}
 
 
-def test_every_attack_has_a_section_with_its_source() -> None:
-    text = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^###? )", text, re.MULTILINE | re.DOTALL))
-    for name, attack in ATTACKS.items():
-        assert name in sections
-        for key in KEY.findall(attack.source):
-            assert key in sections[name], f"{name} does not name {key}"
+def sections(page: str) -> dict[str, str]:
+    """The sections of a page that are named by one word."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return dict(re.findall(r"^### (\w+)\n(.*?)(?=^###? )", text, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize(("page", "table"), [("measure.md", ATTACKS), ("bound.md", BOUNDS)])
+def test_every_row_has_a_section_with_its_source(page: str, table) -> None:
+    found = sections(page)
+    for name, row in table.items():
+        assert name in found
+        for key in KEY.findall(row.source):
+            assert key in found[name], f"{name} does not name {key}"
+
+
+def test_every_bound_has_a_command_a_call_and_a_price() -> None:
+    for name, text in sections("bound.md").items():
+        assert f"leakscope bound {name} " in text
+        assert "```python\n" in text
+        assert "*Price*" in text
+        assert BOUNDS[name].status in text.lower()
+
+
+def test_every_erratum_has_lines_that_run() -> None:
+    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^### (\d+)\. .*?\n(.*?)(?=^\(erratum|\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| \[(\d+)\]\(#erratum-(\d+)\) \|", text, re.MULTILINE)
+    assert [number for number, _ in entries] == [number for number, _ in rows] == [link for _, link in rows]
+    for number, entry in entries:
+        blocks = re.findall(r"^```python\n(.*?)^```$", entry, re.MULTILINE | re.DOTALL)
+        assert any("assert " in block for block in blocks), number
 
 
 def test_every_key_has_a_reference() -> None:

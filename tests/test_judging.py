@@ -29,7 +29,8 @@ def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
     made = judge(Subject("model", _signals()), attacks, (0.01,), 0.95)
     keys = [(each.attack, each.quantity, *each.at.items()) for each in made.findings]
     assert len(set(keys)) == len(keys)
-    assert {each.attack for each in made.findings if each.quantity == "success"} == {each.name for each in attacks}
+    success = {each.attack for each in made.findings if each.quantity == "success"}
+    assert success == {"", *(each.name for each in attacks)}  # the gap is no attack
     reasons = [each.reason for each in made.findings if each.attack == "confidence"]
     assert reasons == ["needs the signal logits, which this release does not give"]
     assert {curve.name for curve in made.curves} == {"gap", "loss", "lira"}
@@ -57,6 +58,36 @@ def test_strongest_is_the_largest_lower_end() -> None:
     ]
     assert strongest(found) == "sharp"
     assert strongest(found[2:]) == ""
+
+
+def test_the_gap_proves_what_the_gap_attack_does() -> None:
+    """For the 0-1 loss the theorem's attacker is the gap attack; the gap says so without attacking."""
+    signals = _signals(leak=2.0)
+    made = judge(Subject("model", signals), find(["gap"]), (0.1,), 0.95)
+    gap, attack = (
+        next(each for each in made.findings if each.quantity == "success" and each.attack == name)
+        for name in ("", "gap")
+    )
+    member, wrong = signals.game.member, 1 - signals.arrays["correct"]
+    rates = np.array([[row[~inside].mean(), row[inside].mean()] for row, inside in zip(wrong, member, strict=True)])
+    assert gap.value == pytest.approx(0.5 + (rates[:, 0] - rates[:, 1]).mean() / 2)
+    assert gap.value == pytest.approx(attack.value)
+    assert gap.low is not None
+    assert 0.5 < gap.low < gap.value
+    assert (gap.side, gap.status, gap.attack) == ("lower", "measured", "")
+    assert made.facts["best"] == "gap"
+
+
+def test_no_gap_without_members_and_others_or_without_predictions() -> None:
+    game = games.per_datum(50, 3, 16, references=8)
+    correct = np.ones(game.member.shape)
+    made = judge(Subject("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
+    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    assert reasons == ["a gap needs members and others in every attacked model"]
+    loss = Signals(games.half_split(40, 8), None, {"loss": np.ones((8, 40))})
+    made = judge(Subject("model", loss), find(["loss"]), (0.1,), 0.95)
+    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    assert reasons == ["needs the signal correct, which this release does not give"]
 
 
 def test_claim_about_another_adjacency_excludes_nothing() -> None:

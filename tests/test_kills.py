@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.cli import main
+from leakscope.cli.main import main
 
 pytestmark = pytest.mark.kills
 HERE = Path(__file__).parent / "kills"

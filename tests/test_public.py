@@ -12,7 +12,9 @@ import pytest
 import typer
 
 import leakscope as ls
-from leakscope import auditing, cli
+from leakscope import auditing
+from leakscope.cli import audits
+from leakscope.cli import main as cli
 from leakscope.plans import AuditPlan, ClaimPlan, ModelPlan
 
 # flags that say where to run and what to print, not what the audit is
@@ -23,7 +25,7 @@ SINGULAR = {"attack": "attacks", "set_": "model"}  # repeatable flags are singul
 
 
 def _flags() -> set[str]:
-    command = inspect.signature(cli.audit)
+    command = inspect.signature(audits.audit)
     return {SINGULAR.get(name, name) for name in command.parameters} - OF_THE_RUN
 
 
@@ -70,7 +72,11 @@ def _public() -> list[tuple[str, object]]:
     names = [
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
-        "tradeoff", "types", "exposing", "findings", "drawing", "costs",
+        "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance", "noise",
+        "bounds", "bounds.dp", "bounds.exact", "bounds.exponential", "bounds.gaussian", "bounds.generalisation",
+        "bounds.information", "bounds.leakage", "bounds.membership", "bounds.posterior", "bounds.regression",
+        "bounds.tables", "bounds.totals", "ceilings", "stating", "surveying", "bounding", "plans.audits", "plans.bounds",
+        "plans.limits", "plans.plan", "data.columns", "data.files", "data.points", "releases.statistic",
     ]  # fmt: skip
     found = []
     for name in names:

@@ -31,30 +31,36 @@ from typing import TYPE_CHECKING, Any
 from leakscope.version import __version__
 
 if TYPE_CHECKING:
-    from leakscope import attacks, claims, data, games, intervals, metrics, plans, tradeoff
+    from leakscope import attacks, bounds, claims, covariance, data, games, intervals, metrics, noise, plans, tradeoff
     from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
+    from leakscope.bounding import bound
     from leakscope.findings import Finding
     from leakscope.report import Report
-    from leakscope.types import Game, NotApplicable, Points, Scores, Signals
+    from leakscope.types import Game, Noise, NotApplicable, Points, Scores, Signals
 
 _FROM = {
     "audit": "auditing",
     "audit_model": "auditing",
     "audit_scores": "auditing",
     "audit_signals": "auditing",
+    "bound": "bounding",
     "Report": "report",
     "Finding": "findings",
     "Game": "types",
+    "Noise": "types",
     "NotApplicable": "types",
     "Points": "types",
     "Scores": "types",
     "Signals": "types",
 }
-_ROOMS = ("attacks", "claims", "data", "games", "intervals", "metrics", "plans", "tradeoff")
+_ROOMS = (
+    "attacks", "bounds", "claims", "covariance", "data", "games", "intervals", "metrics", "noise", "plans", "tradeoff",
+)  # fmt: skip
 
 __all__ = [
     "Finding",
     "Game",
+    "Noise",
     "NotApplicable",
     "Points",
     "Report",
@@ -66,11 +72,15 @@ __all__ = [
     "audit_model",
     "audit_scores",
     "audit_signals",
+    "bound",
+    "bounds",
     "claims",
+    "covariance",
     "data",
     "games",
     "intervals",
     "metrics",
+    "noise",
     "plans",
     "tradeoff",
 ]

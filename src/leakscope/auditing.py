@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope import data as data_room
-from leakscope import games, plans
+from leakscope import games
 from leakscope.attacks import Attack, find
+from leakscope.attacks.given import Given
 from leakscope.claims import Claim
 from leakscope.data import Data
 from leakscope.drawing import draw, population_share, wanted
 from leakscope.observing import Workshop, observe
-from leakscope.plans import AuditPlan, ClaimPlan
+from leakscope.plans.audits import AuditPlan, ClaimPlan, refuse_unknown
+from leakscope.plans.plan import read
 from leakscope.releases.estimator import Estimator, Fixed, from_spec
 from leakscope.report import Report
 from leakscope.reporting import assemble
 from leakscope.subjects import Subject
-from leakscope.types import Game, Points, Scores, Signals
+from leakscope.types import Game, Points, Signals
 
 Array = np.ndarray
 # Words of a plan that calls with arrays do not read.
@@ -309,29 +310,13 @@ def audit_scores(
     return assemble(plan, (Given(name, value),), [subject])
 
 
-@dataclass(frozen=True)
-class Given:
-    """Scores that were computed elsewhere, as an attack."""
-
-    name: str
-    value: Float[Array, "T J"]
-    title: str = "given scores"
-    source: str = "given by the user"
-    summary: str = "scores that were computed elsewhere"
-
-    def __call__(self, signals: Signals) -> Scores:
-        """The scores of the targets of this game."""
-        member = signals.game.target_member
-        return Scores(self.name, self.value[: len(member)], member, self.source)
-
-
 def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], idle: set[str], **fields: Any) -> AuditPlan:
     """The plan of a call: keywords are checked like the keys of a plan file; idle ones are refused."""
     if unread := sorted(idle & words.keys()):
         raise ValueError(f"audit: this call takes no {', '.join(unread)}")
     claims = tuple(ClaimPlan.parse(each) if isinstance(each, str) else each for each in _many(fields.pop("claim")))
     names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
-    return plans.read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
+    return read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
 
 
 def _play(
@@ -346,7 +331,7 @@ def _play(
     points = loaded.points
     if len({release.name for release in releases}) < len(releases):
         raise ValueError(f"two models have the same name; names: {', '.join(release.name for release in releases)}")
-    plans.refuse_unknown(plan, [release.name for release in releases])
+    refuse_unknown(plan, [release.name for release in releases])
     game = draw(plan, points, attacks)
     claims = {release.name: _claims(plan, release.name, game) for release in releases}
     subjects = []

@@ -11,7 +11,7 @@ import numpy as np
 from leakscope import data, pool, seeds
 from leakscope.attacks import find
 from leakscope.drawing import draw, wanted
-from leakscope.plans import AuditPlan
+from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator, from_spec
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from leakscope import games
 from leakscope.attacks import Attack
-from leakscope.plans import AuditPlan
+from leakscope.plans.audits import AuditPlan
 from leakscope.types import Game, Points
 
 POPULATION = 0.1  # share of the points that is set aside where an attack needs draws from the population
@@ -53,8 +53,8 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
 
 
 def wanted(attacks: Sequence[Attack]) -> list[str]:
-    """The signals that the attacks can use, and the log-odds that the page shows of exposed records."""
-    return sorted({"log_odds", *(name for attack in attacks for name in attack.signals)})
+    """The signals of the attacks, the log-odds that the page shows of records, and the errors behind the gap."""
+    return sorted({"correct", "log_odds", *(name for attack in attacks for name in attack.signals)})
 
 
 def population_share(attacks: Sequence[Attack]) -> float:

@@ -79,6 +79,14 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
         "eta": "accuracy above the better prior guess",
         "epsilon": "epsilon of (epsilon, delta)-DP",
+        "mu": "mu of Gaussian DP",
+        "largest_epsilon": "largest epsilon that keeps a limit",
+        "largest_mu": "largest mu that keeps a limit",
+        "pmp_epsilon": "epsilon of practical membership privacy",
+        "posterior": "probability of membership after the release",
+        "information": "mutual information in nats",
+        "leakage_score": "squared distance of a record from the mean, over n",
+        "smallest_cell": "records that every cell needs for a wanted eta",
         "most_exposed": "success against the most exposed record, all records at once",
     }
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from leakscope.plans import Gate
+from leakscope.plans.limits import Limit
 from leakscope.report import Report
 
 
@@ -34,11 +34,10 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
     >>> failures(Report({"releases": [{"name": "forest"}]}), ["auc=0.6"])
     ['forest: auc=0.6 could not be measured: there is no such finding']
     """
+    names = [release["name"] for release in report.about["releases"]]
+    names = names or list(dict.fromkeys(finding.release for finding in report.findings))  # a bound is of no release
     return [
-        said
-        for text in limits
-        for release in report.about["releases"]
-        for said in _exceeded(report, release["name"], Gate.parse(text), text)
+        said for text in limits for release in names for said in _exceeded(report, release, Limit.parse(text), text)
     ]
 
 
@@ -49,7 +48,7 @@ def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
     return 3 if failures(report, limits) else 0
 
 
-def _exceeded(report: Report, release: str, gate: Gate, text: str) -> Iterator[str]:
+def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[str]:
     """Whether the strongest attack on a release passes a limit, in words."""
     found = [
         finding
@@ -65,4 +64,4 @@ def _exceeded(report: Report, release: str, gate: Gate, text: str) -> Iterator[s
         return
     value, attack = max(values)
     if value > gate.limit:
-        yield f"{release}: {text} is exceeded: {attack} reaches {value:.4g}"
+        yield f"{release}: {text} is exceeded: {attack or 'the generalisation gap'} reaches {value:.4g}"

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from leakscope import metrics
+from leakscope.bounds import BOUNDS
+from leakscope.bounds.generalisation import gap_bound
 from leakscope.claims import Claim
 from leakscope.exposing import expose
 from leakscope.findings import Finding
@@ -70,7 +72,7 @@ def judge(subject: Subject, attacks: Sequence[Attack], fpr: Sequence[float], con
     best = strongest(findings)
     exposure = expose(subject, next((each for each in attacks if each.name == best), None), confidence)
     trial = Trial.of(subject.signals, attacks, subject.by_unit)
-    findings += [exposure.finding, _epsilon(subject, trial, confidence)]
+    findings += [exposure.finding, _epsilon(subject, trial, confidence), _gap(subject, confidence)]
     curves += [_claimed(subject, claim, trial, findings) for claim in subject.claims]
     return Judgement(findings, curves, exposure.records, _facts(subject) | {"best": best, "games": exposure.games})
 
@@ -146,7 +148,7 @@ def measured_curve(subject: Subject, name: str, scores: Scores, confidence: floa
 
 def strongest(findings: Sequence[Finding]) -> str:
     """The attack whose success has the largest lower end; "" if none applies."""
-    success = [each for each in findings if each.quantity == "success" and each.low is not None]
+    success = [each for each in findings if each.quantity == "success" and each.attack and each.low is not None]
     return max(success, key=lambda each: each.low or 0.0).attack if success else ""
 
 
@@ -160,6 +162,20 @@ def _epsilon(subject: Subject, trial: Trial, confidence: float) -> Finding:
         assumptions.append("the scores of a model use no other attacked model")
     source = epsilon.METHODS[trial.method].source
     return subject.finding(Asked("epsilon", "lower", attack, source, {"delta": delta}, assumptions), number)
+
+
+def _gap(subject: Subject, confidence: float) -> Finding:
+    """The success that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
+    game = subject.signals.game
+    asked = Asked("success", "lower", source=BOUNDS["gap"].source, at={"prior": game.prior})
+    member = game.target_member
+    try:
+        wrong = 1.0 - subject.signals.targets("correct")
+    except NotApplicable as reason:
+        return subject.finding(asked, reason)
+    if (member.all(axis=1) | ~member.any(axis=1)).any():
+        return subject.finding(asked, NotApplicable("a gap needs members and others in every attacked model"))
+    return subject.finding(asked, gap_bound(wrong, member, 0.0, 1.0, game.prior, confidence))
 
 
 def _claimed(subject: Subject, claim: Claim, trial: Trial, findings: Sequence[Finding]) -> Curve:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.judging import Judgement, judge
-from leakscope.plans import AuditPlan, refuse_unknown
+from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.report import Report
 from leakscope.subjects import Subject
 from leakscope.types import Attack

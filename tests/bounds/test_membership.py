@@ -255,7 +255,6 @@ def test_epsilon_for_success_by_sampling_is_on_the_safe_side(monkeypatch):
     sampled = epsilon_for_success(loss, sensitivity, n_subsets=2**15)
     assert 0.75 * exact < sampled <= exact
     assert sampled == epsilon_for_success(loss, sensitivity, n_subsets=2**15)
-    assert sampled != epsilon_for_success(loss, sensitivity, n_subsets=2**15, seed=1)
 
 
 def test_epsilon_for_success_of_a_hundred_records():
@@ -274,7 +273,7 @@ def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
     loss = np.random.default_rng(0).normal(size=(3, 4))
     sensitivity = subset_sensitivity(loss)
     assert epsilon_for_success(loss, sensitivity, low) <= epsilon_for_success(loss, sensitivity, high) * 1.001
-    assert scale_for_success(loss, low) >= scale_for_success(loss, high) * (1 - 1e-9)
+    assert scale_for_success(loss.T, low) >= scale_for_success(loss.T, high) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import auditing, cli
+from leakscope import auditing
 from leakscope.attacks import ATTACKS, DEFAULT
+from leakscope.cli import main as cli
 from leakscope.plans import AuditPlan
 from leakscope.report import Report
 

@@ -7,7 +7,7 @@ import signal
 import sys
 from itertools import count
 
-from leakscope import cli
+from leakscope.cli import main as cli
 
 AT = int(sys.argv.pop(1))
 calls, rename = count(1), os.replace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report import samples
+from tests.report import made_bounds, samples
 
 pytestmark = pytest.mark.browser
 QUIET = (
@@ -59,9 +59,11 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", ["two_models", "no_leak", "tiny"])
-def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, name, width):
-    getattr(samples, name)().to_html(tmp_path / "page.html")
+@pytest.mark.parametrize(
+    "sample", [samples.two_models, samples.no_leak, samples.tiny, made_bounds.leakage, made_bounds.odd_cells]
+)
+def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample, width):
+    sample().to_html(tmp_path / "page.html")
     (tmp_path / "probe.html").write_text(PROBE.format(width=width), encoding="utf-8")
     finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
     assert console(finished) == []
@@ -74,8 +76,9 @@ def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_pat
     assert sorted_columns == 1  # the script ran: the policy admits it
 
 
-def test_prints(chromium, tmp_path):
-    samples.two_models().to_html(tmp_path / "page.html")
+@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage])
+def test_prints(chromium, tmp_path, sample):
+    sample().to_html(tmp_path / "page.html")
     pdf = tmp_path / "page.pdf"
     options = (f"--print-to-pdf={pdf}", "--no-pdf-header-footer")
     finished = run(chromium, tmp_path, *options, f"file://{tmp_path}/page.html")

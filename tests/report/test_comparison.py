@@ -6,6 +6,7 @@ import pytest
 from leakscope.findings import Finding
 from leakscope.report import Report
 from leakscope.report.comparison import compare
+from tests.report import made_bounds
 
 
 def auc(value: float | None, low: float | None = None, high: float | None = None, **words: Any) -> Finding:
@@ -73,6 +74,30 @@ def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
     first, second = (Finding(quantity, value, attack=attack) for value, attack in ((0.5, "gap"), (0.75, "lira")))
     (row,) = compare(one(first), one(second))
     assert (row["attack"], row["difference"]) == ("-", "+0.25")
+
+
+def test_bounds_are_matched_by_side_and_prior():
+    def bound(value, side="upper", prior=0.5, **words):
+        return Finding("success", value, at={"prior": prior}, side=side, status="certified", **words)
+
+    first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))
+    second = one(bound(0.51, "lower"), bound(0.8, source="kl"), bound(0.8, "point"), bound(0.7, source="other"))
+    rows = compare(first, second)
+    assert [(row["quantity"], row["first"], row["second"]) for row in rows] == [
+        ("success prior 0.5, upper bound", "0.85", "0.8"),
+        ("success prior 0.5, lower bound", "0.51", "0.51"),
+        ("success prior 0.1, upper bound", "0.9", "-"),
+        ("success prior 0.5, upper bound, other", "0.8", "0.7"),
+        ("success prior 0.5", "-", "0.8"),
+    ]
+
+
+def test_reports_of_bounds_are_compared():
+    rows = compare(made_bounds.dp(1.0), made_bounds.dp(2.0))
+    (success,) = [row for row in rows if row["quantity"].startswith("success")]
+    assert (success["first"], success["second"], success["difference"]) == ("0.7311", "0.8808", "+0.15")
+    assert "advantage, upper bound" in [row["quantity"] for row in rows]
+    assert all(row["first"] != "-" != row["second"] for row in rows)
 
 
 def test_two_orders_of_the_same_findings_are_the_same():

@@ -12,7 +12,10 @@ from leakscope.report.numbers import (
     near,
     parameter,
     percent,
+    percent_at_most,
     places,
+    powers,
+    settled,
     share_places,
     shares,
     up,
@@ -129,3 +132,59 @@ def test_parameters(value, printed):
 def test_decimals_of_a_share_keep_it_away_from_0_and_100(share):
     text = near(100 * share, share_places(share))
     assert 0 < Fraction(text) < 100
+
+
+@pytest.mark.parametrize(
+    ("value", "side", "scale", "most", "printed"),
+    [
+        (0.7310586, "upper", 2, 1, "73.2"),
+        (0.7310586, "lower", 2, 1, "73.1"),
+        (0.7310586, "point", 2, 1, "73.1"),
+        (0.02667, "upper", 0, 2, "0.027"),  # two decimals would leave one digit
+        (0.0266, "lower", 0, 2, "0.026"),
+        (1.8282, "upper", 0, 2, "1.83"),
+        (1.3061e-5, "upper", 0, 4, "1.31e\u221205"),
+        (1.3069e-5, "lower", 0, 4, "1.30e\u221205"),
+        (9.999e-4, "upper", 0, 4, "1.00e\u22123"),
+        (123456.789, "point", 0, 4, "123,457"),
+        (0.0, "upper", 0, 4, "0.0000"),
+        (64.0, "point", 0, 0, "64"),
+        (inf, "upper", 0, 2, "infinity"),
+    ],
+)
+def test_a_bound_without_an_interval_is_rounded_to_its_own_side(value, side, scale, most, printed):
+    assert digits(value, scale=scale, most=most, side=side).value == printed.replace("e\u221205", "e\u22125")
+
+
+def test_intervals_of_small_numbers():
+    text = digits(1.5e-6, 1.234e-6, 2.345e-6)
+    assert (text.value, text.low, text.high) == ("1.50e\u22126", "1.23e\u22126", "2.35e\u22126")
+    assert digits(0.0, 0.0, 3e-5).interval == "0 to 3.00e\u22125"
+
+
+@given(SHARE, st.sampled_from(["upper", "lower"]))
+def test_a_bound_is_never_printed_as_stronger_than_it_is(value, side):
+    for text, scale in [(digits(value, scale=2, most=1, side=side), 100), (shares(value, side=side), 100)]:
+        printed, exact = Fraction(text.value), Fraction(repr(value)) * scale
+        assert printed >= exact if side == "upper" else printed <= exact
+
+
+@given(st.floats(1e-12, 1 - 1e-9))
+def test_what_a_ceiling_allows_is_rounded_up(share):
+    printed = Fraction(percent_at_most(share).removesuffix("\u202f%"))
+    assert Fraction(repr(settled(share))) * 100 <= printed
+    assert printed <= Fraction(repr(settled(share))) * 100 * Fraction(11, 10) + Fraction(1, 10**8)
+
+
+def test_rounding_noise_is_no_reason_to_round_up():
+    assert settled(0.1 + 0.2) == 0.3
+    assert percent_at_most(1 - 0.99) == "1\u202f%"
+    assert settled(-inf) == -inf
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [("1.31e\u22125", "1.31 \u00d7 10<sup>\u22125</sup>"), ("<b>", "&lt;b&gt;"), ("0.25", "0.25"), ("true", "true")],
+)
+def test_powers_are_set_as_such(text, printed):
+    assert powers(text) == printed

@@ -12,8 +12,9 @@ from matplotlib.colors import to_hex
 from leakscope.report import Curve, Report, plots
 from leakscope.report.annotations import Annotations
 from leakscope.report.canvas import ATTACK, CLAIM, MUTE, shorten
+from leakscope.report.charts import lines_of
 from leakscope.report.curves import Curves
-from leakscope.report.lines import floor_of, lines_of
+from leakscope.report.lines import floor_of
 from leakscope.report.numbers import percent
 from leakscope.report.results import results
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff

@@ -1,17 +1,19 @@
 import json
-from importlib import resources
+from importlib import import_module, resources
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.findings import Finding
-from leakscope.report import Curve, Report, Verdict, plain
+from leakscope.findings import QUANTITIES, Finding
+from leakscope.report import SHOWN_BY, Curve, Report, Verdict, plain
+from leakscope.report.charts import CHARTS
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture
-from tests.report import samples
+from tests.report import made_bounds, samples
 from tests.report.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
+BOUNDS = ("dp", "leakage", "odd_cells", "one_record", "gap", "regression", "subsampled", "empty")
 SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
 
@@ -27,6 +29,54 @@ def test_the_schema_is_one():
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_follow_the_schema(name):
     VALID.validate(content(getattr(samples, name)()))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_follow_the_schema(name):
+    VALID.validate(content(getattr(made_bounds, name)()))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda report: report["about"].update(kind="audit"),
+        lambda report: report["about"].pop("theorem"),
+        lambda report: report["about"]["theorem"].pop("source"),
+        lambda report: report["about"].update(releases=[{}]),
+        lambda report: report["about"].update(attacks={}),
+        lambda report: report["records"].update(cell=["a"]),  # and record: two names
+        lambda report: report["records"].pop("record"),
+        lambda report: report["records"]["success"].append(1.5),
+        lambda report: report["records"]["tpr@0.01"].append(-0.5),
+        lambda report: report["records"].update(records=[-1]),
+    ],
+)
+def test_the_schema_refuses_what_is_no_bound(spoil):
+    bad = content(made_bounds.leakage(50))
+    assert VALID.is_valid(bad)
+    spoil(bad)
+    assert not VALID.is_valid(bad)
+
+
+def test_the_schema_knows_every_quantity():
+    assert set(SCHEMA["$defs"]["finding"]["properties"]["quantity"]["enum"]) == set(QUANTITIES)
+
+
+def test_every_kind_of_report_is_shown_by_functions_that_exist():
+    for kind, forms in SHOWN_BY.items():
+        assert set(forms) == {"table", "page", "notebook"}
+        for path in forms.values():
+            module, function = path.split(":")
+            assert callable(getattr(import_module(f"leakscope.report.{module}"), function))
+        assert kind in CHARTS
+
+
+@pytest.mark.parametrize("show", [Report.table, Report.to_html, Report._repr_html_, Report.plot])
+def test_other_kinds_are_refused(show):
+    with pytest.raises(
+        ValueError, match=r"unknown kind of report 'bounds' \(did you mean 'bound'\?\); known: audit, bound"
+    ):
+        show(Report({"kind": "bounds"}))
 
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():
@@ -68,6 +118,14 @@ def test_reading_what_was_written(name, tmp_path):
     assert again.to_json() == text == path.read_text(encoding="utf-8")
     assert again.digest() == report.digest()
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("make", [samples.two_models, samples.tiny, made_bounds.leakage, made_bounds.odd_cells])
+def test_the_layout_of_the_json_is_an_indent_of_one(make):
+    report = make()
+    assert report.to_json() == json.dumps(content(report), indent=1, ensure_ascii=False) + "\n"
+    odd = Report(report.about, (), (), {"a": ["[\n]", "],\n   ["], "b": [], "c": [{"d": [1]}, None], "e": [[], [2]]})
+    assert odd.to_json() == json.dumps(content(odd), indent=1, ensure_ascii=False) + "\n"
 
 
 def test_frames_have_a_row_a_finding_and_a_row_a_record():

@@ -132,3 +132,54 @@ def test_what_is_filled_in_is_escaped():
     report = made(facts={"title": "<b>x</b>"})
     assert "<b>x" not in str(words.lede(results(report)))
     assert lede(report).startswith("<b>x</b> gives")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            {"value": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2"},
+            "Some attacker is right in at least 53.1 of 100 cases, by the gap between training and test error alone.",
+        ),
+        (
+            {"value": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2", "confidence": 0.9},
+            "Some attacker is right in at least 53.1 of 100 cases (90 %), by the gap between training and test error "
+            "alone.",
+        ),
+        (
+            {"value": 0.7310586, "side": "upper", "source": "kairouz2015, Theorem 2.1"},
+            "No attacker is right in more than 73.2 of 100 cases, by Kairouz 2015, Theorem 2.1.",
+        ),
+        (
+            {"value": 0.7, "side": "point", "status": "asymptotic"},
+            "For large n, the best possible attacker is right in 70.0 of 100 cases.",
+        ),
+        ({"value": 0.5, "side": "lower"}, ""),  # no more than guessing
+        ({"value": 1.0, "side": "upper"}, ""),
+        ({"value": None, "reason": "no test data"}, ""),
+    ],
+)
+def test_a_theorem_about_any_attacker_has_a_sentence(words, said):
+    given = {"status": "certified", "at": {"prior": 0.5}, "release": "forest"} | words
+    report = made(findings=(Finding("success", **given),))
+    assert words_of(report) == said
+    assert summary(report).endswith(said or "guessing blindly gives 50.")
+    assert lede(report) == lede(made())
+
+
+def words_of(report):
+    return words.bounds(results(report)[0]).striptags()
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("epsilon = 1, delta = 1e-05.", "ε = 1, δ = 10\u22125."),
+        ("mu = 0.5 of <b>", "μ = 0.5 of <b>"),
+        ("epsilon = inf", "ε = infinity"),
+        ("epsilon = 4x, thedelta = 1", "epsilon = 4x, thedelta = 1"),
+        ("", ""),
+    ],
+)
+def test_parameters_in_a_text_get_their_letters(text, printed):
+    assert words.lettered(text).striptags() == printed

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from leakscope.bounds.exact import subsets
-from leakscope.bounds.subsets import log_odds
+from leakscope.bounds.halves import log_odds
 from leakscope.bounds.tilting import sampled_log_odds
 from leakscope.checks import count, non_negative, one_of, positive, probability
 from leakscope.intervals import Interval
@@ -79,7 +79,7 @@ def pmp_exponential(
     sensitivity : float
         Of the mean loss, > 0.
     method : {"exact", "sampled"}
-        All halves at once (`leakscope.bounds.subsets`), to n = 18 with 32 outputs; or random subsets
+        All halves at once (`leakscope.bounds.halves`), to n = 18 with 32 outputs; or random subsets
         (`leakscope.bounds.tilting`), to n = 5,000.
     n_subsets : int
         Sampled: number of random subsets, 131,072 if not given. Each stands for the n + 1 halves that one more

@@ -163,6 +163,6 @@ def least(holds: Callable[[float], bool]) -> float:
     return high
 
 
-def _mills(x: ArrayLike) -> Array | np.floating:
+def _mills(x: Array | np.floating) -> Array | np.floating:
     """(1 - Phi)/phi for x >= 0."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))

@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from leakscope.bounds.exponential import exponents, pmp_exponential, subset_epsilon, subset_sensitivity
+from leakscope.bounds.exponential import Draws, exponents, pmp_exponential, subset_epsilon, subset_sensitivity
 from leakscope.bounds.gaussian import analytic_gaussian_epsilon, gaussian_hockey, least
-from leakscope.bounds.subsets import MOST_LOG_WORK
+from leakscope.bounds.halves import MOST_LOG_WORK
 from leakscope.bounds.tilting import LARGEST_SPREAD
 from leakscope.checks import one_of, positive, probability
 
@@ -226,7 +226,7 @@ def epsilon_for_success(
 
     No attacker then holds membership of a record for likelier than ``success``, whatever is released: practical
     membership privacy with ``ln(success/(1 - success))`` (Lowy et al. 2024, lemma 6). It is computed exactly
-    for at most 332,812,800 halves times outputs (n = 13 with 32 outputs), and else by the upper end of its
+    for at most 332,819,200 halves times outputs (n = 13 with 32 outputs), and else by the upper end of its
     interval.
 
     It need not grow with epsilon, so the search goes up a fixed geometric grid in steps of a quarter, from an
@@ -246,7 +246,7 @@ def epsilon_for_success(
     Returns
     -------
     float
-        At most 1,000, which is returned if every epsilon up to it that was looked at suffices.
+        At most 1,000 (less where that cannot be sampled); that is returned if all that was looked at suffices.
 
     Raises
     ------
@@ -266,22 +266,20 @@ def epsilon_for_success(
     target = float(logit(_success(success)))
     unit = exponents(loss, 1.0, sensitivity)
     exact = math.comb(len(unit), len(unit) // 2) * unit.shape[1] <= MOST_LOG_WORK
-    step = 1.0005 if exact else 1.01
     own, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
-    end = LARGEST_EPSILON if exact else LARGEST_SPREAD / max(spread, LARGEST_SPREAD / LARGEST_EPSILON)
+    end = LARGEST_EPSILON if exact or spread == 0 else min(LARGEST_EPSILON, 0.999 * LARGEST_SPREAD / spread)
     start = min(end, target * sensitivity / own) if own > 0 else end
-    n_steps = math.floor(math.log(end / start) / math.log(step))
-    alpha = (1 - probability("confidence", confidence, open_ends=True)) / (n_steps + 1)
+    step = math.log(1.0005 if exact else 1.01)
+    grid = np.geomspace(start, end, math.ceil(math.log(end / start) / step) + 1)
+    alpha = (1 - probability("confidence", confidence, open_ends=True)) / len(grid)
 
     def holds(k: int) -> bool:
-        epsilon = start * step**k
         if exact:
-            return pmp_exponential(loss, epsilon, sensitivity) <= target
-        draws = {"n_subsets": n_subsets, "confidence": 1 - alpha, "seed": seed}
-        return pmp_exponential(loss, epsilon, sensitivity, "sampled", **draws).high <= target
+            return pmp_exponential(loss, float(grid[k]), sensitivity) <= target
+        draws = Draws(n_subsets=n_subsets, confidence=1 - alpha, seed=seed)
+        return pmp_exponential(loss, float(grid[k]), sensitivity, "sampled", **draws).high <= target
 
-    stride = math.ceil(math.log(1.25) / math.log(step))
-    return start * step ** _last_before_break(holds, n_steps, stride)
+    return float(grid[_last_before_break(holds, len(grid) - 1, math.ceil(math.log(1.25) / step))])
 
 
 def _last_before_break(holds: Callable[[int], bool], n_steps: int, stride: int) -> int:

@@ -62,7 +62,7 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
     Parameters
     ----------
     exponent : array of shape (N, W)
-        As in `leakscope.bounds.subsets.log_odds`.
+        As in `leakscope.bounds.halves.log_odds`.
     n_subsets : int
         Random subsets, shared by the outputs.
     confidence : float

@@ -241,7 +241,20 @@ def as_covariance(given: Covariance | ArrayLike) -> Covariance:
 
 
 def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array, ...]:
-    """An array of finite numbers as float64; float32 stays as it is on request."""
+    """An array of finite numbers as float64.
+
+    Parameters
+    ----------
+    name : str
+        What the error names.
+    values : array_like
+    single : bool
+        float32 stays as it is.
+
+    Returns
+    -------
+    array
+    """
     try:
         array = np.asarray(values)
         array = array if single and array.dtype == np.float32 else array.astype(np.float64, copy=False)

@@ -8,11 +8,14 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from leakscope.checks import nearest
+import numpy as np
+
+from leakscope.checks import nearest, one_of
 from leakscope.findings import Finding
 from leakscope.tradeoff import TradeOff, from_dict
 
@@ -21,6 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SCHEMA = 1
+SHOWN_BY: Mapping[str, Mapping[str, str]] = {  # kinds of report, and the functions that show them
+    "audit": {"table": "audit_text:table", "page": "audit_page:page", "notebook": "audit_page:notebook"},
+    "bound": {"table": "bound_text:table", "page": "bound_page:page", "notebook": "bound_page:notebook"},
+}
+Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
 Word = Literal["refuted", "not_refuted", "cannot_be_tested", "proved"]
 
 
@@ -99,14 +107,14 @@ class Report:
         Plan, versions, digests, seed, and the facts of each release.
     findings : sequence of Finding
     curves : sequence of Curve
-    record_table : mapping of str to list
+    record_table : mapping of str to list or array
         One table by columns, a row a record.
     """
 
     about: Mapping[str, Any]
     findings: Sequence[Finding] = ()
     curves: Sequence[Curve] = ()
-    record_table: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    record_table: Table = field(default_factory=dict)
 
     def curve(self, name: str, release: str | None = None) -> TradeOff:
         """The trade-off of an attack or of a claim, of the first release that has it."""
@@ -125,33 +133,43 @@ class Report:
         return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
 
     def table(self) -> str:
-        """The findings as text, at most 100 columns wide."""
-        return import_module("leakscope.report.text").table(self)
+        """What was found, as text at most 100 columns wide."""
+        return self._as("table")
 
     def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
-        """Attack and ceiling on one log-log axis, drawn on ``ax`` or on a new figure."""
+        """Attacks and ceilings on one log-log axis, drawn on ``ax`` or on a new figure."""
         return import_module("leakscope.report.plots").roc(self, ax=ax, release=release)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Canonical JSON; written to a path if one is given (beside it first, then renamed)."""
-        text = json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        text = _layout(self._content())
         if path is not None:
             write(path, text)
         return text
 
     def to_html(self, path: str | os.PathLike[str] | None = None, records: bool = True) -> str:
         """The page, one file without network or scripts to load; ``records=False`` leaves single records out."""
-        text = import_module("leakscope.report.html").page(self, records=records)
+        text = self._as("page", records=records)
         if path is not None:
             write(path, text)
         return text
 
     def digest(self) -> str:
         """First 16 hexadecimal digits of the SHA-256 of the JSON."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def _repr_html_(self) -> str:
-        return import_module("leakscope.report.html").notebook(self)
+        return self._as("notebook")
+
+    def _as(self, form: str, **options: bool) -> str:
+        """This kind of report in a form of ``SHOWN_BY``."""
+        kind = one_of("kind of report", self.about.get("kind"), SHOWN_BY)
+        module, function = SHOWN_BY[kind][form].split(":")
+        return getattr(import_module(f"leakscope.report.{module}"), function)(self, **options)
 
     def _content(self) -> dict[str, Any]:
         curves = [
@@ -208,6 +226,26 @@ class Report:
         return cls(content["about"], findings, curves, content["records"])
 
 
+def _layout(content: Mapping[str, Any]) -> str:
+    """The JSON with an indent of one; long columns by the encoder that is written in C, which knows no indent."""
+    columns = ",\n".join(f"  {_dumps(name)}: {_column(values)}" for name, values in content["records"].items())
+    records = f"{{\n{columns}\n }}" if columns else "{}"
+    rest = _dumps({name: value for name, value in content.items() if name != "records"}, indent=1)
+    return f'{rest.removesuffix("}").rstrip()},\n "records": {records}\n}}\n'
+
+
+def _column(values: list[Any]) -> str:
+    """A column as it stands two levels deep."""
+    if not values or any(isinstance(value, (list, dict)) for value in values):
+        return _dumps(values, indent=1).replace("\n", "\n  ")
+    inside = _dumps(values, separators=(",\n   ", ": ")).removeprefix("[").removesuffix("]")
+    return f"[\n   {inside}\n  ]"
+
+
+def _dumps(value: Any, **layout: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
+
+
 def write(path: str | os.PathLike[str], text: str) -> None:
     """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
     target = Path(path)
@@ -227,6 +265,8 @@ def plain(value: Any) -> Any:
     """JSON without numpy: infinities as "inf" and "-inf", NaN refused."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and np.isfinite(value).all():
+        return value.tolist()  # a column of a million numbers, without a look at each
     if isinstance(value, (str, bool, int)) or value is None:
         return value
     if isinstance(value, float):

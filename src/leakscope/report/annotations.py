@@ -54,7 +54,7 @@ class Annotations:
             tpr = line.found(fpr)
             if line in self.curves.paths and fpr >= line.start and low <= tpr < high:
                 self.ax.plot([fpr], [tpr], "o", color=line.color, markersize=6, zorder=5)
-                self._around((fpr, tpr), percent(tpr), NAME, color=line.color)
+                self._around((fpr, tpr), line.said(fpr), NAME, color=line.color)
 
     def points(self) -> None:
         """Names of the attacks that are one point."""
@@ -100,7 +100,7 @@ class Annotations:
         fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
         named.sort(key=lambda line: -line.found(fpr))
         rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
-        shown = [(percent(line.found(fpr)), line) for line in named[:_LONGEST_LIST]]
+        shown = [(line.said(fpr), line) for line in named[:_LONGEST_LIST]]
         rows += [(f"{share} {line.label}", line.color, line.weight) for share, line in shown]
         if len(named) > _LONGEST_LIST:
             rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))

@@ -6,6 +6,7 @@ from leakscope.findings import Finding
 from leakscope.report import Report
 
 Key = tuple[str, str, str, str]
+OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched whichever it was
 
 
 def compare(first: Report, second: Report) -> list[dict[str, str]]:
@@ -19,8 +20,8 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     -------
     list of dict
         ``release``, ``attack``, ``quantity``, ``first``, ``second`` and ``difference``, as text. A finding
-        that one report does not have is a dash. A report of one release is compared with each release of
-        the other, whatever their names.
+        that one report does not have is a dash. Bounds are matched by their side and their prior too. A report
+        of one release is compared with each release of the other, whatever their names.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
             {
                 "release": release or "-",
                 "attack": attack or "-",
-                "quantity": f"{quantity} {at}".strip(),
+                "quantity": f"{quantity} {at}".strip().replace(" ,", ","),
                 "first": _shown(before),
                 "second": _shown(after),
                 "difference": _difference(before, after),
@@ -57,11 +58,28 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
     """Findings by release, attack, quantity and where it was taken; those of an only release under all names."""
     found, alone = {}, len(_releases(report)) == 1
     for each in report.findings:
-        at = " ".join(f"{name} {value:g}" for name, value in each.at.items() if name != "prior")
-        attack = "" if each.quantity in ("epsilon", "most_exposed") else each.attack
+        attack = "" if each.quantity in OF_ALL_ATTACKS else each.attack
+        at = _of_bound(each) if _is_bound(each) else _at(each, "prior")
         for release in names if alone else [each.release]:
-            found[release, attack, each.quantity, at] = each
+            key = release, attack, each.quantity, at
+            if key in found and _is_bound(each):  # two theorems about one number
+                key = release, attack, each.quantity, f"{at}, {each.source}"
+            found[key] = each
     return found
+
+
+def _is_bound(finding: Finding) -> bool:
+    """A theorem about any attacker, not the number of an attack."""
+    return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.side == "lower")
+
+
+def _of_bound(finding: Finding) -> str:
+    """Where a bound was taken, the prior included, and its side."""
+    return _at(finding) + {"upper": ", upper bound", "lower": ", lower bound", "point": ""}[finding.side]
+
+
+def _at(finding: Finding, *but: str) -> str:
+    return " ".join(f"{name} {value:g}" for name, value in finding.at.items() if name not in but)
 
 
 def _shown(finding: Finding | None) -> str:

@@ -66,11 +66,14 @@ class Curves:
                 self.ax.fill_between(at[seen], low, high, facecolor=line.color, alpha=alpha, linewidth=0)
 
     def forbid(self) -> None:
-        """Hatch what lies above the lowest of the claimed and certified ceilings."""
-        ceilings = [line.tradeoff.tpr(self.fpr) for line in self.lines if line.role == "ceiling"]
+        """Hatch what no attack on any release reaches: above the lowest of its claimed and certified ceilings."""
+        ceilings: dict[str, list[Array]] = {}
+        for line in self.lines:
+            if line.role == "ceiling":
+                ceilings.setdefault(line.release, []).append(np.asarray(line.tradeoff.tpr(self.fpr)))
         if not ceilings:
             return
-        lowest = self.height(self.fpr, np.min(ceilings, axis=0))
+        lowest = self.height(self.fpr, np.max([np.min(each, axis=0) for each in ceilings.values()], axis=0))
         hatched = {"facecolor": "none", "edgecolor": CLAIM, "hatch": "///", "linewidth": 0, "alpha": 0.42}
         with rc_context({"hatch.linewidth": 0.6}):
             self.ax.fill_between(self.fpr, lowest, np.maximum(lowest, self.ax.get_ylim()[1]), **hatched)

@@ -24,23 +24,25 @@ def dots(result: Result, prefix: str) -> Markup:
         least = least_of_100(worst.low)
         low, high = 100 * (worst.low or 0.0), 100 * (worst.value or 0.0)
         rows.append(plots.Row(f"most exposed {result.about['unit']}", high, f"≥ {least}", "exposed", low))
+    if not rows:
+        return Markup("")
     axes = plots.dots(rows, claim=_most_allowed(result), ax=plots.dots_size(len(rows)).axes())
     title = f"{result.title}: cases of 100 in which each attack is right"
-    return _inline(axes, prefix, title, "; ".join(f"{row.name} {row.text}" for row in rows))
+    return inline(axes, prefix, title, "; ".join(f"{row.name} {row.text}" for row in rows))
 
 
 def roc(report: Report, result: Result, prefix: str) -> Markup:
     """Attacks and ceilings on logarithmic axes."""
     axes = plots.roc(report, ax=plots.ROC.axes(), release=result.name)
     title = f"{result.title}: members found (TPR) against false alarms (FPR), logarithmic axes"
-    return _inline(axes, prefix, title, _read_off(result))
+    return inline(axes, prefix, title, _read_off(result))
 
 
 def gain(report: Report, result: Result, prefix: str) -> Markup:
     """The same as the gain over guessing."""
     axes = plots.gain(report, ax=plots.GAIN.axes(), release=result.name)
     title = f"{result.title}: gain over guessing (TPR - FPR) against false alarms (FPR)"
-    return _inline(axes, prefix, title, _read_off(result))
+    return inline(axes, prefix, title, _read_off(result))
 
 
 def histogram(result: Result, prefix: str) -> Markup:
@@ -50,7 +52,7 @@ def histogram(result: Result, prefix: str) -> Markup:
     axes = plots.histogram(won, result.first_exposed, ax=plots.HISTOGRAM.axes(), unit=unit)
     title = f"{result.title}: number of {plural(unit)} by games of {len(won) - 1} that the attacker won"
     described = f"{count(games['exposed'])} of {several(games['records'], unit)} exposed beyond chance"
-    return _inline(axes, prefix, title, described)
+    return inline(axes, prefix, title, described)
 
 
 def _attack_row(result: Result, name: str) -> plots.Row:
@@ -86,8 +88,8 @@ def _read_off(result: Result) -> str:
     return " ".join(parts)
 
 
-def _inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
-    """The figure of these axes."""
+def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
+    """The figure of these axes as an SVG element whose ids begin with the prefix."""
     figure = axes.get_figure(root=True)
     if figure is None:
         raise ValueError("axes without a figure cannot be drawn")

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby
+from typing import TypeVar
 
 from markupsafe import Markup
 
-from leakscope.findings import Finding
-from leakscope.report.numbers import THIN, count, parameter, percent
+from leakscope.findings import QUANTITIES, Finding
+from leakscope.report.bound_results import Part
+from leakscope.report.numbers import THIN, count, parameter, percent, powers
 from leakscope.report.results import SHARES, Result, shown
-from leakscope.report.words import cited, listed, plural, say
+from leakscope.report.words import GREEK, capital, cited, listed, plural, say
 
+Shown = Result | Part
+S = TypeVar("S", Result, Part)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed")
 ORDER = ("success", "advantage", "eta", "auc", "tpr", "ppv", "average_precision")
 NAMES = {
-    "auc": "Area under the curve, {}",
-    "advantage": "Advantage of {}",
-    "eta": "Gain over guessing of {}",
-    "tpr": "TPR of {}",
-    "ppv": "PPV of {}",
-    "average_precision": "Average precision of {}",
-    "success": "Success of {}",
+    "auc": "Area under the curve, {attack}",
+    "advantage": "Advantage of {attack}",
+    "eta": "Gain over guessing of {attack}",
+    "tpr": "TPR of {attack}",
+    "ppv": "PPV of {attack}",
+    "average_precision": "Average precision of {attack}",
+    "success": "Success of {attack}",
+    "epsilon": "ε",
+    "pmp_epsilon": "ε of practical membership privacy",
+    "mu": "μ of the trade-off",
+    "largest_epsilon": "Largest ε that keeps the limit",
+    "largest_mu": "Largest μ that keeps the limit",
+    "information": "Information about membership, nats",
+    "posterior": "Posterior of membership",
+    "leakage_score": "Leakage score",
+    "smallest_cell": "{units} that every cell needs",
 }
-_PERCENT = re.compile(r"(?<=\d) ?%")
+ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
 SIDES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
+_PERCENT = re.compile(r"(?<=\d) ?%")
 
 
 @dataclass(frozen=True)
@@ -35,8 +49,8 @@ class Row:
     """A finding as the table prints it; ``key`` sorts the values, and is None where there is no value."""
 
     quantity: Markup
-    value: str
-    interval: str
+    value: Markup
+    interval: Markup
     side: str
     status: str
     source: str
@@ -52,11 +66,30 @@ class Group:
     folded: Sequence[Row]
 
 
-def groups(results: Sequence[Result]) -> list[Group]:
-    """A group a release, in order."""
+def ordered(result: Result) -> list[Finding]:
+    """Epsilon and the most exposed record, what holds for any attacker, then each attack from best to weakest."""
+    rank = {name: place for place, name in enumerate(result.attacks)}
+
+    def place(finding: Finding) -> tuple[int, int, int, float]:
+        attack = rank.get(finding.attack, len(rank))
+        if finding.quantity in FIRST:
+            return (0, FIRST.index(finding.quantity), attack, 0.0)
+        kind = ORDER.index(finding.quantity) if finding.quantity in ORDER else len(ORDER)
+        return (2 if finding.attack else 1, attack, kind, -finding.at.get("fpr", 0.0))
+
+    return sorted(result.findings, key=place)
+
+
+def as_given(part: Part) -> Sequence[Finding]:
+    """The findings of a bound: its maker puts the most important first."""
+    return part.findings
+
+
+def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> list[Group]:
+    """A group a release, in order, its findings arranged by `ordered` or `as_given`."""
     tables = []
     for result in results:
-        parts = [_rows(result, together) for _, together in groupby(ordered(result), key=_attack_of)]
+        parts = [_rows(result, together) for _, together in groupby(arranged(result), key=_attack_of)]
         ends = list(accumulate(len(part) for part in parts))
         kept = max(1, sum(end <= FOLD for end in ends))
         rows, folded = chain.from_iterable(parts[:kept]), chain.from_iterable(parts[kept:])
@@ -69,7 +102,7 @@ def _attack_of(finding: Finding) -> str:
     return "" if finding.quantity in FIRST else finding.attack
 
 
-def _rows(result: Result, findings: Iterable[Finding]) -> list[Row]:
+def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
     """A row a finding; neighbours without a value for one and the same reason share a row."""
     rows = []
     for _, alike in groupby(findings, key=lambda finding: (finding.quantity, finding.reason, finding.value)):
@@ -83,20 +116,7 @@ def _rows(result: Result, findings: Iterable[Finding]) -> list[Row]:
     return rows
 
 
-def ordered(result: Result) -> list[Finding]:
-    """Epsilon and the most exposed record, then each attack from best to weakest."""
-    rank = {name: place for place, name in enumerate(result.attacks)}
-
-    def place(finding: Finding) -> tuple[int, int, int, float]:
-        if finding.quantity in FIRST:
-            return (0, FIRST.index(finding.quantity), rank.get(finding.attack, len(rank)), 0.0)
-        attack, kind = rank.get(finding.attack, len(rank)), ORDER.index(finding.quantity)
-        return (1, attack, kind, -finding.at.get("fpr", 0.0))
-
-    return sorted(result.findings, key=place)
-
-
-def row(result: Result, finding: Finding) -> Row:
+def row(result: Shown, finding: Finding) -> Row:
     """One finding."""
     if result.too_few and finding.quantity in SHARES and finding.value is not None:
         finding = replace(finding, value=None, reason="too few for a percentage")
@@ -104,20 +124,25 @@ def row(result: Result, finding: Finding) -> Row:
     if finding.value is None:
         resolvable = "games reach FPR" not in finding.reason
         side = "not applicable" if resolvable else "not resolvable"
-        return Row(name, "—", "—", side, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
+        dash = Markup("—")
+        return Row(name, dash, dash, side, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
     value, interval = numbers(finding)
     status = ", ".join(_status(result, finding)).replace("certified, at", "certified at")
-    return Row(name, value, interval, SIDES[finding.side], status, source, finding.value)
+    exact = finding.side == "point" and finding.status == "certified"
+    side = "exact value" if exact else SIDES[finding.side]
+    return Row(name, powers(value), powers(interval), side, status, source, finding.value)
 
 
-def quantity(result: Result, finding: Finding, rates: str = "") -> Markup:
+def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     """What was measured, of which attack, where; ``rates`` stands in place of the finding's own FPR."""
-    if finding.quantity == "epsilon":
-        delta = finding.at.get("delta", 0.0)
-        return Markup("ε of any guarantee, δ = {}").format(parameter(delta))
+    unit = result.about["unit"]
     if finding.quantity == "most_exposed":
-        return Markup("Success, most exposed {}").format(result.about["unit"])
-    name = Markup(NAMES[finding.quantity]).format(result.attack_title(finding.attack))
+        return Markup("Success, most exposed {}").format(unit)
+    attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.side]
+    title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
+    if finding.quantity == "epsilon" and (finding.attack or finding.side == "lower"):
+        title = "ε of any guarantee"
+    name = say(title, attack=attack, units=capital(plural(unit)))
     for key, value in finding.at.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
     return name
@@ -131,13 +156,14 @@ def _where(key: str, value: float) -> Markup:
         return Markup(", prior\u00a0{}").format("½" if value == 0.5 else percent(value))
     if key == "inside":
         return Markup(", members") if value else Markup(", non-members")
-    return Markup(", {} {}").format(key, parameter(value))
+    words = " at {} = {}" if key in GREEK else ", {} {}"
+    return Markup(words).format(GREEK.get(key, key), parameter(value))
 
 
 def numbers(finding: Finding) -> tuple[str, str]:
     """Value and interval with their units."""
     text = shown(finding)
-    value, interval = text.value, text.interval or ("none" if finding.side == "point" else "exact")
+    value, interval = text.value, text.interval or _without_interval(finding)
     if finding.quantity == "most_exposed":
         won, played = int(finding.detail["won"]), int(finding.detail["games"])
         return f"{count(won)} of {count(played)} games", f"{interval} of 100"
@@ -149,11 +175,18 @@ def numbers(finding: Finding) -> tuple[str, str]:
     return f"≥{THIN}{value}" if at_least else value, interval
 
 
-def _status(result: Result, finding: Finding) -> Iterator[str]:
+def _without_interval(finding: Finding) -> str:
+    """What stands for an interval that is not there."""
+    if finding.status != "certified":
+        return "none"
+    return "exact" if finding.confidence in (None, 1.0) else "one-sided"
+
+
+def _status(result: Shown, finding: Finding) -> Iterator[str]:
     """Status, and what one must know beside it."""
     level, usual = finding.confidence, result.about["confidence"]
     yield finding.status
-    if level is not None and (level != usual or (finding.status == "certified" and level < 1)):
+    if level is not None and (level != usual or finding.status == "certified") and level < 1:
         yield f"at {percent(level)}"
     if finding.quantity == "epsilon" and finding.attack:
         yield result.attack_title(finding.attack)
@@ -166,7 +199,8 @@ def _status(result: Result, finding: Finding) -> Iterator[str]:
         yield "constant score"
 
 
-def _source_of(result: Result, finding: Finding) -> str:
+def _source_of(result: Shown, finding: Finding) -> str:
     """Of the finding, else of its attack; the first rows of a release are of no single attack."""
-    own = "" if finding.quantity in FIRST else result.about["attacks"].get(finding.attack, {}).get("source", "")
-    return cited(finding.source or own)
+    about = result.about
+    own = "" if finding.quantity in FIRST else about.get("attacks", {}).get(finding.attack, {}).get("source", "")
+    return cited(finding.source or own or about.get("theorem", {}).get("source", ""))

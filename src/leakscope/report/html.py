@@ -1,10 +1,10 @@
-"""The report as one HTML file: no network, and the same report gives the same bytes."""
+"""What every page is made of: one HTML file, no network, and the same report gives the same bytes."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,160 +12,43 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from leakscope.report import Report, figures, findings, method, notes, plans, verdicts, words
-from leakscope.report.records import Exposed, exposed
-from leakscope.report.results import Result, results, shown
+from leakscope.report import Report, bound_words, method, notes, plans, words
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, a page without records shows no histogram either
-MOST_CURVES = 4
 
 
-def page(report: Report, records: bool = True) -> str:
-    """The report of an audit as a page.
+def render(template: str, **said: Any) -> str:
+    """A page of its own, from a template that fills the frame.
+
+    Everything that came from the user is escaped, and a content security policy forbids the network and every
+    script but the one that sorts the findings.
 
     Parameters
     ----------
-    report : Report
-        Of an audit.
-    records : bool
-        Whether the page may show single records. Without them the most exposed are counted, not shown,
-        and the histogram of games stays only if there are at least 100 records.
-
-    Returns
-    -------
-    str
-        One HTML file with its styles, its charts and one script that sorts the findings. Everything that
-        came from the user is escaped, and a content security policy forbids the network.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import leakscope as ls
-    >>> rng = np.random.default_rng(0)
-    >>> member = rng.random(200) < 0.5
-    >>> report = ls.audit_scores(rng.normal(size=200) + member, member)
-    >>> page(report).startswith("<!doctype html>")
-    True
+    template : str
+        A file of this room.
+    **said
+        What the template asks for; see `common`.
     """
-    found = results(report)
     script = _asset("sort.js")
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            **_said(report, found),
-            style=Markup(_asset("style.css")),
-            script=Markup(script),
-            policy=_policy(script),
-            contradictions=verdicts.contradictions(found),
-            summaries=[_summary(result, f"s{place}") for place, result in enumerate(found)],
-            claims=verdicts.lines(found),
-            curves=_curves(report, found),
-            games=_games(found, records),
-            exposed=_exposed(found) if records else [],
-        )
-    )
+    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": _policy(script)}
+    return fragment(template, **assets, **said)
 
 
-def notebook(report: Report) -> str:
-    """The report as a fragment for a notebook: lede, the ordered attacks and the ROC, with styles of its own.
-
-    Parameters
-    ----------
-    report : Report
-        Of an audit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import leakscope as ls
-    >>> rng = np.random.default_rng(0)
-    >>> member = rng.random(200) < 0.5
-    >>> report = ls.audit_scores(rng.normal(size=200) + member, member)
-    >>> notebook(report).startswith('<div class="leakscope">')
-    True
-    """
-    found = results(report)
-    prefix = f"n{report.digest()[:6]}"  # several reports stand in one notebook
-    panels = [
-        _panel(result, figures.roc(report, result, f"{prefix}-{place}")) for place, result in enumerate(_worst(found))
-    ]
-    template = _environment().get_template("notebook.html.jinja")
-    return template.render(**_said(report, found), curves=panels)
+def fragment(template: str, **said: Any) -> str:
+    """A filled template without a frame, for a notebook."""
+    return _environment().get_template(template).render(**said)
 
 
-def _said(report: Report, found: Sequence[Result]) -> dict[str, Any]:
-    """What page and notebook have in common."""
-    about = found[0].about
+def common(report: Report, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What every page says of its report."""
     return {
         "about": about,
-        "found": found,
-        "title": words.question(found),
-        "facts": words.facts(found),
-        "lede": words.lede(found),
-        "level": words.level(found[0]),
         "unit": about["unit"],
         "units": words.plural(about["unit"]),
-        "layout": "one" if len(found) == 1 else "two",
-        "groups": findings.groups(found),
         "plan": plans.toml(about["plan"]),
         "digest": report.digest(),
     }
-
-
-def _summary(result: Result, prefix: str) -> dict[str, Any]:
-    """The big number, the paragraph and the dot plot of a release."""
-    success = result.success
-    big, unit = "—", ""
-    if success is not None and result.too_few:
-        big, unit = str(round((success.value or 0) * result.n_games)), f"of {result.n_games}"
-    elif success is not None:
-        big, unit = shown(success).value, "of 100"
-    figure = Markup("") if result.too_few else figures.dots(result, prefix)
-    return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
-
-
-def _curves(report: Report, found: Sequence[Result]) -> list[dict[str, Any]]:
-    """ROC of the releases, of the worst four where there are more; then their gains over guessing."""
-    drawn = [result for result in _worst(found) if not result.too_few]
-    small = max((result.advantage for result in drawn), default=1.0) < figures.SMALL_ADVANTAGE
-    said = {result.name: notes.curves(result) for result in drawn}
-    apart = len(set(said.values())) > 1  # a note that is the same for all stands once, under all of them
-    panels = []
-    for place, result in enumerate(drawn):
-        note = said[result.name] if apart else ""
-        panels.append(_panel(result, figures.roc(report, result, f"r{place}"), note))
-    for place, result in enumerate(drawn if small else ()):
-        panels.append(_panel(result, figures.gain(report, result, f"g{place}")))
-    return panels
-
-
-def _panel(result: Result, figure: Markup, note: str = "") -> dict[str, Any]:
-    return {"title": result.title, "figure": figure, "note": note}
-
-
-def _games(found: Sequence[Result], records: bool) -> list[dict[str, Any]]:
-    """Histograms of games won, or the sentence that stands in their place."""
-    panels = []
-    for place, result in enumerate(found):
-        if result.games is None or result.too_few:
-            continue
-        enough = records or result.games["records"] >= LEAST_FOR_HISTOGRAM
-        drawn = figures.histogram(result, f"h{place}") if result.first_exposed and enough else Markup("")
-        panels.append(_panel(result, drawn, Markup("") if result.n_exposed else words.exposure(result)))
-    return panels
-
-
-def _exposed(found: Sequence[Result]) -> list[Exposed]:
-    return [table for result in found if not result.too_few and (table := exposed(result)) is not None]
-
-
-def _worst(found: Sequence[Result]) -> Sequence[Result]:
-    """The four releases that reveal most, in the order of the plan."""
-    if len(found) <= MOST_CURVES:
-        return found
-    order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
-    return [result for result in found if result in order]
 
 
 def _policy(script: str) -> str:
@@ -194,4 +77,4 @@ def _environment() -> Environment:
 
 def _words() -> Mapping[str, Any]:
     """The functions that the templates call for sentences."""
-    return {"method": method, "notes": notes, "words": words}
+    return {"method": method, "notes": notes, "words": words, "said": bound_words}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leakscope.report.bound_results import Part
 from leakscope.report.notes import over
 from leakscope.report.numbers import count, percent
 from leakscope.report.results import Result
@@ -19,16 +20,19 @@ GAMES = {
     "scores": "Scores of {judged} by {models} were given, together with their membership.",
 }
 QUANTITIES = {
-    "success": "success",
-    "advantage": "advantage",
     "auc": "area under the curve",
     "tpr": "TPR",
     "ppv": "PPV",
     "average_precision": "average precision",
     "epsilon": "ε",
+    "pmp_epsilon": "ε of practical membership privacy",
+    "mu": "μ",
+    "largest_epsilon": "largest ε",
+    "largest_mu": "largest μ",
     "most_exposed": "single records",
     "eta": "gain over guessing",
 }
+Judged = Sequence[Result] | Sequence[Part]
 
 
 def game(result: Result) -> str:
@@ -71,17 +75,18 @@ def release(result: Result) -> str:
     return " ".join(parts)
 
 
-def intervals(results: Sequence[Result]) -> list[tuple[str, str]]:
+def intervals(results: Judged) -> list[tuple[str, str]]:
     """Quantities and the method of their interval, a row a method."""
     quantities: dict[str, dict[str, None]] = {}
     for result in results:
         for finding in result.findings:
             if finding.value is not None and finding.method:
-                quantities.setdefault(finding.method, {})[QUANTITIES[finding.quantity]] = None
+                name = QUANTITIES.get(finding.quantity, finding.quantity.replace("_", " "))
+                quantities.setdefault(finding.method, {})[name] = None
     return [(listed(names), capital(sentence(method))) for method, names in quantities.items()]
 
 
-def assumptions(results: Sequence[Result]) -> list[str]:
+def assumptions(results: Judged) -> list[str]:
     """What the findings rest on, each once."""
     findings = [finding for result in results for finding in result.findings]
     return list(dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions))

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from leakscope.report import Curve
 from leakscope.report.numbers import MINUS, count, parameter, percent
 from leakscope.report.results import Result, most_exposed
 from leakscope.report.words import capital, joined, level, listed, plural, say, several
@@ -21,6 +22,11 @@ SUMMARY = (
     "Numbers are cases of 100 in which the attacker is right, when {share} of the {units} are members. "
     "They are lower bounds: a better attack may exist. {over}"
 )
+REGIONS = {
+    "claimed": "If the claim held, no curve could enter the hatched region, whatever the attacker does.",
+    "certified": "No curve can enter the hatched region, whatever the attacker does.",
+    "asymptotic": "Dotted: what the best attacker reaches as the number of {units} grows; it forbids nothing.",
+}
 DOUBLED = (
     "The halves have a fixed size, so that one {unit} comes in where another goes out: a claim for adding or "
     "removing one {unit} is used twice, and its ceiling has the doubled parameter."
@@ -35,6 +41,11 @@ HISTOGRAM = (
     "guessing, at {level} confidence. "
     "Against half of the {units} the attacker wins at least {median} of the games."
 )
+CEILINGS = {
+    "claimed": "The ceiling",
+    "certified": "The certified ceiling",
+    "asymptotic": "The asymptotic curve",
+}
 STRIPS = (
     "Each tick is one of the {models} models and its probability for the true label: "
     '<span class="at">above the line</span> when the {unit} was in its training data, <b>below</b> when it '
@@ -60,10 +71,16 @@ def over(results: Sequence[Result]) -> str:
 
 def curves_intro(results: Sequence[Result]) -> Markup:
     """How to read attack against ceiling."""
-    if not any(verdict.word != "cannot_be_tested" for result in results for verdict in result.verdicts):
+    roles = {curve.role for result in results for curve in result.ceilings}
+    tested = any(verdict.word != "cannot_be_tested" for result in results for verdict in result.verdicts)
+    first = [
+        say(REGIONS["claimed"]) if tested else Markup(""),
+        say(REGIONS["certified"]) if "certified" in roles and not tested else Markup(""),
+        say(REGIONS["asymptotic"], units=plural(results[0].about["unit"])) if "asymptotic" in roles else Markup(""),
+    ]
+    if not any(first):
         return say("The share of members that each attack finds, at every rate of false alarms.")
-    first = say("If the claim held, no curve could enter the hatched region, whatever the attacker does.")
-    return joined([first, *(_inside(result) for result in results)])
+    return joined([*first, *(_inside(result) for result in results)])
 
 
 def _inside(result: Result) -> Markup:
@@ -84,7 +101,7 @@ def curves(result: Result) -> Markup:
         [
             _games(result, max((curve.n_nonmember for curve in measured), default=0)),
             _band(result, next((curve.confidence for curve in measured if len(curve.at)), None)),
-            *(_ceiling(curve.tradeoff) for curve in result.ceilings),
+            *(_ceiling(curve) for curve in result.ceilings),
         ]
     )
 
@@ -110,17 +127,23 @@ def _band(result: Result, confidence: float | None) -> Markup:
     return say("Bands: {level}, at each rate by itself{methods}.", level=percent(confidence), methods=methods)
 
 
-def _ceiling(ceiling: TradeOff) -> Markup:
+def _ceiling(curve: Curve) -> Markup:
     """The formula of a ceiling, in the game that was played."""
+    text = formula(curve.tradeoff)
+    return say("{name} is {formula}.", name=CEILINGS[curve.role], formula=text) if text else Markup("")
+
+
+def formula(ceiling: TradeOff) -> Markup:
+    """A ceiling as an inequality; empty where there is none that is short."""
     if isinstance(ceiling, Gaussian):
-        words = "The ceiling is TPR ≤ Φ(Φ<sup>{minus}1</sup>(FPR) + μ), with μ = {mu}."
-        return say(words, minus=MINUS, mu=parameter(ceiling.mu))
+        words = "TPR ≤ Φ(Φ<sup>{minus}1</sup>(FPR) + μ), with μ = {mu}"
+        return say(words, minus=MINUS, mu=parameter(float(f"{ceiling.mu:.5g}")))
     if not isinstance(ceiling, EpsilonDelta) or ceiling.promised[0] == math.inf:
         return Markup("")
     epsilon, delta = ceiling.promised
     if epsilon == 0:
-        return say("The ceiling is TPR ≤ FPR + {delta}.", delta=parameter(delta))
-    words = "The ceiling is TPR ≤ e<sup>ε</sup> FPR + δ and its mirror image, with ε = {epsilon} and δ = {delta}."
+        return say("TPR ≤ FPR + {delta}", delta=parameter(delta))
+    words = "TPR ≤ e<sup>ε</sup> FPR + δ and its mirror image, with ε = {epsilon} and δ = {delta}"
     return say(words, epsilon=parameter(epsilon), delta=parameter(delta))
 
 

@@ -7,15 +7,21 @@ shortest digits of the float, so that a limit of 0.29 prints as 29 % and not as 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 from markupsafe import Markup
 
+from leakscope.findings import Side
+
 THIN = "\u202f"  # narrow no-break space, before a percent sign
 MINUS = "\u2212"
 Number = float | Decimal
 FINEST = 8  # decimals of a percentage
+_SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
+_POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,13 @@ def share_places(share: float) -> int:
 
 
 def digits(
-    value: float, low: float | None = None, high: float | None = None, *, scale: int = 0, most: int = 4
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    scale: int = 0,
+    most: int = 4,
+    side: Side = "point",
 ) -> Digits:
     """A value with its interval, ends outward; where the value is an end it is rounded like that end.
 
@@ -108,19 +120,27 @@ def digits(
     scale : int
         Power of ten by which the numbers are shown (2 for "of 100").
     most : int
-        Largest number of decimals.
+        Largest number of decimals; a small number without an interval keeps two significant digits.
+    side : {"lower", "upper", "point"}
+        A bound that has no such end is its own end.
 
     Examples
     --------
     >>> digits(0.91304, 0.91123, 0.91488, scale=2, most=1)
     Digits(value='91.3', low='91.1', high='91.5')
+    >>> digits(0.73106, scale=2, most=1, side="upper").value
+    '73.2'
     """
     ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
-    n = most if len(ends) < 2 else places(min(ends) * 10**scale, max(ends) * 10**scale, most)
-    return _digits(value, low, high, scale, n)
+    if scale == 0 and 0 < max(map(abs, (value, *ends))) < _SMALLEST:
+        return _digits((value, low, high), _power, side)
+    n = places(min(ends) * 10**scale, max(ends) * 10**scale, most) if len(ends) == 2 else most
+    if scale == 0 and len(ends) < 2 and value and math.isfinite(value):
+        n = min(max(n, 1 - _exponent(value)), max(0, 5 - _exponent(value))) if most else 0
+    return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), side)
 
 
-def shares(value: float, low: float | None = None, high: float | None = None) -> Digits:
+def shares(value: float, low: float | None = None, high: float | None = None, side: Side = "point") -> Digits:
     """A share in percent, with two significant digits; the sign is left to the sentence.
 
     Examples
@@ -128,7 +148,19 @@ def shares(value: float, low: float | None = None, high: float | None = None) ->
     >>> shares(0.0694, 0.0661, 0.0738)
     Digits(value='6.9', low='6.6', high='7.4')
     """
-    return _digits(value, low, high, 2, share_places(value or high or 0.0))
+    n = share_places(value or high or 0.0)
+    return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), side)
+
+
+def settled(value: float) -> float:
+    """A computed number without its last digits: 1 - 0.99 is 0.01, and is not rounded up from there.
+
+    Examples
+    --------
+    >>> 1 - 0.99, settled(1 - 0.99)
+    (0.010000000000000009, 0.01)
+    """
+    return float(f"{value:.12g}")
 
 
 def percent(share: float) -> str:
@@ -139,10 +171,18 @@ def percent(share: float) -> str:
     >>> percent(0.001), percent(0.05516)
     ('0.1\\u202f%', '5.5\\u202f%')
     """
-    text = near(_scaled(share, 2), share_places(share))
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return f"{text}{THIN}%"
+    return _percent(share, near)
+
+
+def percent_at_most(share: float) -> str:
+    """What a ceiling allows: as `percent`, rounded up.
+
+    Examples
+    --------
+    >>> percent_at_most(0.0546), percent_at_most(1 - 0.99)
+    ('5.5\\u202f%', '1\\u202f%')
+    """
+    return _percent(settled(share), up)
 
 
 def plain_number(value: float) -> str:
@@ -167,17 +207,50 @@ def parameter(value: float) -> Markup:
     return Markup("{}").format(plain_number(value))
 
 
-def _digits(value: float, low: float | None, high: float | None, scale: int, n: int) -> Digits:
-    """Text of the three numbers at n decimals."""
-    low = None if low is None or not math.isfinite(low) else low
-    high = None if high is None or not math.isfinite(high) else high
+def powers(text: str) -> Markup:
+    """A printed number with its power of ten set as such.
+
+    Examples
+    --------
+    >>> print(powers(digits(1.306e-5).value), powers("0.25"))
+    1.31 × 10<sup>−5</sup> 0.25
+    """
+    return Markup(_POWER.sub(" \u00d7 10<sup>\\1</sup>", str(Markup.escape(text))))
+
+
+def _percent(share: float, rounded: Callable[[Number, int], str]) -> str:
+    text = rounded(_scaled(share, 2), share_places(share))
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text}{THIN}%"
+
+
+def _digits(
+    numbers: tuple[float, float | None, float | None], write: Callable[[float, str], str], side: Side
+) -> Digits:
+    """Text of a value and its ends, each rounded its own way."""
+    value = numbers[0]
+    low, high = (None if end is None or not math.isfinite(end) else end for end in numbers[1:])
     one_sided = low is None or high is None
-    write = down if one_sided and value == low else up if one_sided and value == high else near
+    way = ROUND_HALF_EVEN
+    if (value == low and (one_sided or side == "lower")) or (side == "lower" and low is None):
+        way = ROUND_FLOOR
+    elif (value == high and (one_sided or side == "upper")) or (side == "upper" and high is None):
+        way = ROUND_CEILING
     return Digits(
-        write(_scaled(value, scale), n),
-        "" if low is None else down(_scaled(low, scale), n),
-        "" if high is None else up(_scaled(high, scale), n),
+        write(value, way),
+        "" if low is None else write(low, ROUND_FLOOR),
+        "" if high is None else write(high, ROUND_CEILING),
     )
+
+
+def _power(value: float, rounding: str) -> str:
+    """Three significant digits and a power of ten."""
+    if not value:
+        return "0"
+    number = Decimal(repr(float(value)))
+    kept = number.quantize(Decimal(1).scaleb(number.adjusted() - 2), rounding=rounding)
+    return f"{kept:.2e}".replace("-", MINUS)
 
 
 def _scaled(value: float, scale: int) -> Number:

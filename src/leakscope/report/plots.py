@@ -1,7 +1,7 @@
 """The charts of the report. Each draws on the axes it is given, or on a new figure, and returns the axes.
 
-A page makes axes of the right size with ``ROC.axes()``, ``GAIN.axes()``, ``HISTOGRAM.axes()`` and
-``dots_size(n).axes()``; they belong to no window and to no notebook.
+A page makes axes of the right size with ``ROC.axes()``, ``GAIN.axes()``, ``HISTOGRAM.axes()``, ``SPREAD.axes()``
+and ``dots_size(n).axes()``; they belong to no window and to no notebook.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from matplotlib.axes import Axes
 
 from leakscope.report import Report
 from leakscope.report.annotations import NAME, SMALL, Annotations
-from leakscope.report.bars import HISTOGRAM, Row, dots, dots_size, histogram
+from leakscope.report.bars import HISTOGRAM, histogram
 from leakscope.report.canvas import CLAIM, DOTTED, INK, MUTE, Size, clear, panel_size, write
+from leakscope.report.charts import Chart, chart
 from leakscope.report.curves import Curves, gain_over_guessing
+from leakscope.report.dots import Row, dots, dots_size
 from leakscope.report.labels import Box
-from leakscope.report.lines import Line, floor_of, lines_of
+from leakscope.report.lines import Line
 from leakscope.report.numbers import percent
-from leakscope.report.results import Result, results
+from leakscope.report.spread import SPREAD, spread
 from leakscope.report.strips import strip, strip_axis
 
 __all__ = (
     "GAIN",
     "HISTOGRAM",
     "ROC",
+    "SPREAD",
     "Row",
     "dots",
     "dots_size",
     "gain",
     "histogram",
     "roc",
+    "spread",
     "strip",
     "strip_axis",
 )
@@ -44,7 +48,7 @@ _INSET = (0.60, 0.07, 0.38, 0.38)
 
 
 def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
-    """Attacks and ceilings of one release, members found against false alarms, on two logarithmic axes.
+    """Members found against false alarms, on two logarithmic axes: the attacks on one release and its ceilings.
 
     Curves begin at ten false alarms or at the strictest threshold, whichever is later. The hatched region is
     what a claimed or certified ceiling forbids.
@@ -55,7 +59,7 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
     ax : Axes, optional
         Without it a new figure of pyplot.
     release : str, optional
-        The first one if not given.
+        The first one if not given; all of a bound.
 
     Returns
     -------
@@ -67,19 +71,18 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
     KeyError
         If there is no such release.
     """
-    result = _release(report, release)
-    floor = floor_of(report)
+    drawn = chart(report, release)
+    floor = drawn.floor
     ax = ROC.shown() if ax is None else ax
     ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
     clear(ax)
     _decades(ax, floor)
-    lines = lines_of(result, floor)
-    curves = Curves(ax, lines, np.geomspace(floor, 1, 500))
+    curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
     curves.forbid()
     curves.bands("attack", "best")
     curves.draw()
-    _subtitle(ax, lines)
-    _annotate(curves, result)
+    _subtitle(ax, drawn)
+    _annotate(curves, drawn)
     return ax
 
 
@@ -106,9 +109,10 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     KeyError
         If there is no such release.
     """
-    result = _release(report, release)
+    drawn = chart(report, release)
     ax = GAIN.shown() if ax is None else ax
-    lines = [line for line in lines_of(result, 0.0) if line.role != "guessing"]
+    ends = {"ceiling": 0.0, "asymptotic": 0.0}  # of the logarithmic axes, on which these curves begin
+    lines = [replace(line, start=ends.get(line.role, line.start)) for line in drawn.lines if line.role != "guessing"]
     fpr = np.linspace(0, 1, 401)
     low, top = _gain_range(lines, fpr)
     ax.set(xlim=(0, 1), ylim=(low, top))
@@ -119,7 +123,7 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     curves.bands("best")  # those of the others would cover it
     curves.draw()
     ax.axhline(0, color=INK, linewidth=0.9, linestyle=DOTTED)
-    _subtitle(ax, lines)
+    _subtitle(ax, drawn)
     annotations = Annotations(curves)
     annotations.points()
     if not annotations.names():
@@ -127,28 +131,19 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     return ax
 
 
-def _annotate(curves: Curves, result: Result) -> None:
+def _annotate(curves: Curves, drawn: Chart) -> None:
     """Values, names and the inset of the ROC; without room for the names, a list in place of the inset."""
     annotations, (width, height) = Annotations(curves), panel_size(curves.ax)
-    annotations.limit(max((curve.n_nonmember for curve in result.curves), default=0))
+    annotations.limit(drawn.n_nonmember)
     for line in reversed(curves.lines):
-        if line.role in ("best", "ceiling") and not line.vacuous:
-            annotations.values(line, result.about["fpr"])
+        if line.role in drawn.valued and not line.vacuous:
+            annotations.values(line, drawn.fpr)
     annotations.points()
     inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
     if Annotations(curves, [*annotations.taken, inset]).names():
         _linear_inset(curves.ax, curves.lines)
     else:
-        annotations.ordered_list(result.about["fpr"])
-
-
-def _release(report: Report, name: str | None) -> Result:
-    """The release of this name, or the first."""
-    found = results(report)
-    for result in found:
-        if name in (None, result.name):
-            return result
-    raise KeyError(f"no release {name!r}; this report has: {', '.join(result.name for result in found) or 'none'}")
+        annotations.ordered_list(drawn.fpr)
 
 
 def _decades(ax: Axes, floor: float) -> None:
@@ -187,15 +182,11 @@ def _axis_names(ax: Axes, x: str, y: str) -> None:
     write(ax, (-49.3, height / 2), y, size=NAME, align="center", rotation=90)
 
 
-def _subtitle(ax: Axes, lines: Sequence[Line]) -> None:
+def _subtitle(ax: Axes, drawn: Chart) -> None:
     """What is not there to be seen."""
-    ceilings = [line for line in lines if line.role == "ceiling"]
-    vacuous = [line.label for line in ceilings if line.vacuous]
-    said = [] if ceilings else ["no claim was made"]
-    said += [f"{label}: a ceiling this high excludes nothing" for label in vacuous[:1]]
-    if not any(line.role in ("best", "attack") for line in lines):
-        said.append("too few games for a curve")
-    write(ax, (0, panel_size(ax)[1] + 8), "; ".join(said), size=SMALL, color=CLAIM if vacuous else MUTE)
+    vacuous = any(line.vacuous for line in drawn.lines)
+    color = CLAIM if vacuous else MUTE
+    write(ax, (0, panel_size(ax)[1] + 8), "; ".join(drawn.remarks), size=SMALL, color=color)
 
 
 def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
@@ -221,7 +212,8 @@ def _gain_range(lines: Sequence[Line], fpr: Array) -> tuple[float, float]:
     gains = {line: gain_over_guessing(fpr, np.asarray(line.tradeoff.tpr(fpr))) for line in lines}
     measured = [values for line, values in gains.items() if line.role in ("best", "attack")]
     bands = [100 * np.subtract(line.band[2], line.band[0]) for line in lines if line.role == "best"]
-    high = max((float(values.max()) for values in [*measured, *bands] if len(values)), default=1.0)
-    ceilings = [float(values.max()) for line, values in gains.items() if line.role == "ceiling"]
+    ceilings = [float(values.max()) for line, values in gains.items() if line.role in ("ceiling", "asymptotic")]
+    attacks = [float(values.max()) for values in [*measured, *bands] if len(values)]
+    high = max(attacks or ceilings or [1.0])  # where nothing was measured the ceilings fill the panel
     top = max(1.15 * max([high, *(height for height in ceilings if height <= 3 * high)]), 2.0)
     return min([-0.04 * top, *(float(values.min()) for values in measured)]), top

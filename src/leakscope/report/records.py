@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from leakscope.report import plain, plots
+from leakscope.report import Table, plain, plots
 from leakscope.report.numbers import count
 from leakscope.report.previews import data_uri
 from leakscope.report.results import Result, most_exposed
@@ -76,7 +75,7 @@ def _scale(signals: Sequence[Sequence[float]]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _record(table: Mapping[str, Sequence[Any]], row: int, low: float, high: float) -> Record:
+def _record(table: Table, row: int, low: float, high: float) -> Record:
     """One row, with what there is to see of the record."""
     cells = plain({column: values[row] for column, values in table.items()})
     preview = cells["preview"] or {}

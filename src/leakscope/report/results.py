@@ -10,11 +10,20 @@ from typing import Any
 import numpy as np
 
 from leakscope.findings import Finding
-from leakscope.report import Curve, Report, Verdict, plain
-from leakscope.report.numbers import Digits, digits, shares
+from leakscope.report import Curve, Report, Table, Verdict, plain
+from leakscope.report.numbers import Digits, digits, settled, shares
 
-SHARES = ("tpr", "ppv")  # quantities that are printed in percent
-OF_ATTACKS = ("success", "advantage", "auc", *SHARES)
+SHARES = ("tpr", "ppv", "posterior")  # quantities that are printed in percent
+SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
+    "success": (2, 1),
+    "most_exposed": (2, 0),
+    "epsilon": (0, 2),
+    "pmp_epsilon": (0, 4),
+    "largest_epsilon": (0, 4),
+    "largest_mu": (0, 4),
+    "smallest_cell": (0, 0),
+}
+OF_ATTACKS = ("success", "advantage", "auc", "tpr", "ppv")
 MOST = 10  # records in the table of the most exposed
 FEW_GAMES = 20  # below it a share and a curve say less than the count
 
@@ -39,7 +48,7 @@ class Result:
     findings: Sequence[Finding]
     curves: Sequence[Curve]
     about: Mapping[str, Any]
-    records: Mapping[str, Sequence[Any]]
+    records: Table
 
     @property
     def name(self) -> str:
@@ -74,7 +83,8 @@ class Result:
     @cached_property
     def attacks(self) -> tuple[str, ...]:
         """Names of the attacks, strongest first; those without a success last."""
-        names = dict.fromkeys(finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS)
+        found = (finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS)
+        names = dict.fromkeys(name for name in found if name)
         return tuple(sorted(names, key=self._strength, reverse=True))
 
     @property
@@ -88,7 +98,13 @@ class Result:
     @property
     def success(self) -> Finding | None:
         """Success of the best attack."""
-        return self.find("success", self.best)
+        return self.find("success", self.best) if self.best else None
+
+    @property
+    def bounds(self) -> tuple[Finding, ...]:
+        """What a theorem says of the success of any attack on this release."""
+        found = (finding for finding in self.findings if finding.quantity == "success" and not finding.attack)
+        return tuple(finding for finding in found if finding.value is not None)
 
     @property
     def strength(self) -> float:
@@ -98,7 +114,7 @@ class Result:
     @property
     def advantage(self) -> float:
         """Largest advantage of an attack."""
-        found = (finding.value for finding in self.findings if finding.quantity == "advantage")
+        found = (finding.value for finding in self.findings if finding.quantity == "advantage" and finding.attack)
         return max((value for value in found if value is not None), default=0.0)
 
     @property
@@ -179,14 +195,17 @@ def results(report: Report) -> tuple[Result, ...]:
 
 def shown(finding: Finding) -> Digits:
     """A finding's numbers as text, in the unit of its quantity: cases of 100, percent, or none."""
-    value, low, high = finding.value or 0.0, finding.low, finding.high
+    value = settled(finding.value or 0.0)
+    low, high = (None if end is None else settled(end) for end in (finding.low, finding.high))
+    if low == high == value:  # exact: no interval
+        low = high = None
     if finding.quantity in SHARES:
-        return shares(value, low, high)
-    scale, most = {"success": (2, 1), "most_exposed": (2, 0), "epsilon": (0, 2)}.get(finding.quantity, (0, 4))
-    return digits(value, low, high, scale=scale, most=most)
+        return shares(value, low, high, finding.side)
+    scale, most = SCALES.get(finding.quantity, (0, 4))
+    return digits(value, low, high, scale=scale, most=most, side=finding.side)
 
 
-def most_exposed(table: Mapping[str, Sequence[Any]]) -> list[int]:
+def most_exposed(table: Table) -> list[int]:
     """Rows of the exposed records in order, at most ten."""
     rows = np.flatnonzero(np.asarray(table.get("exposed", ()), dtype=bool))
     if not len(rows):
@@ -195,7 +214,7 @@ def most_exposed(table: Mapping[str, Sequence[Any]]) -> list[int]:
     return rows[np.lexsort((record, -margin, -won))][:MOST].tolist()
 
 
-def _rows_of(table: Mapping[str, Sequence[Any]], release: str) -> Mapping[str, Sequence[Any]]:
+def _rows_of(table: Table, release: str) -> Table:
     names = table.get("release", ())
     if all(name == release for name in names):
         return table

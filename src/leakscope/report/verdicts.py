@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from leakscope.report import Curve, Verdict
-from leakscope.report.numbers import THIN, digits, down, near, parameter, percent, shares
+from leakscope.report.numbers import THIN, digits, down, near, parameter, percent, percent_at_most, shares
 from leakscope.report.results import Result
-from leakscope.report.words import capital, joined, level, plural, say, sentence
+from leakscope.report.words import GREEK, PARAMETER, capital, joined, level, plural, say, sentence
 
 NAMES = {
     "refuted": "Refuted",
@@ -19,7 +18,6 @@ NAMES = {
     "cannot_be_tested": "Cannot be tested",
     "proved": "Proved",
 }
-LETTERS = {"epsilon": "ε", "mu": "μ"}
 ADJACENCY = {"add/remove": " for adding or removing one {unit}", "replace one": " for replacing one {unit}"}
 CLAIMS = {
     "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta})",
@@ -40,7 +38,6 @@ NOT_EXPOSED = (
     "Record by record, with half of the models as targets, the test does not show a {unit} that is guessed more often "
     "than the claim allows ({level}all {units} at once)."
 )
-_PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = ([0-9.e+-]+)")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def contradictions(results: Sequence[Result]) -> list[Curve]:
 
 def claim(result: Result, verdict: Verdict) -> Markup:
     """The claim as a sentence; one that is not in the usual form stands as it is."""
-    values = {name: float(value) for name, value in _PARAMETER.findall(verdict.claim)}
+    values = {name: float(value) for name, value in PARAMETER.findall(verdict.claim)}
     pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
     unit = result.about["unit"]
     adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
@@ -99,7 +96,7 @@ def _point(result: Result, verdict: Verdict) -> Markup:
     return say(
         POINT,
         fpr=percent(at["fpr"]),
-        ceiling=percent(at["ceiling"]),
+        ceiling=percent_at_most(at["ceiling"]),
         attack=result.attack_title(verdict.attack),
         found=f"{text.value}{THIN}%",
         level=level(result),
@@ -109,7 +106,7 @@ def _point(result: Result, verdict: Verdict) -> Markup:
 
 def _bound(verdict: Verdict) -> Markup:
     """The lower bound of the claimed quantity, and whether the claim allows it."""
-    letter, measured = LETTERS.get(verdict.quantity, verdict.quantity), verdict.measured or 0.0
+    letter, measured = GREEK.get(verdict.quantity, verdict.quantity), verdict.measured or 0.0
     if measured <= 0:
         at = f" at {percent(verdict.confidence)}" if verdict.confidence else ""
         return say("These attacks give no lower bound of {letter} above 0{level}.", letter=letter, level=at)

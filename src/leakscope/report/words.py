@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from leakscope.findings import Finding
-from leakscope.report.numbers import count, down, near, percent, up
+from leakscope.report.numbers import count, down, near, parameter, percent, up
 from leakscope.report.results import Result, shown
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -34,6 +34,14 @@ MOST_EXPOSED = (
     "<b>at least {least} of 100</b> ({level}, all {units} at once)."
 )
 EXCLUDED = "A leak larger than {most} of 100 by these attacks is excluded at {level}; a better attack may exist."
+BOUNDS = {
+    "lower": "some attacker is right in at least {right} of 100 cases{level}{by}.",
+    "upper": "no attacker is right in more than {right} of 100 cases{level}{by}.",
+    "point": "the best possible attacker is right in {right} of 100 cases{level}{by}.",
+}
+BY = {"delgrosso2021, Theorem 2": "by the gap between training and test error alone"}
+GREEK = {"epsilon": "ε", "delta": "δ", "eta": "η", "mu": "μ"}
+PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = (inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\w)")
 _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 NOBODY = "No {unit} is exposed beyond chance; {games} games would show a {unit} at {least} of 100 or more."
 
@@ -89,6 +97,22 @@ def cited(source: str) -> str:
     'Yeom 2018, Adversary 2'
     """
     return _KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
+
+
+def lettered(text: str) -> Markup:
+    r"""Parameters with Greek letters and powers of ten.
+
+    Examples
+    --------
+    >>> lettered("delta = 1e-05 <b>")
+    Markup('δ\xa0=\xa010<sup>−5</sup> &lt;b&gt;')
+    """
+    parts, end = [], 0
+    for found in PARAMETER.finditer(text):
+        before, letter, value = text[end : found.start()], GREEK[found[1]], parameter(float(found[2]))
+        parts.append(say("{before}{letter}\u00a0=\u00a0{value}", before=before, letter=letter, value=value))
+        end = found.end()
+    return Markup("").join([*parts, Markup.escape(text[end:])])
 
 
 def level(result: Result, finding: Finding | None = None) -> str:
@@ -171,9 +195,9 @@ def _found(result: Result, alone: bool) -> Markup:
 def _no_leak(result: Result, success: Finding, alone: bool) -> Markup:
     """What can be said where the success is not above guessing."""
     found = "These attacks found no leak." if alone else "In {title} these attacks found no leak."
-    if any(each.quantity == "auc" and (each.low or 0.0) > 0.5 for each in result.findings):
+    if any(each.quantity == "auc" and each.attack and (each.low or 0.0) > 0.5 for each in result.findings):
         found = "In {title} no attack guesses better than blindly, but the findings show one that ranks members higher."
-    known = [each for each in result.findings if each.quantity == "success" and each.high is not None]
+    known = [each for each in result.findings if each.quantity == "success" and each.high is not None and each.attack]
     success = max(known, key=lambda each: each.high or 0.0, default=success)
     most = shown(success).high
     excluded = say(EXCLUDED, most=most, level=level(result, success)) if most else Markup("")
@@ -184,14 +208,34 @@ def summary(result: Result) -> Markup:
     """The paragraph beside the big number."""
     success, unit = result.success, result.about["unit"]
     if success is None:
-        return say("None of the attacks could be played; the findings below say why.")
+        return joined([say("None of the attacks could be played; the findings below say why."), bounds(result)])
     text = shown(success)
     if result.too_few:
         right = f"{round((success.value or 0) * result.n_games)}"
         interval = _interval(result, success, " of 100")
         return say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval)
-    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, success), blind=_blind(result.blind))
-    return joined([average, exposure(result)])
+    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, success), blind=blind(result.blind))
+    return joined([average, exposure(result), bounds(result)])
+
+
+def bounds(result: Result) -> Markup:
+    """What theorems say of the success of any attack, a sentence each; a bound that says nothing is left out."""
+    telling = (
+        finding
+        for finding in result.bounds
+        if ((finding.value or 0.0) > result.blind if finding.side == "lower" else (finding.value or 0.0) < 1)
+    )
+    return joined(_bound(result, finding) for finding in telling)
+
+
+def _bound(result: Result, finding: Finding) -> Markup:
+    """Some attacker is right at least so often, or none more often."""
+    by = next((words for key, words in BY.items() if finding.source.startswith(key)), f"by {cited(finding.source)}")
+    sampled = finding.confidence is not None and finding.confidence < 1
+    at = f" ({level(result, finding)})" if sampled else ""
+    pattern = BOUNDS[finding.side]
+    large = "for large n, " if finding.status == "asymptotic" else ""
+    return say(capital(large + pattern), right=shown(finding).value, level=at, by=f", {by}" if finding.source else "")
 
 
 def _interval(result: Result, finding: Finding, unit: str = "") -> str:
@@ -200,7 +244,7 @@ def _interval(result: Result, finding: Finding, unit: str = "") -> str:
     return f" ({level(result, finding)}: {text.interval}{unit})" if text.low and text.high else ""
 
 
-def _blind(share: float) -> str:
+def blind(share: float) -> str:
     """What an attacker gets who looks at nothing."""
     right = near(100 * share, 1).removesuffix(".0")
     return f"guessing {'blindly' if share == 0.5 else 'from the prior alone'} gives {right}"

@@ -4,7 +4,8 @@ import pytest
 
 from leakscope.findings import Finding
 from leakscope.report import Verdict
-from leakscope.report.text import WIDTH, table
+from leakscope.report.audit_text import table
+from leakscope.report.columns import WIDTH
 from tests.report import samples
 from tests.report.made import ATTACKS, made
 

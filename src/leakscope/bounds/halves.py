@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import logsumexp
 
 Array = np.ndarray
 
@@ -59,7 +58,7 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.bounds.subsets import log_odds
+    >>> from leakscope.bounds.halves import log_odds
     >>> log_odds(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).round(4)[0].tolist()
     [0.3799, -0.6201]
     """
@@ -68,18 +67,19 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     if work > MOST_WORK:
         raise ValueError(_too_many(n, n_outputs, MOST_WORK, "n = 18 with 32 outputs"))
     centred, log_share = _centred(exponent)
-    spread = max(_spread(centred[:n], size) + _spread(centred[n:], n - size) for size in range(n + 1))
+    first, second = _parts(centred[:n]), _parts(centred[n:])[::-1]  # a part of i records goes with one of n - i
+    spread = max(a.spread + b.spread for a, b in zip(first, second, strict=True))
     if spread > _SPREAD[np.float64] and work > MOST_LOG_WORK:
         reason = f"n = 13 with 32 outputs, for exponents that spread by {spread:,.0f} nats"
         raise ValueError(_too_many(n, n_outputs, MOST_LOG_WORK, reason))
-    dtype = np.float64 if work <= _MOST_DOUBLE_WORK or spread > _SPREAD[np.float32] else np.float32
-    inside, outside = np.full((2, 2 * n, n_outputs), -np.inf)
-    for size in range(n + 1):
-        first, second = _Parts.of(centred[:n], size), _Parts.of(centred[n:], n - size)
-        for rows, sums in zip((slice(0, n), slice(n, 2 * n)), _sums(first, second, log_share, dtype), strict=True):
-            inside[rows] = np.logaddexp(inside[rows], sums[0])
-            outside[rows] = np.logaddexp(outside[rows], sums[1])
-    rounding = (_TILE + n_outputs + 8) * float(np.finfo(dtype).eps) + 1e-14 * (spread + float(np.ptp(log_share)))
+    if spread > _SPREAD[np.float64]:
+        inside, outside = _log_totals(first, second, log_share)
+        rounding = 1e-14 * (spread + float(np.ptp(log_share)))
+    else:
+        dtype = np.float64 if work <= _MOST_DOUBLE_WORK or spread > _SPREAD[np.float32] else np.float32
+        share = np.exp(np.where(log_share > -spread - 45, log_share, -np.inf))  # less is below rounding in Z
+        inside, outside = np.log(_totals(first, second, share, dtype))
+        rounding = (_TILE + n_outputs + 8) * float(np.finfo(dtype).eps) + 1e-14 * float(np.ptp(log_share))
     check_total(inside + log_share, outside + log_share, rounding)
     return inside - outside
 
@@ -102,13 +102,12 @@ def check_total(inside: Float[Array, "N W"], outside: Float[Array, "N W"], toler
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.bounds.subsets import check_total
+    >>> from leakscope.bounds.halves import check_total
     >>> check_total(np.log([[0.2, 0.8], [0.6, 0.4]]), np.log([[0.6, 0.4], [0.2, 0.8]]), 1e-15)
     """
     n = len(inside) // 2
     expected = math.log(math.comb(2 * n - 1, n))
-    totals = np.concatenate([logsumexp(inside, axis=1), logsumexp(outside, axis=1)])
-    error = float(np.abs(np.expm1(totals - expected)).max())
+    error = float(np.abs(np.expm1(_log_sum(np.stack([inside, outside]), axis=2) - expected)).max())
     if not error <= tolerance:
         raise ArithmeticError(
             f"the probabilities of the outputs sum to 1 within {error:.1e} only; at most {tolerance:.1e} is allowed"
@@ -121,44 +120,68 @@ class _Parts:
 
     member: Bool[Array, "a n"]
     log: Float[Array, "a W"]  # -sum of exponents
-    scaled: Float[Array, "a W"]  # exp of it, its largest entry in each row being 1
+    spread: float  # how far apart two outputs of a subset lie
 
-    @classmethod
-    def of(cls, exponent: Float[Array, "n W"], size: int) -> _Parts:
-        """The subsets in the order of their bit patterns."""
-        n = len(exponent)
-        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-        member = bits[bits.sum(axis=1) == size].astype(bool)
-        log = -(member @ exponent)
-        return cls(member, log, np.exp(log - log.max(axis=1, keepdims=True)))
+    @property
+    def scaled(self) -> Float[Array, "a W"]:
+        """exp of the sums, its largest entry in each row being 1."""
+        shifted = self.log - self.log.max(axis=1, keepdims=True)
+        return np.exp(shifted, out=shifted)
 
 
-def _sums(first: _Parts, second: _Parts, log_share: Array, dtype: type) -> list[tuple[Array, Array]]:
-    """For both parts: logarithms of the sums over the unions of a part each, with and without each record."""
-    spread = sum(float(np.ptp(parts.log, axis=1).max()) for parts in (first, second))
-    if spread > _SPREAD[np.float64]:
-        by_part = _log_sums(first.log, second.log, log_share)
-        return [_by_record_log(p.member, s) for p, s in zip((first, second), by_part, strict=True)]
-    share = np.exp(np.where(log_share > -spread - 45, log_share, -np.inf))  # less is below rounding in Z
-    by_part = _scaled_sums(first.scaled, second.scaled, share, dtype)
-    return [_by_record(p.member, p.scaled * s) for p, s in zip((first, second), by_part, strict=True)]
+def _parts(exponent: Float[Array, "n W"]) -> list[_Parts]:
+    """The subsets by size from 0 to n, each size in the order of bit patterns."""
+    n = len(exponent)
+    member = (np.arange(2**n, dtype=np.uint32)[:, None] >> np.arange(n, dtype=np.uint32)) & 1 == 1
+    size = member.sum(axis=1)
+    member = member[np.argsort(size, kind="stable")]
+    log = member @ -exponent
+    spread = log.max(axis=1) - log.min(axis=1)
+    ends = np.cumsum(np.bincount(size))
+    pieces = (slice(end - math.comb(n, k), end) for k, end in enumerate(ends.tolist()))
+    return [_Parts(member[rows], log[rows], float(spread[rows].max())) for rows in pieces]
 
 
-def _scaled_sums(first: Array, second: Array, share: Array, dtype: type) -> tuple[Array, Array]:
+def _totals(first: list[_Parts], second: list[_Parts], share: Array, dtype: type) -> Float[Array, "2 N W"]:
+    """Sums of P_D(w) over the halves with and without each record, over the weight of w."""
+    totals = [np.zeros((2, parts[0].member.shape[1], len(share))) for parts in (first, second)]
+    for pair in zip(first, second, strict=True):
+        scaled = [parts.scaled for parts in pair]
+        products = _products(scaled[0], scaled[1], share, dtype)
+        for total, parts, own, sums in zip(totals, pair, scaled, products, strict=True):
+            sides = np.stack([parts.member, ~parts.member]).transpose(0, 2, 1)
+            total += sides.astype(float) @ (own * sums)
+    return np.concatenate(totals, axis=1)
+
+
+def _products(first: Array, second: Array, share: Array, dtype: type) -> tuple[Array, Array]:
     """The three products, tile by tile; totals in double precision."""
     by_first, by_second = np.zeros(first.shape), np.zeros(second.shape)
     first, second, weighted = first.astype(dtype), second.astype(dtype), (first * share).astype(dtype)
+    memory = np.empty(min(_TILE, len(first)) * min(_TILE, len(second)), dtype)  # one tile: fresh pages take as long
     for rows in _tiles(len(first)):
         for columns in _tiles(len(second)):
-            inverse = weighted[rows] @ second[columns].T
-            np.reciprocal(inverse, out=inverse)
-            by_first[rows] += inverse @ second[columns]
-            by_second[columns] += inverse.T @ first[rows]
+            a, b = first[rows], second[columns]
+            inverse = memory[: len(a) * len(b)].reshape(len(a), len(b))
+            np.reciprocal(np.matmul(weighted[rows], b.T, out=inverse), out=inverse)
+            by_first[rows] += inverse @ b
+            by_second[columns] += inverse.T @ a
     return by_first, by_second
 
 
-def _log_sums(first: Array, second: Array, log_share: Array) -> tuple[Array, Array]:
-    """The same sums, times the parts themselves, in logarithms throughout."""
+def _log_totals(first: list[_Parts], second: list[_Parts], log_share: Array) -> Float[Array, "2 N W"]:
+    """Logarithms of the same sums, in logarithms throughout."""
+    totals = [np.full((2, parts[0].member.shape[1], len(log_share)), -np.inf) for parts in (first, second)]
+    for pair in zip(first, second, strict=True):
+        for total, parts, sums in zip(totals, pair, _log_products(pair[0].log, pair[1].log, log_share), strict=True):
+            for side, member in zip(total, (parts.member, ~parts.member), strict=True):
+                for log, held in zip(side, member.T, strict=True):
+                    np.logaddexp(log, np.logaddexp.reduce(sums[held], axis=0, initial=-np.inf), out=log)
+    return np.concatenate(totals, axis=1)
+
+
+def _log_products(first: Array, second: Array, log_share: Array) -> tuple[Array, Array]:
+    """What the three products and the parts themselves come to: ln sum_b P_ab(w) and ln sum_a P_ab(w)."""
     by_first, by_second = np.full(first.shape, -np.inf), np.full(second.shape, -np.inf)
     step = max(1, 2**20 // second.size)
     for start in range(0, len(first), step):
@@ -176,19 +199,6 @@ def _log_sum(log: Array, axis: int) -> Array:
     return np.log(np.exp(log - top).sum(axis=axis)) + top.squeeze(axis)
 
 
-def _by_record(member: Bool[Array, "a n"], sums: Float[Array, "a W"]) -> tuple[Array, Array]:
-    with np.errstate(divide="ignore"):  # no part of this size has the record: ln 0
-        return np.log(member.T.astype(float) @ sums), np.log((~member).T.astype(float) @ sums)
-
-
-def _by_record_log(member: Bool[Array, "a n"], log_sums: Float[Array, "a W"]) -> tuple[Array, Array]:
-    inside, outside = (
-        np.array([np.logaddexp.reduce(log_sums[held], axis=0, initial=-np.inf) for held in side.T])
-        for side in (member, ~member)
-    )
-    return inside, outside
-
-
 def _centred(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Float[Array, " W"]]:
     """Exponents with the means of rows and columns taken out, and what the columns leave: ln of a weight of w.
 
@@ -199,11 +209,6 @@ def _centred(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Float[
     column = centred.mean(axis=0)
     log_share = -len(exponent) / 2 * column
     return centred - column, log_share - log_share.max()
-
-
-def _spread(exponent: Float[Array, "n W"], size: int) -> float:
-    """How far apart the exponents of a subset of this size can lie, over pairs of outputs."""
-    return float(np.ptp(_Parts.of(exponent, size).log, axis=1).max())
 
 
 def _tiles(n: int) -> Iterator[slice]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from leakscope.bounds import subsets
-from leakscope.bounds.subsets import check_total, log_odds
+from leakscope.bounds import halves
+from leakscope.bounds.halves import check_total, log_odds
 
 
 def naive(exponent):
@@ -63,14 +63,14 @@ def test_one_record_of_two_is_a_likelihood_ratio():
 def test_single_precision_is_within_its_bound(monkeypatch):
     exponent = np.random.default_rng(3).normal(size=(20, 32))
     double = log_odds(exponent)
-    monkeypatch.setattr(subsets, "_MOST_DOUBLE_WORK", 0)
+    monkeypatch.setattr(halves, "_MOST_DOUBLE_WORK", 0)
     error = np.abs(log_odds(exponent) - double).max()
     assert 0 < error < 2 * (512 + 32 + 8) * 2**-24
     assert error < 1e-6
 
 
 def test_single_precision_is_not_used_where_it_would_underflow(monkeypatch):
-    monkeypatch.setattr(subsets, "_MOST_DOUBLE_WORK", 0)
+    monkeypatch.setattr(halves, "_MOST_DOUBLE_WORK", 0)
     exponent = np.random.default_rng(3).normal(size=(8, 3)) * 30
     assert log_odds(exponent) == pytest.approx(naive(exponent), rel=1e-12)
 
@@ -78,7 +78,7 @@ def test_single_precision_is_not_used_where_it_would_underflow(monkeypatch):
 def test_tiles_cover_every_pair_of_parts(monkeypatch):
     exponent = np.random.default_rng(4).normal(size=(12, 3))
     whole = log_odds(exponent)
-    monkeypatch.setattr(subsets, "_TILE", 7)
+    monkeypatch.setattr(halves, "_TILE", 7)
     assert log_odds(exponent) == pytest.approx(whole, abs=1e-13)
 
 
@@ -137,7 +137,7 @@ def test_sums_that_do_not_add_up_are_not_returned(monkeypatch):
         check_total(inside + np.log(1.001), outside, 1e-9)
     with pytest.raises(ArithmeticError):
         check_total(inside, np.full((2, 2), np.nan), 1e-9)
-    complete = subsets._scaled_sums
-    monkeypatch.setattr(subsets, "_scaled_sums", lambda *parts: tuple(each * 1.001 for each in complete(*parts)))
+    complete = halves._products
+    monkeypatch.setattr(halves, "_products", lambda *parts: tuple(each * 1.001 for each in complete(*parts)))
     with pytest.raises(ArithmeticError):
         log_odds(np.random.default_rng(0).normal(size=(6, 3)))

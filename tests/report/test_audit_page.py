@@ -2,54 +2,20 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
 
 from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict
-from leakscope.report.html import notebook, page
+from leakscope.report.audit_page import notebook, page
 from leakscope.tradeoff import Gaussian
 from tests.report import samples
 from tests.report.made import ATTACKS, made, spread
+from tests.report.page_reading import Page
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
 EVIL = '"><script>alert(1)</script></style></title><img src=x onerror=alert(2)>'
-VOID = {"meta", "br", "img", "link", "hr", "input"}
-
-
-class Page(HTMLParser):
-    """The elements of a page, its text, and whether every element is closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append((self.open[-1] if self.open else "", data))
-
-    def all(self, tag):
-        return [attrs for name, attrs in self.elements if name == tag]
-
-    def text(self, tag):
-        return [data for name, data in self.texts if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +86,7 @@ def test_the_policy_admits_our_script_and_nothing_else(pages):
 
 
 def test_the_same_json_gives_the_same_bytes(tmp_path):
-    report = samples.two_models()
+    report = samples.few_models()
     report.to_json(tmp_path / "report.json")
     again = Report.from_json(tmp_path / "report.json")
     assert page(again) == page(report)
@@ -188,7 +154,7 @@ def test_findings_come_first_by_attack_then_by_quantity(pages):
     cells = [data for tag, data in table if tag == "td"]
     first = [cell for cell in cells if cell.startswith(("ε of", "Success", "Advantage", "Area"))][:8]
     assert first == [
-        "ε of any guarantee, δ = 10",
+        "ε of any guarantee at δ = 10",
         "Success, most exposed record",
         "Success of LiRA, prior\u00a0½",
         "Advantage of LiRA",
@@ -286,11 +252,59 @@ def test_method_and_plan_are_on_the_page(pages):
 
 
 def test_notebook_is_a_fragment_with_styles_of_its_own():
-    text = notebook(samples.two_models())
+    text = notebook(samples.few_models())
     read = Page(text)
     assert read.elements[0] == ("div", {"class": "leakscope"})
     assert read.all("html") == read.all("script") == []
     rules = re.findall(r"^([^{}\n]+) \{", text, flags=re.M)
     assert rules
     assert all(rule.startswith(".leakscope") for rule in rules)
-    assert samples.two_models()._repr_html_() == text
+    assert samples.few_models()._repr_html_() == text
+
+
+GAP = {"side": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2", "release": "forest"}
+
+
+def test_what_a_theorem_says_of_any_attacker_is_no_attack():
+    bound = Finding("success", 0.5317, at={"prior": 0.5}, **GAP)
+    other = Finding("mu", 1.2, side="upper", status="asymptotic", source="azize2024", release="forest")
+    text = page(made(findings=(bound, other)))
+    read = Page(text)
+    assert (
+        "Some attacker is right in at least 53.1 of 100 cases, by the gap between training and test error" in read.whole
+    )
+    cells = read.text("td")
+    row = cells.index("Success of some attacker, prior\u00a0½")
+    assert cells[row + 1 : row + 6] == ["53.1 of 100", "exact", "lower bound", "certified", "Delgrosso 2021, Theorem 2"]
+    assert row < cells.index("Success of LiRA, prior\u00a0½")  # before the attacks, so that it never folds
+    assert "μ of the trade-off" in cells
+    assert read.whole.count("is right in 91.3 of 100 cases") == 1
+
+
+def test_a_theorem_alone_gives_no_best_attack():
+    bound = Finding("success", 0.9, at={"prior": 0.5}, **GAP)
+    advantage = Finding("advantage", 0.8, **GAP)
+    report = made(facts={"best": ""})
+    text = Page(page(replace(report, findings=(bound, advantage), curves=()))).whole
+    assert "None of the attacks could be played" in text
+    assert "at least 90.0 of 100 cases, by the gap" in text
+
+
+def test_proved_and_asymptotic_ceilings_stand_in_the_chart_and_judge_nothing():
+    report = made()
+    added = (
+        Curve("dp-sgd", "forest", "certified", Gaussian(2.0)),
+        Curve("leakage", "forest", "asymptotic", Gaussian(1.0)),
+    )
+    text = Page(page(replace(report, curves=(*report.curves, *added)))).whole
+    for said in (
+        "The attack and its ceiling",
+        "No curve can enter the hatched region, whatever the attacker does. Dotted: what the best attacker reaches",
+        "The certified ceiling is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 2.",
+        "The asymptotic curve is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 1.",
+        "certified ceiling",
+        "leakage (asymptotic)",
+    ):
+        assert said in text
+    assert "Refuted" not in text.replace("Refuted, not refuted", "").replace("Refuted: a measured", "")
+    assert "contradict" not in text

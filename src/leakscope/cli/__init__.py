@@ -1,0 +1,1 @@
+"""The command line: words become plans, results go to standard output, prose and progress to standard error."""

@@ -1,0 +1,5 @@
+"""``python -m leakscope.cli``."""
+
+from leakscope.cli.main import main
+
+main()

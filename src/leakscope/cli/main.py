@@ -1,0 +1,75 @@
+"""The commands, and the way in: an error is one line, and every way out has its exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from leakscope.cli import audits, bounds, stores
+from leakscope.cli.writing import say
+from leakscope.version import __version__
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="leakscope",
+    help="How much does what you release reveal about who is in your data?",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+for command in (audits.audit, audits.init, audits.attacks, audits.compare):
+    app.command()(command)
+app.add_typer(bounds.app, name="bound")
+app.add_typer(stores.app, name="store")
+
+
+@app.callback(invoke_without_command=True)
+def _bare(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"leakscope {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> None:
+    """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
+    warnings.filterwarnings("ignore", message=".* have been cancelled", category=UserWarning)  # joblib's, of Ctrl-C
+    sys.exit(_guarded(lambda: app(standalone_mode=False)))
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    """The exit code of a command; an error is one line on standard error."""
+    try:
+        code = command() or 0  # typer returns the code of an exit, and 130 for Ctrl-C
+        if code == INTERRUPTED:
+            say("interrupted; finished models are in the store, the same command goes on from there")
+        return code
+    except TyperException as error:
+        return _error(error.format_message())
+    except OSError as error:
+        return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, RuntimeError, ImportError) as error:
+        return _error(str(error))
+    except Exception as error:
+        if os.environ.get("LEAKSCOPE_TRACEBACK"):
+            raise
+        return _error(f"unexpected {type(error).__name__}: {error}; set LEAKSCOPE_TRACEBACK=1 for where, and report it")
+
+
+def _error(text: str) -> int:
+    say("error: " + " ".join(text.split()))
+    return 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Files, frames, arrays and named sets, as points with a digest.
+
+The names of the room are imported when they are first used: pandas is not loaded by ``import leakscope``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope.data.columns import cells, column, numbers, words
+    from leakscope.data.files import NAMED, READERS, arrays_of, load, read
+    from leakscope.data.points import Data, from_arrays, join, preview, repeated, rows, shared
+
+_FROM = {
+    "columns": ("cells", "column", "numbers", "words"),
+    "files": ("NAMED", "READERS", "arrays_of", "load", "read"),
+    "points": ("Data", "from_arrays", "join", "preview", "repeated", "rows", "shared"),
+}
+_HOME = {name: file for file, names in _FROM.items() for name in names}
+
+__all__ = [
+    "NAMED",
+    "READERS",
+    "Data",
+    "arrays_of",
+    "cells",
+    "column",
+    "from_arrays",
+    "join",
+    "load",
+    "numbers",
+    "preview",
+    "read",
+    "repeated",
+    "rows",
+    "shared",
+    "words",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used (PEP 562)."""
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,35 @@
+"""Plans: frozen descriptions of jobs. Their fields are the single list of words of TOML keys, flags and keywords.
+
+The names of the room are imported when they are first used: pydantic is not loaded by ``import leakscope``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
+    from leakscope.plans.bounds import BOUND_PLANS
+    from leakscope.plans.limits import Limit
+    from leakscope.plans.plan import Plan, read
+
+_FROM = {
+    "AuditPlan": "audits",
+    "BOUND_PLANS": "bounds",
+    "ClaimPlan": "audits",
+    "Limit": "limits",
+    "ModelPlan": "audits",
+    "Plan": "plan",
+    "from_toml": "audits",
+    "read": "plan",
+}
+
+__all__ = ["BOUND_PLANS", "AuditPlan", "ClaimPlan", "Limit", "ModelPlan", "Plan", "from_toml", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used (PEP 562)."""
+    if name in _FROM:
+        return getattr(import_module(f"{__name__}.{_FROM[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,159 @@
+"""The plan of an audit: which data, which releases, which game, which attacks, which claims."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from leakscope.checks import non_negative, probability
+from leakscope.plans.limits import Limit
+from leakscope.plans.plan import Plan, read, settings
+
+
+class ModelPlan(Plan):
+    """One release: the import path of an estimator and its parameters."""
+
+    spec: str = Field(description="import path, as sklearn.ensemble:RandomForestClassifier")
+    name: str = Field(default="", description="what the report calls it; the class's name unless given")
+    set: dict[str, Any] = Field(default={}, description="parameters of the estimator")
+
+
+class ClaimPlan(Plan):
+    """What somebody promised of a release: epsilon and delta, or mu, or eta, or success."""
+
+    epsilon: float | None = Field(default=None, description="of (epsilon, delta)-DP")
+    delta: float = Field(default=0.0, description="of (epsilon, delta)-DP")
+    mu: float | None = Field(default=None, description="of Gaussian DP")
+    eta: float | None = Field(default=None, description="no record is guessed better than the prior guess + eta")
+    success: float | None = Field(default=None, description="no record is guessed in more than this share of cases")
+    adjacency: Literal["add_remove", "replace_one"] | None = Field(
+        default=None, description="of epsilon and mu: what neighbouring data sets are"
+    )
+    model: str = Field(default="", description="the release that the claim is about; every one unless given")
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> ClaimPlan:
+        given = [name for name in ("epsilon", "mu", "eta", "success") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a claim needs one of epsilon, mu, eta, success; got {', '.join(given) or 'none'}")
+        if given[0] in ("epsilon", "mu") and self.adjacency is None:
+            raise ValueError(f"a claim of {given[0]} needs adjacency=add_remove or adjacency=replace_one")
+        if given[0] in ("eta", "success") and (self.adjacency is not None or self.delta):
+            raise ValueError(f"a claim of {given[0]} takes no adjacency and no delta")
+        value = getattr(self, given[0])
+        if given[0] in ("epsilon", "mu"):
+            non_negative(given[0], value)
+        if given[0] == "eta" and not 0 <= value <= 0.5:
+            raise ValueError(f"eta must be >= 0 and <= 0.5, got {value}")
+        if given[0] == "success" and not 0.5 <= value <= 1:
+            raise ValueError(f"success must be >= 0.5 and <= 1, got {value}")
+        probability("delta", self.delta)
+        return self
+
+    @classmethod
+    def parse(cls, text: str) -> ClaimPlan:
+        """``epsilon=3,delta=1e-5,adjacency=add_remove`` as a plan."""
+        return read(cls, settings(text, "claim"), "claim")
+
+
+class AuditPlan(Plan):
+    """An audit: which data, which releases, which game, which attacks, which claims."""
+
+    title: str = Field(default="", description="the question on top of the page")
+    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
+    date: str = Field(default="", description="printed on the page as it stands here")
+    dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")
+    data: str | None = Field(default=None, min_length=1, description="a .csv, .parquet or .npz file")
+    label: str | None = Field(default=None, min_length=1, description="the column to predict")
+    group: str | None = Field(
+        default=None, description="the column that names the unit of privacy, if it has several rows"
+    )
+    drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
+    game: Literal["half_split", "per_datum", "average_datum", "canaries"] = Field(
+        default="half_split", description="who is in and who is out"
+    )
+    sampling: Literal["fixed", "poisson"] = Field(default="fixed", description="halves of fixed size, or fair coins")
+    target: tuple[int, ...] = Field(
+        default=(), description="numbers of the attacked records: one for per_datum, or the canaries"
+    )
+    references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
+    models: int = Field(default=64, ge=2, description="models fitted for each release and attacked")
+    attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
+    seed: int = Field(default=0, ge=0, description="of the game and of the fits")
+    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest")
+    confidence: float = Field(default=0.95, description="of the intervals")
+    fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
+    model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
+    claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
+
+    @field_validator("fpr")
+    @classmethod
+    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        for rate in rates:
+            if not 0 < rate < 1:
+                raise ValueError(f"fpr must be > 0 and < 1 (a share, not a percentage), got {rate:g}")
+        return tuple(sorted(set(rates), reverse=True))
+
+    @field_validator("confidence")
+    @classmethod
+    def _level(cls, confidence: float) -> float:
+        return probability("confidence", confidence, open_ends=True)
+
+    @field_validator("fail_above")
+    @classmethod
+    def _gates(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
+        for text in limits:
+            Limit.parse(text)
+        return limits
+
+    @model_validator(mode="after")
+    def _names(self) -> AuditPlan:
+        if self.data is not None and self.dataset is not None:
+            raise ValueError("give data or dataset, not both")
+        needed = {"per_datum": self.target[:1], "canaries": self.target[:1]}.get(self.game, (0,))
+        if not needed or (self.game == "per_datum" and len(self.target) != 1):
+            raise ValueError(f"the game {self.game} needs target = [record number]; got {list(self.target)}")
+        if len(set(self.target)) < len(self.target):
+            raise ValueError(f"target names a record twice: {list(self.target)}")
+        if self.game in ("half_split", "average_datum") and self.target:
+            raise ValueError(f"the game {self.game} takes no target")
+        if self.game == "half_split" and self.references:
+            raise ValueError("in a half_split the references of a model are all others; references must be 0")
+        for text in self.fail_above:
+            rate = Limit.parse(text).at
+            if rate is not None and rate not in self.fpr:
+                raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+        names = [model.name for model in self.model if model.name]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two models have the same name; names: {', '.join(names)}")
+        return self
+
+
+def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
+    """The plan in a TOML file.
+
+    Raises
+    ------
+    ValueError
+        In one line, with the nearest known key where one is unknown.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such plan file")
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    return read(AuditPlan, content, str(path))
+
+
+def refuse_unknown(plan: AuditPlan, releases: Sequence[str]) -> None:
+    """Claims must be about releases that are there."""
+    for claim in plan.claim:
+        if claim.model and claim.model not in releases:
+            raise ValueError(f"a claim is about {claim.model!r}, which is no model here: {', '.join(releases)}")

@@ -1,0 +1,222 @@
+"""The plans of bounds: what a theorem is asked about. One class for each row of ``leakscope.bounds.BOUNDS``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from leakscope.checks import probability
+from leakscope.plans.limits import PROVED, Limit
+from leakscope.plans.plan import Plan
+
+Adjacency = Annotated[
+    Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
+]
+Sampling = Annotated[
+    Literal["fixed", "poisson"], Field(description="fixed: a fixed number of records is in; poisson: a coin for each")
+]
+Prior = Annotated[float, Field(gt=0, lt=1, description="share of the records that are in, k/n")]
+Delta = Annotated[float, Field(ge=0, lt=1, description="of (epsilon, delta)-DP")]
+Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
+Source = Annotated[
+    str, Field(min_length=1, description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")
+]
+Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
+AtMost = Annotated[
+    str | None, Field(description="find the parameter that keeps success=0.55, eta=, advantage= or tpr@0.01=")
+]
+
+
+class BoundPlan(Plan):
+    """What every bound is told."""
+
+    title: str = Field(default="", description="the question on top of the page")
+    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
+    date: str = Field(default="", description="printed on the page as it stands here")
+    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest, as shares")
+
+    @field_validator("fpr")
+    @classmethod
+    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted({probability("fpr", rate, open_ends=True) for rate in rates}, reverse=True))
+
+
+class DpPlan(BoundPlan):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: float | None = Field(default=None, ge=0, description="of (epsilon, delta)-DP")
+    at_most: AtMost = None
+    delta: Delta = 0.0
+    adjacency: Adjacency = "replace_one"
+    sampling: Sampling = "fixed"
+    prior: Prior = 0.5
+
+    @model_validator(mode="after")
+    def _parameter(self) -> DpPlan:
+        _either("epsilon", self.epsilon, self.at_most)
+        return self
+
+
+class GaussianPlan(BoundPlan):
+    """Gaussian differential privacy."""
+
+    mu: float | None = Field(default=None, ge=0, description="of mu-GDP: the shift in standard deviations")
+    at_most: AtMost = None
+    delta: Delta = 1e-5
+    adjacency: Adjacency = "replace_one"
+    sampling: Sampling = "fixed"
+    prior: Prior = 0.5
+
+    @model_validator(mode="after")
+    def _parameter(self) -> GaussianPlan:
+        _either("mu", self.mu, self.at_most)
+        return self
+
+
+class DpsgdPlan(BoundPlan):
+    """Training by DP-SGD with Poisson-sampled batches."""
+
+    noise_multiplier: float = Field(gt=0, description="standard deviation of the noise over the clipping norm")
+    sample_rate: float = Field(gt=0, le=1, description="probability of a record to be in a batch")
+    steps: int = Field(ge=1, description="number of batches")
+    delta: Delta = 1e-5
+    adjacency: Adjacency = "replace_one"
+    prior: Prior = 0.5
+
+
+class PmpPlan(BoundPlan):
+    """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
+
+    data: Source
+    drop: Drop = ()
+    mechanism: Literal["mean", "exponential"] = Field(
+        default="mean", description="mean: with Gaussian noise; exponential: the geometric median among candidates"
+    )
+    clip: float = Field(gt=0, description="records are scaled down to this Euclidean norm")
+    scale: float | None = Field(default=None, gt=0, description="mean: standard deviation of the noise")
+    delta: Delta = 1e-5
+    epsilon: float | None = Field(default=None, gt=0, description="exponential: epsilon of its DP promise")
+    at_most: AtMost = None
+    candidates: int = Field(default=32, ge=2, description="exponential: random unit vectors to choose from")
+    method: Literal["auto", "exact", "sampled"] = Field(default="auto", description="auto: exact to 36 records")
+    n_subsets: int = Field(default=2**16, ge=2, description="sampled: number of random halves")
+    confidence: float = Field(default=0.95, gt=0, lt=1, description="sampled: of the interval")
+    seed: int = Field(default=0, ge=0, description="of the candidates and of the random halves")
+
+    @model_validator(mode="after")
+    def _parameter(self) -> PmpPlan:
+        if self.mechanism == "mean" and (self.scale is None or self.epsilon is not None or self.at_most is not None):
+            raise ValueError("the mechanism mean takes scale, and no epsilon or at_most")
+        if self.mechanism == "exponential":
+            if self.scale is not None:
+                raise ValueError("the mechanism exponential takes epsilon or at_most, and no scale")
+            _either("epsilon", self.epsilon, self.at_most, ("success", "eta"))
+        return self
+
+
+class LeakagePlan(BoundPlan):
+    """Per-datum leakage of the mean of a table."""
+
+    data: Source
+    drop: Drop = ()
+    covariance: Literal["diagonal", "full", "ledoit_wolf"] = Field(
+        default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
+    )
+    released: int | None = Field(default=None, ge=2, description="records behind the mean; all unless given")
+    rate: float = Field(default=1.0, gt=0, le=1, description="share of the records that are drawn into the mean")
+    delta: Delta = 1e-5
+
+
+class TablePlan(BoundPlan):
+    """Counts of a table, published without noise."""
+
+    data: Source
+    by: tuple[str, ...] = Field(min_length=1, description="columns whose values make the cells, as a,b")
+    sampling: Sampling = "fixed"
+    prior: Prior = 0.5
+    k: Size = None
+    eta: float | None = Field(default=None, gt=0, lt=0.5, description="wanted: say which cells to merge for it")
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _columns(cls, by: object) -> tuple[str, ...]:
+        texts = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, (list, tuple)) else ()
+        return tuple(name.strip() for text in texts for name in str(text).split(",") if name.strip())
+
+    @model_validator(mode="after")
+    def _part(self) -> TablePlan:
+        _in_place_of_prior(self)
+        return self
+
+
+class TotalPlan(BoundPlan):
+    """The total of a column, published without noise."""
+
+    data: Source
+    column: str = Field(min_length=1, description="the column that is summed")
+    round: float = Field(default=1.0, gt=0, description="values are rounded to multiples of this")
+    sampling: Sampling = "poisson"
+    prior: Prior = 0.5
+    k: Size = None
+
+    @model_validator(mode="after")
+    def _part(self) -> TotalPlan:
+        _in_place_of_prior(self)
+        return self
+
+
+class GapPlan(BoundPlan):
+    """A generalisation gap."""
+
+    gap: float = Field(description="expected loss of other records minus that of members")
+    low: float = Field(default=0.0, description="least possible loss")
+    high: float = Field(default=1.0, description="largest possible loss")
+    prior: Prior = 0.5
+
+
+class InformationPlan(BoundPlan):
+    """Mutual information between membership and release."""
+
+    information: float = Field(ge=0, description="nats")
+    prior: Prior = 0.5
+
+
+class RegressionPlan(BoundPlan):
+    """Least squares with a fixed design."""
+
+    data: Source
+    drop: Drop = ()
+    noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
+
+
+BOUND_PLANS: Mapping[str, type[BoundPlan]] = MappingProxyType(
+    {
+        "dp": DpPlan,
+        "gaussian": GaussianPlan,
+        "dpsgd": DpsgdPlan,
+        "pmp": PmpPlan,
+        "leakage": LeakagePlan,
+        "table": TablePlan,
+        "total": TotalPlan,
+        "gap": GapPlan,
+        "information": InformationPlan,
+        "regression": RegressionPlan,
+    }
+)
+
+
+def _either(name: str, value: float | None, at_most: str | None, known: tuple[str, ...] = PROVED) -> None:
+    """A parameter, or the limit that it shall keep."""
+    if (value is None) == (at_most is None):
+        raise ValueError(f"give {name}, or at_most to find it; got {'neither' if value is None else 'both'}")
+    if at_most is not None:
+        Limit.parse(at_most, "at_most", known)
+
+
+def _in_place_of_prior(plan: TablePlan | TotalPlan) -> None:
+    """A number of records belongs to a fixed size, where it says what the prior says."""
+    if plan.k is not None and (plan.sampling == "poisson" or "prior" in plan.model_fields_set):
+        raise ValueError("k is for sampling = fixed, in place of prior")

@@ -1,0 +1,99 @@
+"""What all plans have in common: frozen, and one line for what is wrong, with the nearest known word."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from leakscope.checks import nearest
+
+
+class Plan(BaseModel):
+    """A frozen description of a job."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+P = TypeVar("P", bound=Plan)
+
+
+def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
+    """A validated plan.
+
+    Parameters
+    ----------
+    kind : type of Plan
+    content : mapping
+        Values by their keys.
+    where : str
+        What the error names: the file, or the call.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        The first thing that is wrong as one line, with the nearest known key where one is unknown.
+
+    Examples
+    --------
+    >>> from leakscope.plans import BOUND_PLANS, read
+    >>> read(BOUND_PLANS["gap"], {"gap": 0.1}, "bound gap").prior
+    0.5
+    """
+    try:
+        return kind(**content)
+    except ValidationError as error:
+        raise ValueError(f"{where}: {_first(kind, error)}") from None
+
+
+def settings(text: str, what: str) -> dict[str, Any]:
+    """``a=1,b=text`` as a mapping, numbers as numbers."""
+    made = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise ValueError(f"{what}: write NAME=VALUE, got {part.strip()!r}")
+        made[name.strip()] = constant(value.strip())
+    return made
+
+
+def constant(text: str) -> Any:
+    """A TOML value (number, truth value, text in quotes), else the text as it stands; None for ``none``."""
+    if text.lower() == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _first(kind: type[Plan], error: ValidationError) -> str:
+    """The first complaint of pydantic in our words."""
+    complaints = error.errors(include_url=False)
+    complaint = next((each for each in complaints if each["type"] == "extra_forbidden"), complaints[0])
+    path = [str(step) for step in complaint["loc"]]
+    where = ".".join(path)
+    if complaint["type"] == "extra_forbidden":
+        known = _fields(kind, path[:-1])
+        return f"unknown key {where!r}{nearest(path[-1], known)}; known: {', '.join(known)}"
+    if complaint["type"] == "missing":
+        return f"the key {where!r} is missing"
+    text = complaint["msg"].removeprefix("Value error, ")
+    given = complaint.get("input")
+    shown = f", got {given!r}" if path and complaint["type"] != "value_error" else ""
+    return f"{where}: {text}{shown}" if path else text
+
+
+def _fields(kind: type[Plan], path: list[str]) -> list[str]:
+    """Field names of the table that a path of names and row numbers leads to."""
+    for step in path:
+        if step in kind.model_fields:
+            inner = get_args(kind.model_fields[step].annotation)
+            kind = next((each for each in inner if isinstance(each, type) and issubclass(each, Plan)), kind)
+    return list(kind.model_fields)

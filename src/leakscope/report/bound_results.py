@@ -1,0 +1,160 @@
+"""A bound as the report reads it: its findings by release, its headline, and its ranking of the records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from leakscope.findings import Finding
+from leakscope.report import Curve, Report, plain
+from leakscope.report.ranking import Ranking
+from leakscope.report.words import capital, plural
+
+_WHICH = re.compile(r"(\s+\(|:\s).*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a bound says of one release, such as the most exposed record.
+
+    Parameters
+    ----------
+    name : str
+        The key of the release in the findings; empty for what holds of every record.
+    findings : sequence of Finding
+    about : mapping
+        Of the whole report.
+    """
+
+    name: str
+    findings: Sequence[Finding]
+    about: Mapping[str, Any]
+    too_few = False  # a theorem counts no games
+    constant = frozenset[str]()  # and no scores
+
+    @property
+    def title(self) -> str:
+        """The release in words."""
+        return capital(self.name) or f"Every {self.about['unit']}"
+
+    def attack_title(self, name: str) -> str:
+        """The attack in words."""
+        return name
+
+
+@dataclass(frozen=True)
+class BoundResult:
+    """A bound.
+
+    Parameters
+    ----------
+    findings, curves : sequences
+    about : mapping
+        Of the report, plain.
+    ranking : Ranking or None
+        The records (or cells) from most to least exposed.
+    """
+
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    about: Mapping[str, Any]
+    ranking: Ranking | None
+
+    @property
+    def unit(self) -> str:
+        """What a record is called."""
+        return self.about["unit"]
+
+    @property
+    def units(self) -> str:
+        """Several of them."""
+        return plural(self.unit)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The findings by release, in order."""
+        names = dict.fromkeys(finding.release for finding in self.findings)
+        own = {name: tuple(finding for finding in self.findings if finding.release == name) for name in names}
+        return tuple(Part(name, own[name], self.about) for name in names)
+
+    @cached_property
+    def headline(self) -> Finding | None:
+        """The number that is printed large: the largest success of the kind that is given first.
+
+        Without a success the first finding that has a value.
+        """
+        known = [finding for finding in self.findings if finding.value is not None and not finding.attack]
+        success = [finding for finding in known if finding.quantity == "success"]
+        if not success:
+            return known[0] if known else None
+        return max((each for each in success if kind(each) == kind(success[0])), key=lambda each: each.value or 0.0)
+
+    @property
+    def peers(self) -> tuple[Finding, ...]:
+        """The same number of the other releases."""
+        head = self.headline
+        if head is None or head.quantity != "success":
+            return ()
+        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        return tuple(each for each in known if kind(each) == kind(head) and each.release != head.release)
+
+    @property
+    def successes(self) -> tuple[Finding, ...]:
+        """Every success at the prior of the headline: lower bounds, exact values and upper bounds of it."""
+        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        return tuple(each for each in known if each.at.get("prior", 0.5) == self.prior)
+
+    @property
+    def prior(self) -> float:
+        """Share of the records that are members, in the headline."""
+        return 0.5 if self.headline is None else self.headline.at.get("prior", 0.5)
+
+    @property
+    def blind(self) -> float:
+        """Accuracy of a guess from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+    @property
+    def measured(self) -> tuple[Curve, ...]:
+        """Attacks that were run beside the bound."""
+        return tuple(curve for curve in self.curves if curve.role == "measured")
+
+    @property
+    def ceilings(self) -> tuple[Curve, ...]:
+        """Curves that no attacker exceeds."""
+        return tuple(curve for curve in self.curves if curve.role != "measured")
+
+    @property
+    def advantage(self) -> float:
+        """The largest advantage that a curve allows."""
+        return max((curve.tradeoff.advantage() for curve in self.curves), default=1.0)
+
+
+def anonymous(name: str) -> str:
+    """The name of a release without what says which record or cell it is.
+
+    Examples
+    --------
+    >>> anonymous("most exposed record (17)"), anonymous("most exposed: Sales / F")
+    ('most exposed record', 'most exposed')
+    """
+    return _WHICH.sub("", name)
+
+
+def kind(finding: Finding) -> tuple[str, str, str, tuple[tuple[str, float], ...]]:
+    """What must be equal for two findings to be compared: all but the release."""
+    return finding.side, finding.status, finding.source, tuple(sorted(finding.at.items()))
+
+
+def bound_result(report: Report) -> BoundResult:
+    """The bound of a report."""
+    about = plain(report.about)
+    result = BoundResult(report.findings, report.curves, about, None)
+    if not report.record_table or not len(next(iter(report.record_table.values()))):
+        return result
+    side = "upper" if result.headline is None else result.headline.side
+    ranking = Ranking(report.record_table, about["unit"], side, result.blind)
+    return BoundResult(report.findings, report.curves, about, ranking)

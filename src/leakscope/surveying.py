@@ -1,0 +1,299 @@
+"""Bounds on a data set: per-datum leakage, tables, totals, practical membership privacy, regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope import data as data_room
+from leakscope.bounds import Bound
+from leakscope.bounds.exponential import (
+    Draws,
+    clipped_mean_sensitivity,
+    geometric_median_loss,
+    geometric_median_sensitivity,
+    pmp_exponential,
+    subset_sensitivity,
+)
+from leakscope.bounds.leakage import leakage_advantage, leakage_scores, leakage_tradeoff
+from leakscope.bounds.membership import Epsilons, epsilon_for_success, epsilons_gaussian
+from leakscope.bounds.regression import linear_regression_bayes
+from leakscope.bounds.tables import Merged, cells_to_merge, exact_eta_table, smallest_cell
+from leakscope.bounds.totals import exact_eta_total, on_grid
+from leakscope.ceilings import Stated, allowed
+from leakscope.data import Data
+from leakscope.findings import Finding
+from leakscope.noise import GaussianNoise, swap_linear
+from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
+from leakscope.plans.limits import Limit
+from leakscope.report import Curve
+from leakscope.seeds import stream
+from leakscope.tradeoff import EpsilonDelta
+
+Array = np.ndarray
+MOST_EXACT = 36  # records; a minute
+MOST, MEDIAN = "most exposed", "median"
+EXACT = ("the attacker knows all records, and not who is in", "nothing else of the same draw is released")
+SHOWN_GROUPS = 12  # groups of cells to merge that are written out
+
+
+def leakage(plan: LeakagePlan, row: Bound) -> Stated:
+    """The score of every record of a table, and the ceilings of the most exposed and the median one."""
+    data = data_room.read(plan.data, plan.drop)
+    released = plan.released or len(data.points)
+    rows = data_room.numbers(data)
+    score = leakage_scores(rows, plan.covariance, released)
+    order = np.argsort(-score, kind="stable")
+    common = {
+        "status": row.status,
+        "source": row.source,
+        "game": "one fixed record, the others fresh from the law of the table",
+        "assumptions": [
+            "many records and many columns (asymptotic)",
+            f"the law of the records has the mean and the {plan.covariance.replace('_', '-')} covariance of the table",
+            "the attacker knows this law, and no other record",
+        ],
+    }
+    findings, curves = [], []
+    for name, record in ((MOST, order[0]), (MEDIAN, order[(len(order) - 1) // 2])):
+        release = f"{name} {plan.unit} ({record})"
+        curve = leakage_tradeoff(float(score[record]), plan.rate)
+        findings += [
+            Finding("leakage_score", float(score[record]), release=release, **common),
+            *allowed(curve, 0.5, plan.fpr, release=release, **common),
+            Finding(
+                "epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", release=release, **common
+            ),
+        ]
+        curves.append(Curve(release, release, "asymptotic", curve))
+    success = (1 + leakage_advantage(score, plan.rate)) / 2
+    drawn = f", of a random share {plan.rate:g} of them" if plan.rate < 1 else ""
+    return Stated(
+        f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
+        findings,
+        curves,
+        _ranked(order, record=np.arange(len(score)), score=score, success=success, eta=success - 0.5),
+        data,
+        _left_out(data),
+    )
+
+
+def table(plan: TablePlan, row: Bound) -> Stated:
+    """Exact eta of every cell of a table of counts; for a wanted eta the smallest cell and the cells to merge."""
+    data = data_room.read(plan.data)
+    _, names, sizes = data_room.cells(data, plan.by)
+    game = _drawing(plan, len(data.points))
+    eta = exact_eta_table(sizes, len(data.points), **game.words)
+    order = np.lexsort((sizes, -eta))
+    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    findings = _exposed(eta, order, names[order[0]], game.prior, common)
+    notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
+    if plan.eta is not None:
+        least = smallest_cell(plan.eta, len(data.points), **game.words)
+        findings.append(Finding("smallest_cell", least, at={"eta": plan.eta}, **common))
+        groups = cells_to_merge(sizes, plan.eta, len(data.points), **game.words)
+        notes += _merges(plan.eta, names, groups)
+    return Stated(
+        f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; {game.text}",
+        findings,
+        records=_ranked(order, cell=np.array(names), records=sizes, eta=eta, success=game.blind + eta),
+        data=data,
+        notes=notes,
+    )
+
+
+def total(plan: TotalPlan, row: Bound) -> Stated:
+    """Exact eta of every record of a column that is published as a total."""
+    data = data_room.read(plan.data)
+    values = on_grid(data_room.column(data, plan.column), plan.round)
+    game = _drawing(plan, len(values))
+    eta = exact_eta_total(values, **game.words)
+    order = np.argsort(-eta, kind="stable")
+    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    return Stated(
+        f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; {game.text}",
+        _exposed(eta, order, f"{plan.unit} {order[0]}", game.prior, common),
+        records=_ranked(
+            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, success=game.blind + eta
+        ),
+        data=data,
+    )
+
+
+def pmp(plan: PmpPlan, row: Bound) -> Stated:
+    """Practical membership privacy of a noisy mean, or of the exponential mechanism, on these records."""
+    data = data_room.read(plan.data, plan.drop)
+    rows = data_room.numbers(data)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    clipped = rows * np.minimum(1, plan.clip / np.maximum(norms, np.finfo(float).tiny))
+    n_clipped = int((norms > plan.clip).sum())
+    stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped)
+    cut = [f"{n_clipped:,} of the {len(rows):,} {plan.unit}s are longer than {plan.clip:g} and scaled down"]
+    return replace(stated, data=data, notes=[*stated.notes, *cut, *_left_out(data)])
+
+
+def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
+    """The mean of a half with Gaussian noise: epsilons at one delta, and the certified curve of the swap."""
+    scale, n = plan.scale or 0.0, len(rows) // 2
+    found = epsilons_gaussian(rows, scale, plan.delta, clipped_mean_sensitivity(plan.clip, n))
+    curve = swap_linear(rows, n, "mean").tradeoff(GaussianNoise(scale))
+    common = _practical(row, plan)
+    at = {"delta": plan.delta}
+    return Stated(
+        f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
+        [
+            Finding("pmp_epsilon", found.eps_pmp, at=at, side="upper", **common),
+            *_of_halves(found, at, common),
+            *allowed(curve, 0.5, plan.fpr, **common),
+        ],
+        [Curve("swap of one record", "", "certified", curve)],
+    )
+
+
+def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
+    """The exponential mechanism among random unit vectors, for the median of a half."""
+    outputs = stream(plan.seed, "candidates").normal(size=(plan.candidates, rows.shape[1]))
+    loss = geometric_median_loss(outputs / np.linalg.norm(outputs, axis=1, keepdims=True), rows)
+    sensitivity = geometric_median_sensitivity(plan.clip, len(rows) // 2)
+    common = _practical(row, plan)
+    draws = Draws(n_subsets=plan.n_subsets, confidence=plan.confidence, seed=plan.seed)
+    findings, epsilon = [], plan.epsilon
+    if epsilon is None:
+        limit = Limit.parse(plan.at_most or "", "at_most", ("success", "eta"))
+        success = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
+        epsilon = epsilon_for_success(loss, sensitivity, success, **draws)
+        findings.append(Finding("largest_epsilon", epsilon, side="lower", method=f"keeps {plan.at_most}", **common))
+    sampled = plan.method == "sampled" or (plan.method == "auto" and len(rows) > MOST_EXACT)
+    if sampled:
+        found = pmp_exponential(loss, epsilon, sensitivity, "sampled", **draws)
+        ends = {"low": found.low, "high": found.high, "confidence": plan.confidence, "method": found.method}
+        value, worst = found.value, found.high
+    else:
+        value = worst = pmp_exponential(loss, epsilon, sensitivity)
+        ends = {"method": "exact"}
+    own = epsilon * subset_sensitivity(loss) / sensitivity
+    ceiling = EpsilonDelta(worst)
+    told = common | ({"confidence": plan.confidence} if sampled else {})
+    return Stated(
+        f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
+        f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
+        [
+            *findings,
+            Finding("pmp_epsilon", value, side="upper", **ends, **common),
+            Finding("epsilon", epsilon, side="upper", release="any data set", **common),
+            Finding("epsilon", own, side="upper", release="these records, nominal", **common),
+            *allowed(ceiling, 0.5, plan.fpr, **told),
+        ],
+        [Curve("practical membership privacy", "", "certified", ceiling)],
+    )
+
+
+def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
+    return {
+        "status": row.status,
+        "source": row.source,
+        "game": f"a random half of these {plan.unit}s is used; the attacker knows all of them, not which half",
+        "assumptions": ("the half is drawn uniformly", f"{plan.unit}s outside this data set are not protected by it"),
+    }
+
+
+def _of_halves(found: Epsilons, at: Mapping[str, float], common: dict[str, Any]) -> Iterator[Finding]:
+    """The epsilons of differential privacy beside that of membership."""
+    for release, value in (
+        ("any data set", found.eps_global),
+        ("halves of these records, exact", found.eps_subset_exact),
+        ("these records, nominal", found.eps_subset_nominal),
+    ):
+        yield Finding("epsilon", value, at=at, side="upper", release=release, **common)
+
+
+def regression(plan: RegressionPlan, row: Bound) -> Stated:
+    """The Bayes attacker on least squares: exact, for every row of the design."""
+    data = data_room.read(plan.data, plan.drop)
+    leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
+    order = np.argsort(-leak.leverage, kind="stable")
+    common: dict[str, Any] = {
+        "at": {"prior": 0.5},
+        "status": row.status,
+        "game": "a random row with its own response, or with a fresh one",
+        "assumptions": [
+            "responses are linear in the row plus independent Gaussian noise",
+            "the attacker knows all else",
+        ],
+    }
+    average = common | {"release": f"random {plan.unit}"}
+    most, success = f"{MOST} {plan.unit} ({order[0]})", (1 + leak.tv) / 2
+    return Stated(
+        f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
+        [
+            Finding("success", leak.success, side="upper", source=row.source, method="exact", **average),
+            Finding("success", leak.upper, side="upper", source="delgrosso2021, Theorem 5", **average),
+            Finding("success", leak.lower, side="lower", source="delgrosso2021, Theorem 4", **average),
+            Finding("information", leak.information, source="delgrosso2021, section 4.1", **average),
+            Finding("success", float(success.max()), side="upper", release=most, source=row.source, **common),
+        ],
+        records=_ranked(order, record=np.arange(len(success)), leverage=leak.leverage, success=success),
+        data=data,
+        notes=_left_out(data),
+    )
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How the records of a table or a total are drawn, in the words of the theorem and of a reader."""
+
+    words: Mapping[str, Any]
+    prior: float
+    text: str
+
+    @property
+    def blind(self) -> float:
+        """Accuracy of guessing from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+
+def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
+    if plan.sampling == "poisson":
+        text = f"each {plan.unit} is in with probability {plan.prior:g}"
+        return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, text)
+    k = round(plan.prior * n) if plan.k is None else plan.k
+    return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of the {n:,} {plan.unit}s are in, any {k:,} of them")
+
+
+def _exposed(eta: Float[Array, " C"], order: Array, name: str, prior: float, common: dict[str, Any]) -> list[Finding]:
+    """Exact eta and success against the most exposed and the median entry."""
+    found = []
+    for release, value in ((f"{MOST}: {name}", eta[order[0]]), (MEDIAN, eta[order[(len(order) - 1) // 2]])):
+        told = {"at": {"prior": prior}, "side": "upper", "method": "exact", "release": release, **common}
+        found += [
+            Finding("success", max(prior, 1 - prior) + float(value), **told),
+            Finding("eta", float(value), **told),
+        ]
+    return found
+
+
+def _merges(eta: float, names: Sequence[str], groups: Sequence[Merged]) -> Iterator[str]:
+    """The cells to merge, in words."""
+    if not groups:
+        yield f"every cell keeps eta = {eta:g}"
+        return
+    yield f"for eta = {eta:g} merge {sum(len(group.parts) for group in groups):,} cells into {len(groups):,}"
+    for group in groups[:SHOWN_GROUPS]:
+        yield f"merge to {group.size:,} records: " + "; ".join(names[part] for part in group.parts)
+    if len(groups) > SHOWN_GROUPS:
+        yield f"and {len(groups) - SHOWN_GROUPS:,} groups more"
+
+
+def _left_out(data: Data) -> list[str]:
+    """The columns that have no mean, in words."""
+    names = data_room.words(data)
+    return [f"columns that hold no numbers are left out: {', '.join(names)}"] if names else []
+
+
+def _ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:
+    """A table with its rows in this order."""
+    return {name: values[order].tolist() for name, values in columns.items()}

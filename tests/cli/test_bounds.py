@@ -1,0 +1,145 @@
+"""``leakscope bound``: a command for each bound, what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.bounds import BOUNDS
+from leakscope.cli import main as cli
+from leakscope.plans import BOUND_PLANS
+
+
+class Left(NamedTuple):
+    """What a command left behind."""
+
+    code: Any
+    out: str
+    err: str
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+    """A command in an empty folder with one table."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"pay": rng.normal(20, 5, 30).round(1), "hours": rng.integers(1, 60, 30), "<b>": ["x", "y"] * 15}
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str) -> Left:
+        monkeypatch.setattr(sys, "argv", ["leakscope", *shlex.split(command)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        return Left(left.value.code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_options_are_the_fields_of_the_plan(leakscope, name: str, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    left = leakscope(f"bound {name} --help")
+    assert left.code == 0
+    options = set(re.findall(r"^ +(--[a-z-]+)", left.out, re.MULTILINE))
+    fields = {f"--{field.replace('_', '-')}" for field in BOUND_PLANS[name].model_fields}
+    assert fields <= options
+    assert options - fields <= {"--out", "--records", "--json", "--help"}
+
+
+def test_numbers_are_printed_and_nothing_is_written(leakscope) -> None:
+    left = leakscope("bound dp --epsilon 1 --delta 1e-5")
+    assert left.code == 0
+    assert "73.2" in left.out
+    assert left.err == ""
+    assert max(map(len, left.out.splitlines())) <= 100
+    assert [path.name for path in Path().iterdir()] == ["people.csv"]
+
+
+def test_json_and_nothing_else(leakscope) -> None:
+    left = leakscope("bound gaussian --mu 1 --fpr 0.1 --fpr 0.2 --json")
+    content = json.loads(left.out)
+    assert content["schema"] == 1
+    assert [each["at"]["fpr"] for each in content["findings"] if each["quantity"] == "tpr"] == [0.2, 0.1]
+
+
+def test_bounds_on_data_write_their_records_and_a_page(leakscope) -> None:
+    left = leakscope("bound leakage --data people.csv --unit person")
+    assert left.code == 0
+    assert "leakscope: wrote leakscope-report/report.json" in left.err
+    content = json.loads(Path("leakscope-report/report.json").read_text(encoding="utf-8"))
+    assert len(content["records"]["score"]) == 30
+    assert content["about"]["command"] == "leakscope bound leakage --data people.csv --unit person"
+    page = Path("leakscope-report/report.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "<b>," not in page
+    assert sorted(path.name for path in Path("leakscope-report").iterdir()) == [
+        "report.html",
+        "report.json",
+        "run.json",
+    ]
+
+
+def test_another_folder_and_no_records(leakscope) -> None:
+    assert leakscope("bound total --data people.csv --column hours --out there --no-records").code == 0
+    assert Path("there/report.json").exists()
+    assert not Path("leakscope-report").exists()
+    assert leakscope("bound dp --epsilon 2 --out numbers").code == 0
+    assert Path("numbers/report.html").exists()
+
+
+def test_a_column_with_a_name_of_html(leakscope) -> None:
+    left = leakscope("bound table --data people.csv --by '<b>'")
+    assert left.code == 0
+    assert "by <b>" not in Path("leakscope-report/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("bound dp", "bound dp: give epsilon, or at_most to find it; got neither"),
+        ("bound dp --epsilon -1", "bound dp: epsilon: Input should be greater than or equal to 0, got -1.0"),
+        ("bound dp --epsilon 1 --delta 1", "bound dp: delta: Input should be less than 1, got 1.0"),
+        ("bound dp --epsilon 1 --prior 0", "bound dp: prior: Input should be greater than 0, got 0.0"),
+        ("bound dp --at-most success=0.4", "at_most success=0.4 is below what blind guessing reaches, 0.5"),
+        ("bound dp --epsilon nan", "bound dp: epsilon: Input should be greater than or equal to 0, got nan"),
+        ("bound dp --epsilon much", "Invalid value for '--epsilon': "),
+        ("bound dp --epsilon 1 --sigma 3", "No such option: --sigma"),
+        ("bound dpsgd --noise-multiplier 1 --sample-rate 0.1", "bound dpsgd: the key 'steps' is missing"),
+        ("bound total --column hours", "bound total: the key 'data' is missing"),
+        ("bound total --data people.csv --column pya", "people.csv: no column 'pya' (did you mean 'pay'?); columns: "),
+        ("bound total --data people.csv --column '<b>'", "people.csv: no column holds numbers; columns: <b>"),
+        ("bound table --data nobody.csv --by a", "nobody.csv: no such file"),
+        ("bound table --data people.csv --by hours --k 30", "k must be < the 30 records, got 30"),
+        ("bound leakage --data people.csv --drop pay,hours", "people.csv: no column 'pay,hours'"),
+        ("bound leakage --data people.csv --out people.csv", "--out people.csv: people.csv is a file; give a folder"),
+        ("bound pmp --data people.csv --clip 0 --scale 1", "bound pmp: clip: Input should be greater than 0, got 0.0"),
+        ("bound gap --gap 2", ""),
+        ("bound information --information -1", "bound information: information: Input should be greater than or"),
+    ],
+)
+def test_one_line_for_what_cannot_be(leakscope, command: str, line: str) -> None:
+    left = leakscope(command)
+    assert left.code == 1
+    assert left.out == ""
+    assert left.err.startswith(f"leakscope: error: {line}")
+    assert left.err.count("\n") == 1
+    assert not Path("leakscope-report").exists()
+
+
+def test_bare() -> None:
+    done = subprocess.run([sys.executable, "-m", "leakscope.cli", "bound", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    for name in BOUNDS:
+        assert name in done.stdout

@@ -1,0 +1,211 @@
+"""Plans: every key is checked, the nearest known one is named, and what is wrong is one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml, refuse_unknown
+from leakscope.plans.plan import read
+
+FULL = """
+title = "Who is in the forest?"
+unit = "person"
+date = "2024-05-01"
+data = "people.csv"
+label = "income"
+group = "household"
+drop = ["id"]
+game = "canaries"
+sampling = "poisson"
+target = [3, 8]
+references = 16
+models = 32
+attacks = ["lira", "rmia"]
+seed = 7
+fpr = [0.001, 0.1, 0.1, 0.01]
+confidence = 0.9
+fail_above = ["tpr@0.01=0.05", "auc=0.6"]
+
+[[model]]
+spec = "sklearn.ensemble:RandomForestClassifier"
+name = "forest"
+set = { n_estimators = 100, criterion = "entropy" }
+
+[[model]]
+spec = "sklearn.naive_bayes:GaussianNB"
+
+[[claim]]
+epsilon = 3
+delta = 1e-5
+adjacency = "add_remove"
+model = "forest"
+
+[[claim]]
+eta = 0.05
+"""
+
+
+def write(tmp_path, text: str) -> str:
+    path = tmp_path / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+class TestFiles:
+    def test_every_field(self, tmp_path):
+        plan = from_toml(write(tmp_path, FULL))
+        forest = ModelPlan(
+            spec="sklearn.ensemble:RandomForestClassifier",
+            name="forest",
+            set={"n_estimators": 100, "criterion": "entropy"},
+        )
+        assert plan == AuditPlan(
+            title="Who is in the forest?",
+            unit="person",
+            date="2024-05-01",
+            data="people.csv",
+            label="income",
+            group="household",
+            drop=("id",),
+            game="canaries",
+            sampling="poisson",
+            target=(3, 8),
+            references=16,
+            models=32,
+            attacks=("lira", "rmia"),
+            seed=7,
+            fpr=(0.1, 0.01, 0.001),
+            confidence=0.9,
+            fail_above=("tpr@0.01=0.05", "auc=0.6"),
+            model=(forest, ModelPlan(spec="sklearn.naive_bayes:GaussianNB")),
+            claim=(
+                ClaimPlan(epsilon=3.0, delta=1e-5, adjacency="add_remove", model="forest"),
+                ClaimPlan(eta=0.05),
+            ),
+        )
+        assert plan.model_fields_set == AuditPlan.model_fields.keys() - {"dataset"}  # the example leaves nothing out
+
+    def test_an_empty_plan_is_the_default_one(self, tmp_path):
+        assert from_toml(write(tmp_path, "")) == AuditPlan()
+
+    def test_every_field_says_what_it_is(self):
+        for kind in (AuditPlan, ModelPlan, ClaimPlan):
+            assert all(field.description for field in kind.model_fields.values())
+
+    def test_nothing_can_be_changed_afterwards(self):
+        with pytest.raises(ValueError, match="frozen"):
+            AuditPlan().seed = 1  # pyright: ignore[reportAttributeAccessIssue]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("modles = 3", "unknown key 'modles' (did you mean 'models'?); known: title, unit, date, "),
+            ('[[model]]\nspce = "a:B"', "unknown key 'model.0.spce' (did you mean 'spec'?); known: spec, name, set"),
+            ("[[claim]]\nepsilom = 1", "unknown key 'claim.0.epsilom' (did you mean 'epsilon'?); known: epsilon, "),
+            ('[[model]]\nname = "a"', "the key 'model.0.spec' is missing"),
+            ("models = 1", "models: Input should be greater than or equal to 2, got 1"),
+            ('models = "many"', "models: Input should be a valid integer, "),
+            ("seed = -1", "seed: Input should be greater than or equal to 0, got -1"),
+            ("references = -1", "references: Input should be greater than or equal to 0, got -1"),
+            ("attacks = []", "attacks: Tuple should have at least 1 item after validation, not 0, got []"),
+            (
+                'game = "chess"',
+                "game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got 'chess'",
+            ),
+            ('sampling = "coin"', "sampling: Input should be 'fixed' or 'poisson', got 'coin'"),
+            ("fpr = [5]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got 5"),
+            ("fpr = [nan]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got nan"),
+            ("confidence = 95", "confidence: confidence must be > 0 and < 1, got 95"),
+            (
+                'fail_above = ["tpr@0.05=0.1"]',
+                "--fail-above tpr@0.05=0.1 needs the rate among those of interest: --fpr 0.05",
+            ),
+            ('fail_above = ["tpr=0.1"]', "fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
+            ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),
+            ('game = "per_datum"', "the game per_datum needs target = [record number]; got []"),
+            ('game = "per_datum"\ntarget = [1, 2]', "the game per_datum needs target = [record number]; got [1, 2]"),
+            ('game = "canaries"', "the game canaries needs target = [record number]; got []"),
+            ('game = "canaries"\ntarget = [1, 1]', "target names a record twice: [1, 1]"),
+            ('data = ""', "data: String should have at least 1 character, got ''"),
+            ("target = [1]", "the game half_split takes no target"),
+            ('game = "average_datum"\ntarget = [1]', "the game average_datum takes no target"),
+            ("references = 4", "in a half_split the references of a model are all others; references must be 0"),
+            (
+                '[[model]]\nspec = "a:B"\nname = "b"\n[[model]]\nspec = "a:C"\nname = "b"',
+                "two models have the same name; names: b, b",
+            ),
+            ("models = ", "not TOML: "),
+        ],
+    )
+    def test_the_line_that_a_bad_plan_gets(self, tmp_path, text, message):
+        path = write(tmp_path, text)
+        with pytest.raises(ValueError) as caught:
+            from_toml(path)
+        assert str(caught.value).startswith(f"{path}: {message}")
+        assert "\n" not in str(caught.value)
+
+    def test_no_such_file(self, tmp_path):
+        with pytest.raises(ValueError) as caught:
+            from_toml(tmp_path / "plan.toml")
+        assert str(caught.value) == f"{tmp_path / 'plan.toml'}: no such plan file"
+
+    def test_not_text(self, tmp_path):
+        path = tmp_path / "plan.toml"
+        path.write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(ValueError, match=f"^{path}: not TOML: "):
+            from_toml(path)
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("text", "claim"),
+        [
+            (
+                "epsilon=3,delta=1e-5,adjacency=add_remove",
+                ClaimPlan(epsilon=3.0, delta=1e-5, adjacency="add_remove"),
+            ),
+            ("mu=1,adjacency=replace_one", ClaimPlan(mu=1.0, adjacency="replace_one")),
+            ("eta=0.05", ClaimPlan(eta=0.05)),
+            ("success=0.55, model=forest", ClaimPlan(success=0.55, model="forest")),
+            ("epsilon=0,adjacency=replace_one", ClaimPlan(epsilon=0.0, adjacency="replace_one")),
+        ],
+    )
+    def test_from_the_command_line(self, text, claim):
+        assert ClaimPlan.parse(text) == claim
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("delta=0.1", "a claim needs one of epsilon, mu, eta, success; got none"),
+            ("eta=0.1,success=0.6", "a claim needs one of epsilon, mu, eta, success; got eta, success"),
+            ("epsilon=3", "a claim of epsilon needs adjacency=add_remove or adjacency=replace_one"),
+            ("mu=3", "a claim of mu needs adjacency=add_remove or adjacency=replace_one"),
+            ("eta=0.1,adjacency=add_remove", "a claim of eta takes no adjacency and no delta"),
+            ("success=0.6,delta=0.1", "a claim of success takes no adjacency and no delta"),
+            ("epsilon=-1,adjacency=add_remove", "epsilon must be >= 0, got -1"),
+            ("epsilon=nan,adjacency=add_remove", "epsilon must be finite, got nan"),
+            ("epsilon=inf,adjacency=add_remove", "epsilon must be finite, got inf"),
+            ("eta=0.6", "eta must be >= 0 and <= 0.5, got 0.6"),
+            ("success=0.4", "success must be >= 0.5 and <= 1, got 0.4"),
+            ("epsilon=1,delta=2,adjacency=add_remove", "delta must be >= 0 and <= 1, got 2"),
+            ("epsilon=much,adjacency=add_remove", "epsilon: Input should be a valid number, "),
+            ("epsilon=1,adjacency=swap", "adjacency: Input should be 'add_remove' or 'replace_one', got 'swap'"),
+            ("epsilon", "write NAME=VALUE, got 'epsilon'"),
+            ("epsilon=1,,", "write NAME=VALUE, got ''"),
+            ("", "write NAME=VALUE, got ''"),
+            ("sigma=1", "unknown key 'sigma'; known: epsilon, delta, mu, eta, success, adjacency, model"),
+        ],
+    )
+    def test_the_line_that_a_bad_claim_gets(self, text, message):
+        with pytest.raises(ValueError) as caught:
+            ClaimPlan.parse(text)
+        assert str(caught.value).startswith(f"claim: {message}")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_claim_is_about_a_model_that_is_there():
+    plan = read(AuditPlan, {"claim": [{"eta": 0.1, "model": "forest"}, {"eta": 0.2}]}, "plan")
+    refuse_unknown(plan, ["forest", "tree"])
+    with pytest.raises(ValueError) as caught:
+        refuse_unknown(plan, ["tree", "net"])
+    assert str(caught.value) == "a claim is about 'forest', which is no model here: tree, net"

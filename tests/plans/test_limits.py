@@ -1,0 +1,56 @@
+"""Limits: one line for what is no limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakscope.plans.limits import Limit
+
+
+class TestGates:
+    @pytest.mark.parametrize(
+        ("text", "gate"),
+        [
+            ("tpr@0.01=0.05", Limit(quantity="tpr", at=0.01, limit=0.05)),
+            ("ppv@1e-3=0.9", Limit(quantity="ppv", at=0.001, limit=0.9)),
+            ("auc=0.6", Limit(quantity="auc", limit=0.6)),
+            ("epsilon=1.5", Limit(quantity="epsilon", limit=1.5)),
+            ("most_exposed=0.8", Limit(quantity="most_exposed", limit=0.8)),
+        ],
+    )
+    def test_from_the_command_line(self, text, gate):
+        assert Limit.parse(text) == gate
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "acu=0.6",
+                "--fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'acu=0.6' (did you mean 'auc'?); "
+                "quantities: auc, advantage, success, tpr, ppv, epsilon, most_exposed",
+            ),
+            (
+                "auc",
+                "--fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auc' (did you mean 'auc'?); "
+                "quantities: auc, advantage, success, tpr, ppv, epsilon, most_exposed",
+            ),
+            ("tpr=0.6", "tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.6'"),
+            ("auc@0.1=0.6", "auc is not taken at a rate; write auc=VALUE, got 'auc@0.1=0.6'"),
+            ("auc=high", "--fail-above takes numbers, as tpr@0.01=0.05, got 'auc=high': "),
+            ("auc=", "--fail-above takes numbers, as tpr@0.01=0.05, got 'auc=': "),
+            ("tpr@x=0.1", "--fail-above takes numbers, as tpr@0.01=0.05, got 'tpr@x=0.1': "),
+            (
+                "auc=nan",
+                "--fail-above takes numbers, as tpr@0.01=0.05, got 'auc=nan': the limit must be finite, got nan",
+            ),
+            (
+                "tpr@5=0.1",
+                "--fail-above takes numbers, as tpr@0.01=0.05, got 'tpr@5=0.1': the rate must be > 0 and < 1, got 5",
+            ),
+        ],
+    )
+    def test_the_line_that_a_bad_gate_gets(self, text, message):
+        """A gate that could never fail (nan) is no gate."""
+        with pytest.raises(ValueError) as caught:
+            Limit.parse(text)
+        assert str(caught.value).startswith(message)

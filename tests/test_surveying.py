@@ -1,0 +1,161 @@
+"""Bounds on data sets, against what the rooms below say and against small cases worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.bounding import bound
+from leakscope.report import Report
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A table as a file."""
+
+    def write(**columns) -> str:
+        pd.DataFrame(columns).to_csv(tmp_path / "table.csv", index=False)
+        return str(tmp_path / "table.csv")
+
+    return write
+
+
+def column(report: Report, name: str) -> list:
+    return report.records()[name].tolist()
+
+
+class TestTable:
+    def test_cells_from_most_to_least_exposed(self, write) -> None:
+        """Two cells of 1 and 3 of n = 4, k = 2: the single record is known, the others hang on it."""
+        report = bound("table", data=write(city=["Rome", "Paris", "Paris", "Paris"]), by="city")
+        assert column(report, "cell") == ["Rome", "Paris"]
+        assert column(report, "records") == [1, 3]
+        assert column(report, "eta") == pytest.approx([0.5, 1 / 6])
+        assert column(report, "success") == pytest.approx([1.0, 2 / 3])
+        assert {each.release for each in report.findings} == {"most exposed: Rome", "median"}
+
+    def test_what_to_merge(self, write) -> None:
+        city = ["a"] * 500 + ["b"] * 400 + ["c"] * 40 + ["d"] * 30
+        report = bound("table", data=write(city=city), by="city", eta=0.05, unit="person")
+        smallest = next(each.value for each in report.findings if each.quantity == "smallest_cell")
+        assert 56 <= smallest <= 64
+        assert "for eta = 0.05 merge 2 cells into 1" in report.about["notes"]
+        assert "merge to 70 records: c; d" in report.about["notes"]
+        kept = bound("table", data=write(city=["a"] * 500 + ["b"] * 400), by="city", eta=0.05)
+        assert "every cell keeps eta = 0.05" in kept.about["notes"]
+
+    def test_sizes_and_coins(self, write) -> None:
+        data = write(city=["a"] * 6 + ["b"] * 4)
+        by_size = bound("table", data=data, by="city", k=3)
+        by_share = bound("table", data=data, by="city", prior=0.3)
+        assert column(by_size, "eta") == column(by_share, "eta")
+        coins = bound("table", data=data, by="city", sampling="poisson", prior=0.3)
+        assert column(coins, "eta") != column(by_size, "eta")
+        assert max(column(coins, "success")) == pytest.approx(0.7 + max(column(coins, "eta")))
+
+    def test_missing_values_are_a_cell_and_a_missing_column_is_refused(self, write) -> None:
+        data = write(city=["a", None, None, "a"])
+        assert sorted(column(bound("table", data=data, by="city"), "cell")) == ["a", "nan"]
+        with pytest.raises(ValueError, match="no column 'town'; columns: city"):
+            bound("table", data=data, by="town")
+        with pytest.raises(ValueError, match="digits has no columns by name"):
+            bound("table", data="digits", by="x")
+
+
+class TestTotal:
+    def test_every_record(self, write) -> None:
+        report = bound("total", data=write(hours=[0, 1, 3, 3, 7, 2, 9, 4]), column="hours")
+        by_record = dict(zip(column(report, "record"), column(report, "eta"), strict=True))
+        expected = [0.0, 0.15625, 0.09375, 0.09375, 0.21875, 0.1875, 0.3125, 0.15625]
+        assert [by_record[number] for number in range(8)] == pytest.approx(expected, abs=1e-12)
+        assert column(report, "value")[0] == 9
+
+    def test_rounding(self, write) -> None:
+        data = write(pay=[10.2, 19.9, 30.1, 40.0])
+        coarse, fine = (bound("total", data=data, column="pay", round=each) for each in (10, 0.1))
+        assert sorted(column(coarse, "value")) == [10, 20, 30, 40]
+        assert max(column(coarse, "eta")) < max(column(fine, "eta"))
+
+    def test_text_has_no_total(self, write) -> None:
+        with pytest.raises(ValueError, match="no column holds numbers; columns: name"):
+            bound("total", data=write(name=["a", "b"]), column="name")
+
+
+class TestLeakage:
+    def test_the_outlier_leads_and_text_is_left_out(self, write) -> None:
+        rng = np.random.default_rng(0)
+        values = rng.normal(size=(50, 2))
+        values[7] = 30
+        report = bound("leakage", data=write(a=values[:, 0], b=values[:, 1], name=["x"] * 50))
+        assert column(report, "record")[0] == 7
+        assert column(report, "score") == sorted(column(report, "score"), reverse=True)
+        assert report.about["notes"] == ["columns that hold no numbers are left out: name"]
+        assert {curve.role for curve in report.curves} == {"asymptotic"}
+        top = next(each for each in report.findings if each.quantity == "advantage")
+        assert top.value == pytest.approx(2 * column(report, "success")[0] - 1)
+
+    def test_a_sample_hides_its_records(self, write) -> None:
+        data = write(a=np.random.default_rng(0).normal(size=30))
+        whole, sample = (bound("leakage", data=data, rate=rate) for rate in (1.0, 0.1))
+        assert max(column(sample, "success")) < max(column(whole, "success"))
+        assert max(column(sample, "success")) <= 0.55
+
+    def test_a_constant_column_is_named(self, write) -> None:
+        with pytest.raises(ValueError, match="constant"):
+            bound("leakage", data=write(a=[1.0] * 5, b=[1.0, 2.0, 3.0, 4.0, 9.0]))
+
+
+class TestPracticalMembershipPrivacy:
+    def test_noisy_mean(self, write) -> None:
+        data = write(a=np.r_[np.linspace(-1, 1, 19), 50.0])
+        report = bound("pmp", data=data, clip=2.0, scale=0.5, delta=1e-3)
+        epsilon = {each.release: each.value for each in report.findings if each.quantity == "epsilon"}
+        own = next(each.value for each in report.findings if each.quantity == "pmp_epsilon")
+        assert 0 < own <= epsilon["halves of these records, exact"] <= epsilon["any data set"]
+        assert "1 of the 20 records are longer than 2 and scaled down" in report.about["notes"]
+        success = next(each.value for each in report.findings if each.quantity == "success")
+        assert success <= (math.exp(own) + 1e-3) / (1 + math.exp(own)) + 1e-9  # the curve is at least as tight
+
+    def test_exponential_mechanism_exact_and_sampled(self, write) -> None:
+        data = write(a=np.random.default_rng(1).normal(size=12), b=np.random.default_rng(2).normal(size=12))
+        words = {"data": data, "clip": 3.0, "mechanism": "exponential", "epsilon": 5.0, "candidates": 8}
+        exact, sampled = (
+            next(each for each in bound("pmp", method=method, **words).findings if each.quantity == "pmp_epsilon")
+            for method in ("exact", "sampled")
+        )
+        assert exact.method == "exact"
+        assert sampled.low <= exact.value <= sampled.high
+        assert sampled.confidence == 0.95
+
+    def test_the_epsilon_that_keeps_a_success(self, write) -> None:
+        data = write(a=np.random.default_rng(1).normal(size=12))
+        words = {"data": data, "clip": 3.0, "mechanism": "exponential", "candidates": 4}
+        found = bound("pmp", at_most="success=0.55", **words)
+        epsilon = next(each.value for each in found.findings if each.quantity == "largest_epsilon")
+        success = next(each.value for each in found.findings if each.quantity == "success")
+        assert success <= 0.55 + 1e-12
+        more = bound("pmp", epsilon=1.01 * epsilon, **words)
+        assert next(each.value for each in more.findings if each.quantity == "success") > 0.55
+        same = bound("pmp", at_most="eta=0.05", **words)
+        assert next(each.value for each in same.findings if each.quantity == "largest_epsilon") == epsilon
+
+    def test_an_odd_number_of_records(self, write) -> None:
+        with pytest.raises(ValueError, match="an even number 2n is needed"):
+            bound("pmp", data=write(a=[1.0, 2.0, 3.0]), clip=1.0, scale=1.0)
+
+
+class TestRegression:
+    def test_leverage_is_what_exposes(self, write) -> None:
+        x = np.r_[np.linspace(-1, 1, 19), 10.0]
+        report = bound("regression", data=write(x=x, one=np.ones(20)))
+        assert column(report, "record")[0] == 19
+        assert sum(column(report, "leverage")) == pytest.approx(2)
+        exact, upper, lower = (each.value for each in report.findings[:3])
+        assert lower <= exact <= upper
+
+    def test_leverage_one(self, write) -> None:
+        with pytest.raises(ValueError, match="each leverage must be below 1, got 1 at 1 records"):
+            bound("regression", data=write(x=[0.0, 0.0, 0.0, 5.0], one=[1.0, 1.0, 1.0, 1.0]))
