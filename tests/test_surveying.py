@@ -42,8 +42,10 @@ class TestTable:
         report = bound("table", data=write(city=city), by="city", eta=0.05, unit="person")
         smallest = next(each.value for each in report.findings if each.quantity == "smallest_cell")
         assert 56 <= smallest <= 64
-        assert "for eta = 0.05 merge 2 cells into 1" in report.about["notes"]
-        assert "merge to 70 records: c; d" in report.about["notes"]
+        assert "for eta = 0.05 merge 2 cells into 1, as the column merge_group says" in report.about["notes"]
+        groups = dict(zip(column(report, "cell"), column(report, "merge_group"), strict=True))
+        assert groups["c"] == groups["d"] == 1
+        assert pd.isna(groups["a"])
         kept = bound("table", data=write(city=["a"] * 500 + ["b"] * 400), by="city", eta=0.05)
         assert "every cell keeps eta = 0.05" in kept.about["notes"]
 

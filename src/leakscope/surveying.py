@@ -38,7 +38,6 @@ Array = np.ndarray
 MOST_EXACT = 36  # records; a minute
 MOST, MEDIAN = "most exposed", "median"
 EXACT = ("the attacker knows all records, and not who is in", "nothing else of the same draw is released")
-SHOWN_GROUPS = 12  # groups of cells to merge that are written out
 
 
 def leakage(plan: LeakagePlan, row: Bound) -> Stated:
@@ -91,16 +90,23 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     order = np.lexsort((sizes, -eta))
     common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
     findings = _exposed(eta, order, names[order[0]], game.prior, common)
+    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "success": game.blind + eta}
     notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
         findings.append(Finding("smallest_cell", least, at={"eta": plan.eta}, **common))
         groups = cells_to_merge(sizes, plan.eta, len(data.points), **game.words)
-        notes += _merges(plan.eta, names, groups)
+        merged = sum(len(group.parts) for group in groups)
+        notes.append(
+            f"for eta = {plan.eta:g} merge {merged:,} cells into {len(groups):,}, as the column merge_group says"
+            if groups
+            else f"every cell keeps eta = {plan.eta:g}"
+        )
+        columns["merge_group"] = _merging(groups, len(sizes))
     return Stated(
         f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; {game.text}",
         findings,
-        records=_ranked(order, cell=np.array(names), records=sizes, eta=eta, success=game.blind + eta),
+        records=_ranked(order, **columns),
         data=data,
         notes=notes,
     )
@@ -225,7 +231,7 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
             "the attacker knows all else",
         ],
     }
-    average = common | {"release": f"random {plan.unit}"}
+    average: dict[str, Any] = common | {"release": f"random {plan.unit}"}
     most, success = f"{MOST} {plan.unit} ({order[0]})", (1 + leak.tv) / 2
     return Stated(
         f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
@@ -261,7 +267,7 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
         text = f"each {plan.unit} is in with probability {plan.prior:g}"
         return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, text)
     k = round(plan.prior * n) if plan.k is None else plan.k
-    return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of the {n:,} {plan.unit}s are in, any {k:,} of them")
+    return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of them are in, drawn at random")
 
 
 def _exposed(eta: Float[Array, " C"], order: Array, name: str, prior: float, common: dict[str, Any]) -> list[Finding]:
@@ -276,16 +282,12 @@ def _exposed(eta: Float[Array, " C"], order: Array, name: str, prior: float, com
     return found
 
 
-def _merges(eta: float, names: Sequence[str], groups: Sequence[Merged]) -> Iterator[str]:
-    """The cells to merge, in words."""
-    if not groups:
-        yield f"every cell keeps eta = {eta:g}"
-        return
-    yield f"for eta = {eta:g} merge {sum(len(group.parts) for group in groups):,} cells into {len(groups):,}"
-    for group in groups[:SHOWN_GROUPS]:
-        yield f"merge to {group.size:,} records: " + "; ".join(names[part] for part in group.parts)
-    if len(groups) > SHOWN_GROUPS:
-        yield f"and {len(groups) - SHOWN_GROUPS:,} groups more"
+def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
+    """Number of the group that each cell is merged into, from 1 on; None for cells that stay."""
+    number = np.full(n_cells, None, dtype=object)
+    for group, merged in enumerate(groups, start=1):
+        number[list(merged.parts)] = group
+    return number
 
 
 def _left_out(data: Data) -> list[str]:

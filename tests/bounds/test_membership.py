@@ -3,7 +3,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 from scipy.special import expit
@@ -139,16 +139,16 @@ def test_many_records_in_blocks(monkeypatch):
 
 @pytest.mark.statistics
 def test_figure_4_is_not_what_is_printed():
-    """Clipped mean, n = 100, d = 20, epsilon(X) = 10: 6.4 to 6.9 (printed: below .9)."""
+    """Clipped mean, n = 100, d = 20, epsilon(X) = 10: 6.4 to 7.6 (printed: below .9)."""
     reached = []
-    for seed in range(5):
+    for seed in range(12):
         features = clipped(np.random.default_rng(seed).normal(size=(200, 20)), 50)
         scale = analytic_gaussian_scale(10.0, 0.01, swaps(features).max())
         found = epsilons_gaussian(features, scale, 0.01, 2 * 50 / 100)
         assert found.eps_subset_exact == pytest.approx(10, rel=1e-9)
         reached.append(found.eps_pmp)
         assert found.eps_pmp < found.eps_subset_exact < found.eps_subset_nominal < found.eps_global
-    assert np.median(reached) == pytest.approx(6.65, abs=0.25)
+    assert 6.4 < min(reached) < max(reached) < 7.6
 
 
 @pytest.mark.statistics
@@ -267,6 +267,7 @@ def test_epsilon_for_success_of_a_hundred_records():
     assert found.value > 0.6 * math.log(1.5)
 
 
+@settings(max_examples=20)
 @given(st.floats(0.501, 0.999), st.floats(0.501, 0.999))
 def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
     low, high = sorted((one, other))

@@ -67,7 +67,7 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     if work > MOST_WORK:
         raise ValueError(_too_many(n, n_outputs, MOST_WORK, "n = 18 with 32 outputs"))
     centred, log_share = _centred(exponent)
-    first, second = _parts(centred[:n]), _parts(centred[n:])[::-1]  # a part of i records goes with one of n - i
+    first, second = _parts(centred)
     spread = max(a.spread + b.spread for a, b in zip(first, second, strict=True))
     if spread > _SPREAD[np.float64] and work > MOST_LOG_WORK:
         reason = f"n = 13 with 32 outputs, for exponents that spread by {spread:,.0f} nats"
@@ -129,41 +129,45 @@ class _Parts:
         return np.exp(shifted, out=shifted)
 
 
-def _parts(exponent: Float[Array, "n W"]) -> list[_Parts]:
-    """The subsets by size from 0 to n, each size in the order of bit patterns."""
-    n = len(exponent)
+def _parts(exponent: Float[Array, "N W"]) -> tuple[list[_Parts], list[_Parts]]:
+    """The subsets of the first n records by size, and those of the others that fill them up to n."""
+    n = len(exponent) // 2
     member = (np.arange(2**n, dtype=np.uint32)[:, None] >> np.arange(n, dtype=np.uint32)) & 1 == 1
     size = member.sum(axis=1)
     member = member[np.argsort(size, kind="stable")]
-    log = member @ -exponent
-    spread = log.max(axis=1) - log.min(axis=1)
-    ends = np.cumsum(np.bincount(size))
-    pieces = (slice(end - math.comb(n, k), end) for k, end in enumerate(ends.tolist()))
-    return [_Parts(member[rows], log[rows], float(spread[rows].max())) for rows in pieces]
+    ends = np.cumsum(np.bincount(size)).tolist()
+    pieces = [slice(end - math.comb(n, k), end) for k, end in enumerate(ends)]
+    both = []
+    for part in (exponent[:n], exponent[n:]):
+        log = member @ -part
+        spread = log.max(axis=1) - log.min(axis=1)
+        both.append([_Parts(member[rows], log[rows], float(spread[rows].max())) for rows in pieces])
+    return both[0], both[1][::-1]
 
 
 def _totals(first: list[_Parts], second: list[_Parts], share: Array, dtype: type) -> Float[Array, "2 N W"]:
     """Sums of P_D(w) over the halves with and without each record, over the weight of w."""
-    totals = [np.zeros((2, parts[0].member.shape[1], len(share))) for parts in (first, second)]
+    n = len(first) - 1
+    totals = np.zeros((2, 2, n, len(share)))
+    tile = np.empty(_TILE**2, dtype)  # one for all: fresh pages would take as long as the products
     for pair in zip(first, second, strict=True):
         scaled = [parts.scaled for parts in pair]
-        products = _products(scaled[0], scaled[1], share, dtype)
+        products = _products(scaled[0], scaled[1], share, tile)
         for total, parts, own, sums in zip(totals, pair, scaled, products, strict=True):
             sides = np.stack([parts.member, ~parts.member]).transpose(0, 2, 1)
             total += sides.astype(float) @ (own * sums)
-    return np.concatenate(totals, axis=1)
+    return np.concatenate(totals, axis=1)  # of the first n records, and of the others
 
 
-def _products(first: Array, second: Array, share: Array, dtype: type) -> tuple[Array, Array]:
-    """The three products, tile by tile; totals in double precision."""
+def _products(first: Array, second: Array, share: Array, tile: Array) -> tuple[Array, Array]:
+    """The three products, tile by tile in its precision; totals in double precision."""
     by_first, by_second = np.zeros(first.shape), np.zeros(second.shape)
-    first, second, weighted = first.astype(dtype), second.astype(dtype), (first * share).astype(dtype)
-    memory = np.empty(min(_TILE, len(first)) * min(_TILE, len(second)), dtype)  # one tile: fresh pages take as long
+    first, second, weighted = (part.astype(tile.dtype, copy=False) for part in (first, second, first * share))
     for rows in _tiles(len(first)):
         for columns in _tiles(len(second)):
             a, b = first[rows], second[columns]
-            inverse = memory[: len(a) * len(b)].reshape(len(a), len(b))
-            np.reciprocal(np.matmul(weighted[rows], b.T, out=inverse), out=inverse)
+            inverse = np.matmul(weighted[rows], b.T, out=tile[: len(a) * len(b)].reshape(len(a), len(b)))
+            np.reciprocal(inverse, out=inverse)
             by_first[rows] += inverse @ b
             by_second[columns] += inverse.T @ a
     return by_first, by_second

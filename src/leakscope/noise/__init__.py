@@ -5,6 +5,7 @@ from leakscope.noise.calibration import calibrate
 from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap, swap_linear
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.izzo import izzo
 from leakscope.noise.norms import Lp, Mahalanobis
 from leakscope.noise.shape import best_covariance, best_covariance_of_lengths
 from leakscope.noise.shifts import Shifts, eta_bound, pmp_delta
@@ -25,6 +26,7 @@ __all__ = [
     "disjoint",
     "eta_bound",
     "independent",
+    "izzo",
     "moment",
     "pmp_delta",
     "swap",
