@@ -20,7 +20,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOU
 
 LAYERS = {
     0: ("types", "findings", "checks", "version"),
-    1: ("tradeoff", "seeds", "intervals", "covariance"),
+    1: ("tradeoff", "seeds", "intervals", "covariance", "divergence"),
     1.5: ("accounting",),
     2: (
         "data",

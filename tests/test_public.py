@@ -72,11 +72,12 @@ def _public() -> list[tuple[str, object]]:
     names = [
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
-        "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance", "noise",
+        "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance",
+        "divergence", "noise",
         "bounds", "bounds.dp", "bounds.exact", "bounds.exponential", "bounds.gaussian", "bounds.generalisation",
         "bounds.information", "bounds.leakage", "bounds.membership", "bounds.posterior", "bounds.regression",
-        "bounds.tables", "bounds.totals", "ceilings", "stating", "surveying", "bounding", "plans.audits", "plans.bounds",
-        "plans.limits", "plans.plan", "data.columns", "data.files", "data.points", "releases.statistic",
+        "bounds.tables", "bounds.totals", "ceilings", "stating", "surveying", "bounding", "plans.audits",
+        "plans.bounds", "plans.limits", "plans.plan", "data.columns", "data.files", "data.points", "releases.statistic",
     ]  # fmt: skip
     found = []
     for name in names:

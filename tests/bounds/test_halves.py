@@ -63,14 +63,14 @@ def test_one_record_of_two_is_a_likelihood_ratio():
 def test_single_precision_is_within_its_bound(monkeypatch):
     exponent = np.random.default_rng(3).normal(size=(20, 32))
     double = log_odds(exponent)
-    monkeypatch.setattr(halves, "_MOST_DOUBLE_WORK", 0)
+    monkeypatch.setattr(halves, "_MOST_IN_DOUBLE", 0)
     error = np.abs(log_odds(exponent) - double).max()
     assert 0 < error < 2 * (512 + 32 + 8) * 2**-24
     assert error < 1e-6
 
 
 def test_single_precision_is_not_used_where_it_would_underflow(monkeypatch):
-    monkeypatch.setattr(halves, "_MOST_DOUBLE_WORK", 0)
+    monkeypatch.setattr(halves, "_MOST_IN_DOUBLE", 0)
     exponent = np.random.default_rng(3).normal(size=(8, 3)) * 30
     assert log_odds(exponent) == pytest.approx(naive(exponent), rel=1e-12)
 
@@ -108,23 +108,28 @@ def test_equal_records_are_equally_exposed():
     assert log_odds(np.ones((6, 4))) == pytest.approx(np.zeros((6, 4)), abs=1e-15)
 
 
-def test_too_many_halves_are_refused_with_the_number():
+@pytest.mark.parametrize(
+    ("n", "n_outputs", "line"),
+    [
+        (19, 2, "35,345,263,800 halves are too many for method='exact' with 2 outputs: at most 9,075,135,300; "),
+        (18, 64, "9,075,135,300 halves are too many for method='exact' with 64 outputs: at most 4,537,567,650; "),
+    ],
+)
+def test_too_many_halves_are_refused_with_the_number(n, n_outputs, line):
     with pytest.raises(ValueError) as refused:
-        log_odds(np.zeros((38, 32)))
-    assert str(refused.value) == (
-        "35,345,263,800 halves x 32 outputs are too many for method='exact': at most 290,404,329,600 "
-        "(n = 18 with 32 outputs); use method='sampled'"
-    )
+        log_odds(np.zeros((2 * n, n_outputs)))
+    assert str(refused.value) == line + "use method='sampled'"
 
 
 def test_exponents_beyond_floating_point_have_a_lower_limit():
-    exponent = np.zeros((28, 32))
+    """Seven of the lowest and seven of the highest of 28 differences from -500 to 500: 2 x 2,722."""
+    exponent = np.zeros((28, 2))
     exponent[:, 0] = np.linspace(0, 1000, 28)
     with pytest.raises(ValueError) as refused:
         log_odds(exponent)
-    assert str(refused.value).startswith(
-        "40,116,600 halves x 32 outputs are too many for method='exact': at most 332,819,200 (n = 13 with 32 outputs, "
-        "for exponents that spread by "
+    assert str(refused.value) == (
+        "40,116,600 halves are too many for method='exact' with 2 outputs and exponents that spread by 5,444: "
+        "at most 10,400,600; use method='sampled'"
     )
 
 

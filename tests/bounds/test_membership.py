@@ -251,7 +251,7 @@ def test_epsilon_for_success_by_sampling_is_on_the_safe_side(monkeypatch):
     loss = geometric_median_loss(rng.normal(size=(3, 2)), rng.normal(size=(24, 2)))
     sensitivity = 2 * subset_sensitivity(loss)
     exact = epsilon_for_success(loss, sensitivity)
-    monkeypatch.setattr(membership, "MOST_LOG_WORK", 0)
+    monkeypatch.setattr(membership, "MOST_BY_LOGARITHMS", 0)
     sampled = epsilon_for_success(loss, sensitivity, n_subsets=2**15)
     assert 0.75 * exact < sampled <= exact
     assert sampled == epsilon_for_success(loss, sensitivity, n_subsets=2**15)

@@ -120,6 +120,15 @@ def test_what_is_certain_holds(exponent):
     assert (truth <= high + 1e-9).all()
 
 
+@given(arrays(float, st.tuples(st.sampled_from([2, 6, 8]), st.integers(1, 3)), elements=st.floats(-75, 75)))
+def test_limits_of_any_game(exponent):
+    """At a confidence of 1 - 1e-9 none of 60 games is missed, whatever its exponents."""
+    truth, odds = log_odds(exponent), sampled_log_odds(exponent, 600, 1 - 1e-9, 0)
+    assert (odds.low <= truth + 1e-9).all()
+    assert (truth <= odds.high + 1e-9).all()
+    assert ((odds.low <= odds.value) & (odds.value <= odds.high)).all()
+
+
 def test_what_is_certain_by_its_definition():
     """Means of the n smallest and n largest swaps; with more than 256 records a little wider, never narrower."""
     for n_records, exact in ((10, True), (600, False)):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, Mahalanobis, Noise, NormNoise
+from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, Mahalanobis, NormNoise
 from leakscope.seeds import stream
-from leakscope.types import NotApplicable
+from leakscope.types import Noise, NotApplicable
 
 S = np.array([[2.0, 0.6], [0.6, 1.0]])
 

@@ -117,22 +117,6 @@ def test_any_norm_is_randomised_response():
     assert hockey.any_norm(numbers(1.3), 0.0)[0] == pytest.approx(math.tanh(0.65))
 
 
-@pytest.mark.parametrize(
-    ("t", "epsilon", "value"), [(1, 1, 0.126936737507), (0.5, 0, 0.197412651366), (2, 1, 0.509861660055)]
-)
-def test_gaussian_printed(t, epsilon, value):
-    assert hockey.gaussian(numbers(t), epsilon)[0] == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("t", [1e-12, 1e-3, 0.3, 2.0, 30.0, 40.0])
-@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.7, 5.0, 690.0])
-def test_gaussian_in_high_precision(t, epsilon):
-    with mpmath.workdps(400):
-        m, e = mpmath.mpf(t), mpmath.mpf(epsilon)
-        exact = float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
-    assert hockey.gaussian(numbers(t), epsilon)[0] == pytest.approx(exact, rel=1e-9, abs=1e-15)
-
-
 @pytest.mark.parametrize(("t", "epsilon"), [(1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (4.0, 1.5), (0.2, 3.0)])
 def test_laplace_by_integration(t, epsilon):
     def excess(z):

@@ -21,9 +21,9 @@ from jaxtyping import Bool, Float
 
 Array = np.ndarray
 
-MOST_WORK = math.comb(36, 18) * 32  # halves x outputs: n = 18 with 32 outputs
-MOST_LOG_WORK = math.comb(26, 13) * 32  # where exponents leave the range of floating point: an exp for each
-_MOST_DOUBLE_WORK = math.comb(32, 16) * 32  # above it single precision, where the exponents allow
+# Halves with up to 32 outputs: in all; where exponents leave the range of floating point, an exp for each; in double
+# precision where single would do.
+MOST, MOST_BY_LOGARITHMS, _MOST_IN_DOUBLE = math.comb(36, 18), math.comb(26, 13), math.comb(32, 16)
 _TILE = 512  # parts a by parts b: the length of every sum that is made in single precision
 # A term below the least float is lost; it is below e^-100 (double) or e^-27 (single) of its sum where the exponents
 # of a part spread by no more than this.
@@ -37,7 +37,7 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     is proportional to ``exp(-sum_{i in D} exponent[i, w])``: the logarithm of Lowy et al. (2024), proposition
     9. Sums of positive terms, in double precision to 32 records; for 34 and 36 in single precision with
     double-precision totals, where a result is off by at most ``2 (_TILE + W + 8) 2^-24`` (7e-5 for 32 outputs)
-    and in practice by 1e-8. Exponents that spread too far for floating point are summed as logarithms.
+    and in practice by 1e-7. Exponents that spread too far for floating point are summed as logarithms.
 
     Parameters
     ----------
@@ -63,25 +63,45 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     [0.3799, -0.6201]
     """
     n, n_outputs = len(exponent) // 2, exponent.shape[1]
-    work = math.comb(2 * n, n) * n_outputs
-    if work > MOST_WORK:
-        raise ValueError(_too_many(n, n_outputs, MOST_WORK, "n = 18 with 32 outputs"))
+    if not countable(n, n_outputs, MOST):
+        raise ValueError(_too_many(n, n_outputs, MOST, ""))
     centred, log_share = _centred(exponent)
     first, second = _parts(centred)
     spread = max(a.spread + b.spread for a, b in zip(first, second, strict=True))
-    if spread > _SPREAD[np.float64] and work > MOST_LOG_WORK:
-        reason = f"n = 13 with 32 outputs, for exponents that spread by {spread:,.0f} nats"
-        raise ValueError(_too_many(n, n_outputs, MOST_LOG_WORK, reason))
+    if spread > _SPREAD[np.float64] and not countable(n, n_outputs, MOST_BY_LOGARITHMS):
+        reason = f" and exponents that spread by {spread:,.0f}"
+        raise ValueError(_too_many(n, n_outputs, MOST_BY_LOGARITHMS, reason))
     if spread > _SPREAD[np.float64]:
         inside, outside = _log_totals(first, second, log_share)
         rounding = 1e-14 * (spread + float(np.ptp(log_share)))
     else:
-        dtype = np.float64 if work <= _MOST_DOUBLE_WORK or spread > _SPREAD[np.float32] else np.float32
+        double = countable(n, n_outputs, _MOST_IN_DOUBLE) or spread > _SPREAD[np.float32]
+        dtype = np.float64 if double else np.float32
         share = np.exp(np.where(log_share > -spread - 45, log_share, -np.inf))  # less is below rounding in Z
         inside, outside = np.log(_totals(first, second, share, dtype))
         rounding = (_TILE + n_outputs + 8) * float(np.finfo(dtype).eps) + 1e-14 * float(np.ptp(log_share))
     check_total(inside + log_share, outside + log_share, rounding)
     return inside - outside
+
+
+def countable(n: int, n_outputs: int, most: int) -> bool:
+    """Whether C(2n, n) halves are at most so many with 32 outputs, in proportion fewer with more outputs.
+
+    Parameters
+    ----------
+    n, n_outputs, most : int
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from leakscope.bounds.halves import MOST, countable
+    >>> countable(18, 32, MOST), countable(18, 33, MOST), countable(19, 2, MOST)
+    (True, False, False)
+    """
+    return math.comb(2 * n, n) <= _most(n_outputs, most)
 
 
 def check_total(inside: Float[Array, "N W"], outside: Float[Array, "N W"], tolerance: float) -> None:
@@ -219,8 +239,12 @@ def _tiles(n: int) -> Iterator[slice]:
     return (slice(start, start + _TILE) for start in range(0, n, _TILE))
 
 
+def _most(n_outputs: int, most: int) -> int:
+    return most * 32 // max(32, n_outputs)
+
+
 def _too_many(n: int, n_outputs: int, most: int, reason: str) -> str:
     return (
-        f"{math.comb(2 * n, n):,} halves x {n_outputs:,} outputs are too many for method='exact': at most {most:,} "
-        f"({reason}); use method='sampled'"
+        f"{math.comb(2 * n, n):,} halves are too many for method='exact' with {n_outputs:,} outputs{reason}: at most "
+        f"{_most(n_outputs, most):,}; use method='sampled'"
     )

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from leakscope.bounds.exponential import Draws, exponents, pmp_exponential, subset_epsilon, subset_sensitivity
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, gaussian_hockey, least
-from leakscope.bounds.halves import MOST_LOG_WORK
+from leakscope.bounds.gaussian import analytic_gaussian_epsilon, least
+from leakscope.bounds.halves import MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.tilting import LARGEST_SPREAD
 from leakscope.checks import one_of, positive, probability
+from leakscope.divergence import gaussian_hockey
 
 Array = np.ndarray
 Query = Literal["mean", "sum"]
@@ -226,8 +227,7 @@ def epsilon_for_success(
 
     No attacker then holds membership of a record for likelier than ``success``, whatever is released: practical
     membership privacy with ``ln(success/(1 - success))`` (Lowy et al. 2024, lemma 6). It is computed exactly
-    for at most 332,819,200 halves times outputs (n = 13 with 32 outputs), and else by the upper end of its
-    interval.
+    to n = 13 (with 32 outputs; to a smaller n with more), and else by the upper end of its interval.
 
     It need not grow with epsilon, so the search goes up a fixed geometric grid in steps of a quarter, from an
     epsilon that suffices by the sensitivity of the data, stops where the limit is first broken, and halves the
@@ -265,7 +265,7 @@ def epsilon_for_success(
     """
     target = float(logit(_success(success)))
     unit = exponents(loss, 1.0, sensitivity)
-    exact = math.comb(len(unit), len(unit) // 2) * unit.shape[1] <= MOST_LOG_WORK
+    exact = countable(len(unit) // 2, unit.shape[1], MOST_BY_LOGARITHMS)
     own, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
     end = LARGEST_EPSILON if exact or spread == 0 else min(LARGEST_EPSILON, 0.999 * LARGEST_SPREAD / spread)
     start = min(end, target * sensitivity / own) if own > 0 else end

@@ -120,6 +120,7 @@ def swap_range(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Floa
     Parameters
     ----------
     exponent : array of shape (N, W)
+        Of a record at most 300 nats apart.
 
     Returns
     -------
@@ -151,8 +152,11 @@ def _half_mean(values: Float[Array, "b W N"], side: np.ufunc) -> Float[Array, "b
     the median; the median of some of the values comes close.
     """
     some = values[..., :: max(1, values.shape[-1] // 256)]
-    middle = np.partition(some, some.shape[-1] // 2)[..., some.shape[-1] // 2]
-    return 2 * side(values, middle[..., None]).mean(axis=-1) - middle
+    half = (some.shape[-1] - 1) // 2
+    middle = np.partition(some, half)[..., half]
+    outward = 1e-14 if side is np.maximum else -1e-14  # of the difference's terms: their rounding
+    mean = 2 * side(values, middle[..., None]).mean(axis=-1) - middle * (1 - outward)
+    return np.clip(mean, values.min(axis=-1), values.max(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +294,7 @@ def _limits(law: _Law, moments: _Moments, log_budget: float, width: Float[Array,
     weight = np.exp(law.log_weight)
     most_swapped = law.largest * np.sort(weight)[-n:].mean()
     found = []
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slack = 7 * log_budget / (3 * (count - 1)) * most_swapped * width / weight
         budget = 2 * log_budget / count
         curvature = b**2 - budget * bb

@@ -12,6 +12,7 @@ from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
 from leakscope.checks import positive
+from leakscope.divergence import gaussian_hockey
 from leakscope.noise import hockey
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension, vectors
 
@@ -86,7 +87,7 @@ class GaussianNoise:
 
     def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
         """``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``m = u/scale``, ``e = ln gamma``; exact."""
-        return hockey.gaussian(hockey.in_scales(u, self.scale), hockey.log_ratio(gamma))
+        return gaussian_hockey(hockey.in_scales(u, self.scale), hockey.log_ratio(gamma))
 
     def rms(self, d: int) -> float:
         """``scale sqrt(tr(S)/d)``."""

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.special import betainc, erf, k0e, k1e, log_ndtr, ndtr
+from scipy.special import betainc, k0e, k1e
 
 from leakscope.checks import real
 
@@ -49,16 +49,6 @@ def log_ratio(gamma: float) -> float:
     if real("gamma", gamma) < 1:
         raise ValueError(f"gamma must be >= 1, got {gamma:g}")
     return math.log(gamma)
-
-
-def gaussian(t: Float[Array, "*shape"], epsilon: float) -> Float[Array, "*shape"]:
-    """N(0, 1) shifted by t: ``Phi(t/2 - epsilon/t) - e^epsilon Phi(-t/2 - epsilon/t)`` (Balle & Wang 2018, thm 5)."""
-    if epsilon == 0:
-        return np.asarray(erf(t / math.sqrt(8)))
-    with np.errstate(divide="ignore", over="ignore"):
-        lean = epsilon / t
-    lost = np.exp(np.minimum(epsilon + log_ndtr(-t / 2 - lean), 0))  # in logs: e^epsilon may overflow
-    return np.asarray(np.clip(ndtr(t / 2 - lean) - lost, 0, 1))
 
 
 def laplace(t: Float[Array, "*shape"], epsilon: float) -> Float[Array, "*shape"]:
