@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(python|toml|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 EXIT = re.compile(r"# exit code (\d)$")
-KEY = re.compile(r"\b[a-z]+(?:19|20)\d\d\b")
+KEY = re.compile(r"\b[a-z]{2,}(?:19|20)\d\d\b")
 
 
 def fences(page: Path) -> list[tuple[str, str, str]]:
