@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report import made_bounds, samples
+from tests.report import made_bounds, made_protected, samples
 
 pytestmark = pytest.mark.browser
 QUIET = (
@@ -60,7 +60,18 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
 
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize(
-    "sample", [samples.two_models, samples.no_leak, samples.tiny, made_bounds.leakage, made_bounds.odd_cells]
+    "sample",
+    [
+        samples.two_models,
+        samples.no_leak,
+        samples.tiny,
+        made_bounds.leakage,
+        made_bounds.odd_cells,
+        made_protected.means,
+        made_protected.compared,
+        made_protected.average,
+        made_protected.void,
+    ],
 )
 def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample, width):
     sample().to_html(tmp_path / "page.html")
@@ -76,7 +87,7 @@ def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_pat
     assert sorted_columns == 1  # the script ran: the policy admits it
 
 
-@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage])
+@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means])
 def test_prints(chromium, tmp_path, sample):
     sample().to_html(tmp_path / "page.html")
     pdf = tmp_path / "page.pdf"

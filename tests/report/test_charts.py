@@ -9,11 +9,11 @@ from matplotlib.colors import to_hex
 
 from leakscope.findings import Finding
 from leakscope.report import Curve, plots
-from leakscope.report.canvas import ATTACK, CLAIM
+from leakscope.report.canvas import ATTACK, CLAIM, MUTE
 from leakscope.report.charts import chart
 from leakscope.report.numbers import percent_at_most
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from tests.report import made_bounds, samples
+from tests.report import made_bounds, made_protected, samples
 from tests.report.made_bounds import bound
 
 
@@ -128,3 +128,50 @@ def test_charts_of_audits_know_proved_and_asymptotic_curves():
     assert [line.label for line in drawn.lines[:3]] == ["guessing", "certified ceiling", "leakage (asymptotic)"]
     assert [line.color for line in drawn.lines[1:3]] == [CLAIM, CLAIM]
     assert "no claim was made" not in drawn.remarks
+
+
+def test_a_protected_release_shows_ceiling_attack_and_no_noise():
+    report = made_protected.means()
+    lines = {line.role: line for line in chart(report).lines}
+    assert list(lines) == ["guessing", "ceiling", "unprotected", "best"]
+    assert lines["unprotected"].label == "without noise (asymptotic)"
+    assert lines["ceiling"].label == "certified ceiling"
+    axes = report.plot(ax=plots.ROC.axes())
+    (certified,), (attack,), (unprotected,) = curves(axes, CLAIM), curves(axes, ATTACK), curves(axes, MUTE)[:1]
+    x = certified.get_xdata()
+    np.testing.assert_allclose(certified.get_ydata(), Gaussian(made_protected.mu_of(0.05)).tpr(x))
+    np.testing.assert_allclose(unprotected.get_ydata(), Gaussian(0.37).tpr(unprotected.get_xdata()))
+    assert attack.get_xdata()[0] >= 10 / 20_000
+    assert forbidden(axes)[:, 1].min() == pytest.approx(float(Gaussian(made_protected.mu_of(0.05)).tpr(1e-4)))
+
+
+def test_a_leak_without_noise_that_is_far_above_leaves_the_gain_panel():
+    found, certified = made_protected.ceiling()
+    far, near = made_protected.without(5.0)[1], made_protected.without()[1]
+
+    def top(*drawn: Curve) -> float:
+        return plots.gain(made_protected.protected(found, drawn), ax=plots.GAIN.axes()).get_ylim()[1]
+
+    assert top(certified, far) == top(certified) < 15
+    assert top(certified, near) > 14.5  # 2 Phi(.185) - 1 = .1467
+
+
+def test_attacks_with_too_few_games_are_no_curve():
+    few = Curve("few", "", "measured", Piecewise([0.5], [0.4]), n_nonmember=9)
+    exact = Curve("bayes", "", "measured", Piecewise([0.5], [0.45]))
+    drawn = chart(made_protected.protected([], [few, exact])).lines
+    assert [line.label for line in drawn] == ["guessing", "exact Bayes"]
+
+
+def test_ceilings_of_a_part_of_the_records_carry_its_name():
+    curves = [Curve("c", "typical person", "certified", Gaussian(0.1)), made_protected.ceiling()[1]]
+    labels = [line.label for line in chart(made_protected.protected([], curves)).lines]
+    assert labels == ["guessing", "ceiling, typical person", "certified ceiling"]
+    with pytest.raises(KeyError, match="no release 'x'; this report has: typical person"):
+        chart(made_protected.protected([], curves[:1]), "x")
+
+
+def test_a_void_certificate_forbids_nothing_on_the_chart():
+    drawn = chart(made_protected.void())
+    assert drawn.remarks == ["no certificate"]
+    assert "ceiling" not in [line.role for line in drawn.lines]

@@ -18,6 +18,7 @@ from leakscope.report.numbers import (
     settled,
     share_places,
     shares,
+    significant,
     up,
 )
 
@@ -188,3 +189,22 @@ def test_rounding_noise_is_no_reason_to_round_up():
 )
 def test_powers_are_set_as_such(text, printed):
     assert powers(text) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "said"),
+    [
+        (0.0, 2, "0"),
+        (0.996, 2, "1.0"),
+        (9.96, 2, "10"),
+        (99.6, 2, "100"),
+        (1250.0, 2, "1,200"),
+        (-0.0345, 1, "\u22120.03"),
+        (123456.0, 4, "123,500"),
+        (3.0e-6, 2, "3.0e\u22126"),
+        (9.99e8, 2, "1.0e9"),
+        (inf, 2, "infinity"),
+    ],
+)
+def test_significant_digits(value, n, said):
+    assert significant(value, n) == said

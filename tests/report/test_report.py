@@ -9,10 +9,11 @@ from leakscope.findings import QUANTITIES, Finding
 from leakscope.report import SHOWN_BY, Curve, Report, Verdict, plain
 from leakscope.report.charts import CHARTS
 from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture
-from tests.report import made_bounds, samples
+from tests.report import made_bounds, made_protected, samples
 from tests.report.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
+PROTECTED = ("means", "compared", "average", "void", "insecure", "no_noise", "uneven", "nothing")
 BOUNDS = ("dp", "leakage", "odd_cells", "one_record", "gap", "regression", "subsampled", "empty")
 SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
@@ -34,6 +35,35 @@ def test_samples_follow_the_schema(name):
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bounds_follow_the_schema(name):
     VALID.validate(content(getattr(made_bounds, name)()))
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_protected_releases_follow_the_schema(name):
+    VALID.validate(content(getattr(made_protected, name)()))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda report: report["about"].update(kind="bound"),
+        lambda report: report["about"].pop("insecure_seed"),
+        lambda report: report["about"].update(release_seed=7),
+        lambda report: report["about"]["values"][0].update(value_without_noise=1.0),
+        lambda report: report["about"]["values"][0].pop("noise_std"),
+        lambda report: report["about"]["certificate"].update(eta=0.6),
+        lambda report: report["about"]["certificate"].update(promise="some"),
+        lambda report: report["about"]["certificate"].update(void=None),
+        lambda report: report["about"]["certificate"]["noise"].update(rms=[-1.0]),
+        lambda report: report["about"]["certificate"].update(members=[3, 5]),
+        lambda report: report["about"].update(releases=[{}]),
+        lambda report: report["records"].update(record=[1]),
+    ],
+)
+def test_the_schema_refuses_what_is_no_protected_release(spoil):
+    bad = content(made_protected.means())
+    assert VALID.is_valid(bad)
+    spoil(bad)
+    assert not VALID.is_valid(bad)
 
 
 @pytest.mark.parametrize(

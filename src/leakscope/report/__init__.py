@@ -27,6 +27,11 @@ SCHEMA = 1
 SHOWN_BY: Mapping[str, Mapping[str, str]] = {  # kinds of report, and the functions that show them
     "audit": {"table": "audit_text:table", "page": "audit_page:page", "notebook": "audit_page:notebook"},
     "bound": {"table": "bound_text:table", "page": "bound_page:page", "notebook": "bound_page:notebook"},
+    "protected": {
+        "table": "protected_text:table",
+        "page": "protected_page:page",
+        "notebook": "protected_page:notebook",
+    },
 }
 Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
 Word = Literal["refuted", "not_refuted", "cannot_be_tested", "proved"]

@@ -15,7 +15,7 @@ from leakscope.report.numbers import percent
 NAME, SMALL = 12.5, 11.5  # sizes of type
 _CAPITALS = 10.0  # height of a line of text
 _LONGEST_LIST = 10
-_PRIORITY = {"best": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, "guessing": 4}
+_PRIORITY = {"best": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, "unprotected": 3, "guessing": 4}
 
 
 class Annotations:

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leakscope.report import Report, figures, findings, html, notes, verdicts, words
+from leakscope.report.lines import SMALL_ADVANTAGE
 from leakscope.report.records import Exposed, exposed
 from leakscope.report.results import Result, results, shown
 
@@ -111,7 +112,7 @@ def _summary(result: Result, prefix: str) -> dict[str, Any]:
 def _curves(report: Report, found: Sequence[Result]) -> list[dict[str, Any]]:
     """ROC of the releases, of the worst four where there are more; then their gains over guessing."""
     drawn = [result for result in _worst(found) if not result.too_few]
-    small = max((result.advantage for result in drawn), default=1.0) < figures.SMALL_ADVANTAGE
+    small = max((result.advantage for result in drawn), default=1.0) < SMALL_ADVANTAGE
     said = {result.name: notes.curves(result) for result in drawn}
     apart = len(set(said.values())) > 1  # a note that is the same for all stands once, under all of them
     panels = []

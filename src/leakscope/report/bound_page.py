@@ -9,8 +9,9 @@ from typing import Any
 from markupsafe import Markup
 
 from leakscope.findings import Finding
-from leakscope.report import Curve, Report, bound_figures, bound_words, figures, findings, html
+from leakscope.report import Curve, Report, bound_figures, bound_words, findings, html
 from leakscope.report.bound_results import BoundResult, anonymous, bound_result
+from leakscope.report.lines import SMALL_ADVANTAGE
 from leakscope.report.ranking import Ranking
 
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table
@@ -119,7 +120,7 @@ def _curves(report: Report, result: BoundResult) -> list[dict[str, Any]]:
     if not result.curves:
         return []
     panels = [{"title": "Logarithmic axes", "figure": bound_figures.roc(report, result, "r0")}]
-    if result.advantage < figures.SMALL_ADVANTAGE:
+    if result.advantage < SMALL_ADVANTAGE:
         panels.append({"title": "Gain over guessing", "figure": bound_figures.gain(report, result, "g0")})
     return panels
 

@@ -13,6 +13,7 @@ from leakscope.report import Curve, Report, plain
 from leakscope.report.ranking import Ranking
 from leakscope.report.words import capital, plural
 
+TITLES = {"bayes": "exact Bayes"}
 _WHICH = re.compile(r"(\s+\(|:\s).*", re.DOTALL)
 
 
@@ -42,7 +43,7 @@ class Part:
 
     def attack_title(self, name: str) -> str:
         """The attack in words."""
-        return name
+        return attack_words(name)
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,17 @@ class BoundResult:
     def advantage(self) -> float:
         """The largest advantage that a curve allows."""
         return max((curve.tradeoff.advantage() for curve in self.curves), default=1.0)
+
+
+def attack_words(name: str) -> str:
+    """An attack that has no title, in words.
+
+    Examples
+    --------
+    >>> attack_words("likelihood_ratio"), attack_words("bayes")
+    ('likelihood ratio', 'exact Bayes')
+    """
+    return TITLES.get(name, name.replace("_", " "))
 
 
 def anonymous(name: str) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 
 from leakscope.checks import one_of
 from leakscope.report import Curve, Report
-from leakscope.report.bound_results import BoundResult, bound_result
+from leakscope.report.bound_results import BoundResult, attack_words, bound_result
 from leakscope.report.canvas import DASHED, DOTTED, shorten
-from leakscope.report.lines import FALSE_ALARMS, Line, Role, floor_of
+from leakscope.report.lines import FALSE_ALARMS, SMALL_ADVANTAGE, Line, Role, floor_of
+from leakscope.report.protected_results import WITHOUT, protected_result
 from leakscope.report.results import Result, results
 from leakscope.report.words import GREEK
 from leakscope.tradeoff import EpsilonDelta
@@ -86,8 +87,7 @@ def bound_chart(report: Report, release: str | None) -> Chart:
     names = list(dict.fromkeys(curve.release for curve in result.curves))
     wanted = names if release is None else [_known(release, names)]
     fpr = result.about["fpr"]
-    floor = float(np.clip(10.0 ** (np.floor(np.log10(min(fpr, default=0.01))) - 1), 1e-5, 1e-2))
-    floor = min(floor, floor_of(report)) if result.measured else floor
+    floor = _floor(report, fpr)
     curves = [curve for curve in result.curves if curve.release in wanted]
     lines = [_guessing(floor)]
     lines += [_bound_line(curve, result, floor) for curve in curves if curve.role != "measured"]
@@ -96,7 +96,51 @@ def bound_chart(report: Report, release: str | None) -> Chart:
     return Chart(lines, floor, fpr, ("best", "ceiling", "asymptotic"), games, _vacuous(lines))
 
 
-CHARTS: Mapping[str, Callable[[Report, str | None], Chart]] = {"audit": audit_chart, "bound": bound_chart}
+def protected_chart(report: Report, release: str | None) -> Chart:
+    """Guessing, the certified ceiling, the best attacker without noise, and the attacks on the release."""
+    result = protected_result(report)
+    names = list(dict.fromkeys(curve.release for curve in result.curves))
+    wanted = names if release is None else [_known(release, names)]
+    curves = [curve for curve in result.curves if curve.release in wanted]
+    floor, fpr = _floor(report, result.about["fpr"]), result.about["fpr"]
+    unprotected = [curve for curve in curves if curve.release == WITHOUT or curve.role == "asymptotic"]
+    played = [curve for curve in curves if curve.role == "measured" and curve not in unprotected]
+    played = [curve for curve in played if not curve.n_nonmember or curve.n_nonmember > FALSE_ALARMS]
+    played.sort(key=lambda curve: curve.tradeoff.advantage())
+    lines = [_guessing(floor)]
+    lines += [_protected_line(curve, floor) for curve in curves if curve.role in ("certified", "claimed")]
+    lines += [_unprotected_line(curve, floor) for curve in unprotected]
+    lines += [measured_line(curve, attack_words(curve.name), best=curve is played[-1]) for curve in played]
+    games = max((curve.n_nonmember for curve in played), default=0)
+    remarks = ["no certificate"] if result.void else _vacuous(lines)
+    crowded = len(played) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
+    return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
+
+
+def _unprotected_line(curve: Curve, floor: float) -> Line:
+    label = WITHOUT + (" (asymptotic)" if curve.role == "asymptotic" else "")
+    return Line(label, curve.tradeoff, "unprotected", floor, dashes=_DASH_DOT)
+
+
+def _protected_line(curve: Curve, floor: float) -> Line:
+    """A ceiling; that of every record has no name of its own."""
+    role, dashes = _CEILINGS[curve.role]
+    label = shorten(f"ceiling, {curve.release}", LONGEST) if curve.release else "certified ceiling"
+    return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=curve.release, at_most=True)
+
+
+def _floor(report: Report, fpr: Sequence[float]) -> float:
+    """The decade below the smallest rate asked for, and below ten false alarms where attacks were run."""
+    floor = float(np.clip(10.0 ** (np.floor(np.log10(min(fpr, default=0.01))) - 1), 1e-5, 1e-2))
+    measured = any(curve.role == "measured" for curve in report.curves)
+    return min(floor, floor_of(report)) if measured else floor
+
+
+CHARTS: Mapping[str, Callable[[Report, str | None], Chart]] = {
+    "audit": audit_chart,
+    "bound": bound_chart,
+    "protected": protected_chart,
+}
 
 
 def lines_of(result: Result, floor: float) -> list[Line]:

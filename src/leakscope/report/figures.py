@@ -13,8 +13,6 @@ from leakscope.report.numbers import count, percent
 from leakscope.report.results import Result, shown
 from leakscope.report.words import least_of_100, plural, several
 
-SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
-
 
 def dots(result: Result, prefix: str) -> Markup:
     """Success of each attack, weakest first, then of the most exposed record."""

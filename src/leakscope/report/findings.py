@@ -37,6 +37,7 @@ NAMES = {
     "information": "Information about membership, nats",
     "posterior": "Posterior of membership",
     "leakage_score": "Leakage score",
+    "noise_rms": "Noise in a coordinate, root mean square",
     "smallest_cell": "{units} that every cell needs",
 }
 ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from leakscope.report import Report, bound_words, method, notes, plans, words
+from leakscope.report import Report, bound_words, method, notes, plans, protected_costs, protected_words, words
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, a page without records shows no histogram either
 
@@ -77,4 +77,11 @@ def _environment() -> Environment:
 
 def _words() -> Mapping[str, Any]:
     """The functions that the templates call for sentences."""
-    return {"method": method, "notes": notes, "words": words, "said": bound_words}
+    return {
+        "method": method,
+        "notes": notes,
+        "words": words,
+        "said": bound_words,
+        "certified": protected_words,
+        "certified_costs": protected_costs,
+    }

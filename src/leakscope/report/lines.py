@@ -13,7 +13,8 @@ from leakscope.report.canvas import ATTACK, CLAIM, INK, MUTE
 from leakscope.report.numbers import percent, percent_at_most
 from leakscope.tradeoff import TradeOff
 
-Role = Literal["best", "attack", "ceiling", "asymptotic", "guessing"]
+Role = Literal["best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
+SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
 FALSE_ALARMS = 10  # fewer of them support no point of a curve
 
 
@@ -26,7 +27,8 @@ class Line:
     label : str
         Short enough to stand beside the curve.
     tradeoff : TradeOff
-    role : {"best", "attack", "ceiling", "asymptotic", "guessing"}
+    role : {"best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
+        "unprotected" is the best attack if there were no noise.
     start : float
         False-positive rate from which the curve is drawn.
     point : tuple of float or None
@@ -70,7 +72,7 @@ class Line:
     @property
     def width(self) -> float:
         """By role."""
-        return {"best": 2.3, "ceiling": 1.7, "asymptotic": 1.4, "guessing": 0.9}.get(self.role, 1.2)
+        return {"best": 2.3, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}.get(self.role, 1.2)
 
     @property
     def weight(self) -> int:

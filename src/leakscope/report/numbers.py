@@ -152,6 +152,25 @@ def shares(value: float, low: float | None = None, high: float | None = None, si
     return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), side)
 
 
+def significant(value: float, n: int = 2) -> str:
+    """A size to so many significant digits, however small or large.
+
+    Examples
+    --------
+    >>> [significant(value) for value in (0.0518, 0.0996, 12.7, 1234.5, 1.5e-7)]
+    ['0.052', '0.10', '13', '1,200', '1.5e\u22127']
+    """
+    if not value or not math.isfinite(value):
+        return near(value)
+    number = Decimal(repr(float(value)))
+    kept = number.quantize(Decimal(1).scaleb(number.adjusted() - n + 1), rounding=ROUND_HALF_EVEN)
+    kept = kept.quantize(Decimal(1).scaleb(kept.adjusted() - n + 1))  # 0.0996 has become 0.100
+    if -5 <= kept.adjusted() < 9:
+        return f"{kept:,f}".replace("-", MINUS)
+    mantissa, exponent = f"{kept:.{n - 1}e}".split("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
+
+
 def settled(value: float) -> float:
     """A computed number without its last digits: 1 - 0.99 is 0.01, and is not rounded up from there.
 

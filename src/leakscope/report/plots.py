@@ -111,8 +111,12 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     """
     drawn = chart(report, release)
     ax = GAIN.shown() if ax is None else ax
-    ends = {"ceiling": 0.0, "asymptotic": 0.0}  # of the logarithmic axes, on which these curves begin
-    lines = [replace(line, start=ends.get(line.role, line.start)) for line in drawn.lines if line.role != "guessing"]
+    whole = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
+    lines = [
+        replace(line, start=0.0 if line.role in whole else line.start)
+        for line in drawn.lines
+        if line.role != "guessing"
+    ]
     fpr = np.linspace(0, 1, 401)
     low, top = _gain_range(lines, fpr)
     ax.set(xlim=(0, 1), ylim=(low, top))
@@ -213,7 +217,8 @@ def _gain_range(lines: Sequence[Line], fpr: Array) -> tuple[float, float]:
     measured = [values for line, values in gains.items() if line.role in ("best", "attack")]
     bands = [100 * np.subtract(line.band[2], line.band[0]) for line in lines if line.role == "best"]
     ceilings = [float(values.max()) for line, values in gains.items() if line.role in ("ceiling", "asymptotic")]
+    unprotected = [float(values.max()) for line, values in gains.items() if line.role == "unprotected"]
     attacks = [float(values.max()) for values in [*measured, *bands] if len(values)]
     high = max(attacks or ceilings or [1.0])  # where nothing was measured the ceilings fill the panel
-    top = max(1.15 * max([high, *(height for height in ceilings if height <= 3 * high)]), 2.0)
+    top = max(1.15 * max([high, *(height for height in ceilings + unprotected if height <= 3 * high)]), 2.0)
     return min([-0.04 * top, *(float(values.min()) for values in measured)]), top

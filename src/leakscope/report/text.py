@@ -20,6 +20,10 @@ LETTERS = {
     "½": "1/2",
     "—": "-",
     "…": "...",
+    "“": '"',
+    "”": '"',
+    "\u2019": "'",
+    "±": "+-",
 }
 ASCII = str.maketrans(LETTERS | {THIN: " ", "\u00a0": " ", MINUS: "-"})
 _POWER = re.compile(rf"(?:([\d.]+) \u00d7 )?\b10<sup>({MINUS}?)(\d+)</sup>")
