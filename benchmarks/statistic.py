@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.scoring import Row, cpu_seconds
 
 from leakscope.games import per_datum
-from leakscope.releases.statistic import Bernoulli, FreshMean
+from leakscope.releases.means import Bernoulli, FreshMean
 from leakscope.types import Points
 
 Array = np.ndarray

@@ -14,7 +14,7 @@ import tests.typecheck
 
 # Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
 CHECKED = (
-    "accounting attacks auditing bounding bounds ceilings claims costs covariance data divergence games gates "
+    "accounting attacks auditing bounding bounds ceilings claims costs covariance data divergence games gates grid "
     "intervals judging metrics noise observing pool refuting releases report reporting seeds stating store "
     "surveying tradeoff types"
 )

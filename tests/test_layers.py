@@ -20,7 +20,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOU
 
 LAYERS = {
     0: ("types", "findings", "checks", "version"),
-    1: ("tradeoff", "seeds", "intervals", "covariance", "divergence"),
+    1: ("tradeoff", "seeds", "intervals", "covariance", "divergence", "grid"),
     1.5: ("accounting",),
     2: (
         "data",
@@ -58,7 +58,7 @@ LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 
 # Each heavy library, and the files that need it.
 HEAVY = {
-    "sklearn": r"data/files\.py|releases/estimator\.py|attacks/shadow\.py",
+    "sklearn": r"data/files\.py|releases/(estimator|logistic)\.py|attacks/shadow\.py",
     "pandas": r"data/(points|files|columns)\.py|releases/estimator\.py|report/.*\.py",
     "matplotlib": r"report/(?!__init__).*\.py",
     "jinja2": r"report/html\.py",

@@ -73,11 +73,13 @@ def _public() -> list[tuple[str, object]]:
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
         "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance",
-        "divergence", "noise",
+        "divergence", "grid", "noise", "noise.ledger", "releases.statistics", "releases.features",
+        "releases.algorithms",
+        "releases.logistic",
         "bounds", "bounds.dp", "bounds.exact", "bounds.exponential", "bounds.gaussian", "bounds.generalisation",
         "bounds.information", "bounds.leakage", "bounds.membership", "bounds.posterior", "bounds.regression",
         "bounds.tables", "bounds.totals", "ceilings", "stating", "surveying", "bounding", "plans.audits",
-        "plans.bounds", "plans.limits", "plans.plan", "data.columns", "data.files", "data.points", "releases.statistic",
+        "plans.bounds", "plans.limits", "plans.plan", "data.columns", "data.files", "data.points", "releases.means",
     ]  # fmt: skip
     found = []
     for name in names:

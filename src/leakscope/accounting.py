@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from dp_accounting.pld import common
 from jaxtyping import Float, Int
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from leakscope.checks import count, one_of, positive, probability
+from leakscope.checks import count, one_of, positive, probability, real
 from leakscope.tradeoff import Gaussian, Profile, TradeOff
 
 Array = np.ndarray
@@ -35,7 +35,11 @@ _LINES = 2000  # kept of each direction
 
 
 def dpsgd(
-    noise_multiplier: float, sample_rate: float, steps: int, adjacency: Literal["add_remove", "replace_one"]
+    noise_multiplier: float,
+    sample_rate: float,
+    steps: int,
+    adjacency: Literal["add_remove", "replace_one"],
+    coarseness: float = 1.0,
 ) -> TradeOff:
     """Ceiling of every attack on DP-SGD: Gaussian noise on sums of clipped gradients of Poisson samples.
 
@@ -52,6 +56,8 @@ def dpsgd(
         (1 - q) N(0, sigma^2) + q N(1, sigma^2) against N(0, sigma^2). ``replace_one``: this record or
         another, (1 - q) N(0, sigma^2) + q N(1, sigma^2) against (1 - q) N(0, sigma^2) + q N(-1, sigma^2). A
         game that swaps one record for another (data of fixed size) needs ``replace_one``.
+    coarseness : float
+        Interval of the grid in units of the finest, >= 1. Time falls with it and the error grows with its square.
 
     Returns
     -------
@@ -83,6 +89,8 @@ def dpsgd(
     rate = probability("sample_rate", positive("sample_rate", sample_rate))
     steps = count("steps", steps)
     replace = one_of("adjacency", adjacency, ("add_remove", "replace_one")) == "replace_one"
+    if real("coarseness", coarseness) < 1:
+        raise ValueError(f"coarseness must be >= 1, got {coarseness:g}")
     if steps > _STEPS:
         raise ValueError(f"steps must be <= {_STEPS:,}, got {steps:,}")
     if rate == 1:
@@ -95,7 +103,7 @@ def dpsgd(
         return _without_noise(rate, steps, replace)
     ahead, back = step.reach(_LOST / (4 * steps))
     width = max(ahead, back) / _WIDTH
-    interval = max(bulk / _FINENESS, width, 16 * whole * math.sqrt(steps) / _LENGTH, 1e-9)
+    interval = coarseness * max(bulk / _FINENESS, width, 16 * whole * math.sqrt(steps) / _LENGTH, 1e-9)
     gains, losses = _Half.of(step.ahead, ahead, interval), _Half.of(step.back, back, interval)
     forward = _Losses.of(gains, losses, steps)
     return _curve([forward] if replace else [forward, _Losses.of(losses, gains, steps)])
@@ -213,10 +221,10 @@ class _Losses:
         below = back.other_law[::-1]
         zero = max(0.0, 1 - ahead.certain - ahead.mass.sum() - below.sum())
         step = np.concatenate([below, [zero], ahead.mass])
-        offset, total = common.self_convolve(step, steps, tail_mass_truncation=_LOST / 4)
+        offset, total = _self_convolved(step, steps, ahead.certain)
         first = offset - steps * len(below)
         certain = _LOST - math.expm1(steps * math.log1p(-ahead.certain))
-        mass = np.maximum(np.concatenate([np.zeros(max(first, 0)), np.asarray(total)[max(-first, 0) :]]), 0.0)
+        mass = np.maximum(np.concatenate([np.zeros(max(first, 0)), total[max(-first, 0) :]]), 0.0)
         mass[:1] = 0.0
         least = 1 + math.floor(700 / ahead.interval)  # e^700 is the largest ratio of a hockey stick
         certain, mass = certain + float(mass[least:].sum()), mass[:least]
@@ -235,6 +243,26 @@ class _Losses:
     def at(self, entries: Int[Array, " k"]) -> Float[Array, " k"]:
         """Hockey sticks at these entries, beyond the last loss its own."""
         return self.stick[np.minimum(entries, len(self.stick) - 1)]
+
+
+def _self_convolved(step: Float[Array, " n"], steps: int, certain: float) -> tuple[int, Float[Array, " m"]]:
+    """First entry and mass of the sum of all steps; what lies outside, at most _LOST / 4, wraps around.
+
+    Chernoff's bound is tried near the order that is best for a normal law, and at those for rare large losses.
+    """
+    entry = np.arange(len(step))
+    variance = max(float(step @ (entry - step @ entry) ** 2), 1e-300)
+    normal = math.sqrt(2 * math.log(8 / _LOST) / (steps * variance)) * np.array([0.5, 0.7, 1, 1.4])
+    orders = np.outer([-1, 1], [*normal, *(np.array([1, 3, 8, 20]) / len(step))]).ravel()
+    as_list = cast(list[float], step)  # dp-accounting's annotation; it takes arrays, and is slow with lists
+    low, high = common.compute_self_convolve_bounds(as_list, steps, _LOST / 4, list(map(float, orders)))
+    length = max(high - low + 1, len(step))
+    sixteenth = 1 << max(0, length.bit_length() - 4)  # lengths of small factors are the fastest to transform
+    length = -(-length // sixteenth) * sixteenth
+    spectrum = np.fft.rfft(step, length)
+    # the mass of a step, 1 - certain, is known better than the sum of its rounded parts
+    total = np.fft.irfft((spectrum / spectrum[0].real) ** steps, length) * math.exp(steps * math.log1p(-certain))
+    return low, np.roll(total, -low)[: high - low + 1]
 
 
 def _sums_after(values: Float[Array, " n"]) -> Float[Array, " n"]:

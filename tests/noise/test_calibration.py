@@ -18,8 +18,10 @@ from leakscope.noise import (
     complement,
     eta_bound,
     moment,
+    pairs_needed,
     swap,
     swap_linear,
+    worst_eta,
 )
 from leakscope.seeds import stream
 from leakscope.types import NotApplicable
@@ -152,8 +154,8 @@ def test_the_scale_may_be_tuned_on_the_pairs_that_certify_it():
 def test_a_sampled_calibration_is_sharp():
     shifts = Shifts(stream(0, "sharp").exponential(size=(4, 300)), "swap", 2, exact=False)
     noise = calibrate(shifts, 0.1, confidence=0.9)
-    assert eta_bound(shifts, noise, confidence=0.9).max() <= 0.1
-    assert eta_bound(shifts, GaussianNoise(0.999 * noise.scale), confidence=0.9).max() > 0.1
+    assert worst_eta(shifts, noise, confidence=0.9) <= 0.1
+    assert worst_eta(shifts, GaussianNoise(0.999 * noise.scale), confidence=0.9) > 0.1
 
 
 EXACT = Shifts(np.array([[1.0, 2.0]]), "swap", 2)
@@ -187,3 +189,35 @@ def test_bad_requests(make, line):
 def test_one_pair_more_is_enough():
     enough = Shifts(np.full((1, 14), 1.0), "swap", 2, exact=False)
     assert calibrate(enough, 0.1, confidence=0.95).scale > 0
+
+
+@pytest.mark.parametrize(("eta", "prior", "confidence", "share"), [
+    (0.1, 0.5, 0.95, 1.0), (0.05, 0.5, 0.95, 1.0), (0.05, 0.2, 0.999, 1.0), (0.01, 0.9, 0.9, 0.2), (0.2, 0.5, 0.5, 0.7),
+])  # fmt: skip
+def test_pairs_needed_is_where_the_refusal_ends(eta, prior, confidence, share):
+    needed = pairs_needed(eta, prior, confidence, share)
+
+    def attempt(n_pairs):
+        shifts = Shifts(np.ones((3, n_pairs)), "some", 1, prior=prior, exact=False, share=share)
+        return calibrate(shifts, eta, confidence=confidence).scale
+
+    assert attempt(needed) > 0
+    if needed > 1:
+        with pytest.raises(ValueError, match=rf"^eta = {eta:g} needs more than {needed - 1} pairs a row, got"):
+            attempt(needed - 1)
+    smaller = min(prior, 1 - prior)
+    assert needed == math.floor(math.log(1 / (1 - confidence)) / -math.log(1 - share * eta / smaller)) + 1
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda: pairs_needed(0.5), "eta must be > 0 and < 0.5, the smaller prior; got 0.5"),
+        (lambda: pairs_needed(0.1, prior=1.0), "prior must be > 0 and < 1, got 1"),
+        (lambda: pairs_needed(0.1, confidence=1.0), "confidence must be > 0 and < 1, got 1"),
+        (lambda: pairs_needed(0.1, share=0.0), "share must be > 0 and <= 1, got 0"),
+    ],
+)
+def test_bad_numbers_of_pairs(make, line):
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        make()

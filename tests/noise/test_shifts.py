@@ -22,6 +22,7 @@ from leakscope.noise import (
     pmp_delta,
     swap,
     swap_linear,
+    worst_eta,
 )
 from leakscope.seeds import stream
 from leakscope.tradeoff import Gaussian
@@ -229,6 +230,54 @@ def test_the_bound_of_sampled_pairs_covers():
     drawn = stream(2, "pairs").choice(values, size=(4000, 1, 60))
     held = [eta_bound(Shifts(each, "complement", 1, exact=False), noise, confidence=0.95)[0] >= truth for each in drawn]
     assert 3760 <= sum(held) < 4000
+
+
+@pytest.mark.statistics
+def test_the_bound_of_the_worst_row_does_not_pay_for_the_others():
+    """Divergences of 0 and 1 in 20 rows, one of them the worst: at 90 % confidence at most 135 of 1,000 limits of the
+    worst are too low (false alarm below 1e-3), and the limit is that of the worst row alone."""
+    law = stream(3, "rows")
+    share = np.r_[0.2, np.full(19, 0.02)]
+    failed = 0
+    for _ in range(1000):
+        times = law.binomial(100, share)
+        values = np.where(np.arange(100) < times[:, None], np.inf, 0.0)
+        failed += worst_eta(Shifts(values, "some", 1, exact=False), LaplaceNoise(1.0), confidence=0.9) < 0.1
+    assert 5 < failed <= 135
+    shifts = Shifts(values, "some", 1, exact=False)
+    one = [eta_bound(shifts.rows(np.arange(20) == row), LaplaceNoise(1.0), confidence=0.9)[0] for row in range(20)]
+    assert worst_eta(shifts, LaplaceNoise(1.0), confidence=0.9) == max(one)
+
+
+def test_a_share_divides_the_mean():
+    values = stream(4, "share").exponential(size=(1, 50))
+    noise = GaussianNoise(5.0)
+    whole, part = Shifts(values, "disjoint", 1, prior=0.2), Shifts(values, "disjoint", 1, prior=0.2, share=0.4)
+    assert eta_bound(part, noise)[0] == pytest.approx(2.5 * eta_bound(whole, noise)[0])
+    assert eta_bound(part, GaussianNoise(1e-3))[0] == pytest.approx(0.2)  # never above the prior
+    assert pmp_delta(part, noise, 0.1)[0] == pytest.approx(2.5 * pmp_delta(whole, noise, 0.1)[0])
+    wide = Shifts(values, "disjoint", 1, prior=0.2, share=0.4, exact=False).tradeoff(noise, 0.95).value[0]
+    slack = math.sqrt(math.log(20) / 100)
+    assert wide == pytest.approx(2.5 * (float(whole.mean(noise.shift_tv(values))[0]) + slack))
+
+
+def test_the_average_row_gives_each_record_the_same_weight():
+    shifts = swap_linear(stream(5, "average").normal(size=(40, 1)), 20, n_values=7)
+    noise = GaussianNoise(0.2)
+    assert eta_bound(shifts.average(), noise) == pytest.approx(eta_bound(shifts, noise).mean())
+    assert shifts.average().promise == "average"
+    alone = Shifts(np.ones((1, 5)), "complement", 1, exact=False).average()
+    assert (alone.promise, alone.exact) == ("average", False)
+    assert moment(0.4, 1).average().values.tolist() == [[0.8]]
+    line = "sampled pairs of 'swap' have no average row: sample with AverageSwap"
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        Shifts(np.ones((2, 5)), "swap", 1, exact=False).average()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5])
+def test_bad_shares(share):
+    with pytest.raises(ValueError, match=rf"^share must be > 0 and <= 1, got {share:g}$"):
+        Shifts(np.ones((1, 2)), "any", 1, share=share)
 
 
 def test_failed_pairs_count_as_one():

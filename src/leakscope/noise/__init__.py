@@ -1,34 +1,76 @@
 """Noise that hides membership: families, couplings that turn noise into a promise, and the least scale for it."""
 
 from leakscope.noise.ball import BallNoise
-from leakscope.noise.calibration import calibrate
+from leakscope.noise.baselines import (
+    Baseline,
+    dp_baselines,
+    dp_gaussian_eta,
+    dp_gaussian_scale,
+    dp_laplace_eta,
+    dp_laplace_scale,
+    information_baselines,
+)
+from leakscope.noise.calibration import calibrate, pairs_needed
+from leakscope.noise.choice import Choice, choose, most_promising
 from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap, swap_linear
+from leakscope.noise.dpsgd import dpsgd_multiplier
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.information import (
+    eta_of_information,
+    information_of_eta,
+    information_of_noise,
+    noise_of_information,
+)
 from leakscope.noise.izzo import izzo
+from leakscope.noise.mixture import MixtureSwap
 from leakscope.noise.norms import Lp, Mahalanobis
+from leakscope.noise.pairs import AverageSwap, SampledCoupling, SampledDisjoint, SampledSwap, shape_of
 from leakscope.noise.shape import best_covariance, best_covariance_of_lengths
-from leakscope.noise.shifts import Shifts, eta_bound, pmp_delta
+from leakscope.noise.shifts import Shifts, eta_bound, pmp_delta, worst_eta
 
 __all__ = [
+    "AverageSwap",
     "BallNoise",
+    "Baseline",
+    "Choice",
     "GaussianNoise",
     "LaplaceNoise",
     "Lp",
     "Mahalanobis",
+    "MixtureSwap",
     "NormNoise",
+    "SampledCoupling",
+    "SampledDisjoint",
+    "SampledSwap",
     "Shifts",
     "best_covariance",
     "best_covariance_of_lengths",
     "calibrate",
     "central_moment",
+    "choose",
     "complement",
     "disjoint",
+    "dp_baselines",
+    "dp_gaussian_eta",
+    "dp_gaussian_scale",
+    "dp_laplace_eta",
+    "dp_laplace_scale",
+    "dpsgd_multiplier",
     "eta_bound",
+    "eta_of_information",
     "independent",
+    "information_baselines",
+    "information_of_eta",
+    "information_of_noise",
     "izzo",
     "moment",
+    "most_promising",
+    "noise_of_information",
+    "pairs_needed",
     "pmp_delta",
+    "shape_of",
     "swap",
     "swap_linear",
+    "worst_eta",
 ]

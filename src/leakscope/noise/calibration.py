@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.checks import real
+from leakscope.checks import probability, real
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.shifts import Shifts, row_alpha, row_bounds, smaller_prior, upper_eta
+from leakscope.noise.shifts import Shifts, level, row_bounds, smaller_prior, upper_eta
 from leakscope.types import Noise, NotApplicable
 
 Array = np.ndarray
@@ -24,7 +24,7 @@ def calibrate(
     prior: float | None = None,
     confidence: float | None = None,
 ) -> Noise:
-    """Noise of the least scale with `eta_bound` at most eta for every row of the shifts.
+    """Noise of the least scale with `worst_eta` at most eta.
 
     The bound falls as the scale grows, so bisection finds the scale; the upper end of the last bracket is
     returned, where the bound was evaluated and holds, and 1e-9 less would break it. From a moment this gives
@@ -33,7 +33,8 @@ def calibrate(
 
     For sampled pairs the scale may be chosen on the very pairs that certify it, without a union bound: every
     divergence falls with the scale, so the chosen scale is too small only if the bound fails at the one scale
-    where the mean divergence itself equals eta. The shape must come from elsewhere.
+    where the mean divergence itself equals eta, in the row of the record that needs the most noise. So neither
+    the scales nor the rows cost confidence. The shape must come from elsewhere.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def calibrate(
         A noise of a given scale: ``GaussianNoise``, ``LaplaceNoise``, ``partial(GaussianNoise, shape=S)``,
         ``partial(BallNoise, d=3)``, ``lambda scale: NormNoise(scale, Lp(1))``.
     prior, confidence
-        As in `eta_bound`.
+        As in `worst_eta`.
 
     Returns
     -------
@@ -66,7 +67,13 @@ def calibrate(
     >>> round(calibrate(shifts, eta=0.1).scale, 4)
     5.5833
     """
-    smaller, alpha = smaller_prior(shifts, prior), row_alpha(shifts, confidence)
+    return family(least_scale(shifts, eta, family, smaller_prior(shifts, prior), level(shifts, confidence)))
+
+
+def least_scale(
+    shifts: Shifts, eta: float, family: Callable[[float], Noise], smaller: float, alpha: float | None
+) -> float:
+    """`calibrate` as a scale, with the smaller prior and the level worked out."""
     if not 0 < real("eta", eta) < smaller:
         raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
     _refuse_impossible(shifts, eta, smaller, alpha)
@@ -81,10 +88,45 @@ def calibrate(
             shifts = shifts.rows(broken)
         return bool(broken.any())
 
-    return family(_least_scale(exceeds, float(shifts.values[np.isfinite(shifts.values)].max())))
+    return _smallest(exceeds, float(shifts.values[np.isfinite(shifts.values)].max()))
 
 
-def _least_scale(exceeds: Callable[[float], bool], start: float) -> float:
+def pairs_needed(eta: float, prior: float = 0.5, confidence: float = 0.95, share: float = 1.0) -> int:
+    """Least number of sampled pairs (of each row) with which some scale can pass.
+
+    With enough noise every divergence is 0, and the Chernoff limit of a mean of 0 from B pairs is ``1 -
+    alpha^(1/B)``: it must be below ``share eta/min(pi, 1-pi)``. Much more noise than needed is the price of so few:
+    with 500 pairs about 1.3 times, with 5,000 about 1.07 times what is known from infinitely many.
+
+    Parameters
+    ----------
+    eta : float
+        > 0 and < min(pi, 1-pi).
+    prior, confidence : float
+        As in `calibrate`.
+    share : float
+        As in `Shifts`; 2 min(pi, 1-pi) for ``SampledDisjoint``.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from leakscope.noise import pairs_needed
+    >>> pairs_needed(0.1), pairs_needed(0.05), pairs_needed(0.05, confidence=0.999)
+    (14, 29, 66)
+    """
+    prior = probability("prior", prior, open_ends=True)
+    smaller, alpha = min(prior, 1 - prior), 1 - probability("confidence", confidence, open_ends=True)
+    if not 0 < real("eta", eta) < smaller:
+        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
+    if not 0 < real("share", share) <= 1:
+        raise ValueError(f"share must be > 0 and <= 1, got {share:g}")
+    return _needed(eta, smaller / share, alpha)
+
+
+def _smallest(exceeds: Callable[[float], bool], start: float) -> float:
     """Smallest scale that does not exceed, from above."""
     high = start
     while exceeds(high):
@@ -108,12 +150,18 @@ def _without_noise(shifts: Shifts, smaller: float, alpha: float | None) -> Float
 def _refuse_impossible(shifts: Shifts, eta: float, smaller: float, alpha: float | None) -> None:
     """Whether the bound reaches eta as the scale goes to infinity."""
     failed = shifts.mean(np.isinf(shifts.values).astype(float)).max()
-    if failed and smaller * failed >= eta:
-        raise ValueError(f"{failed:.1%} of the pairs failed: eta must be > {smaller * failed:g}, got {eta:g}")
+    floor = min(smaller * failed / shifts.share, smaller)
+    if failed and floor >= eta:
+        raise ValueError(f"{failed:.1%} of the pairs failed: eta must be > {floor:g}, got {eta:g}")
     if alpha is None:
         return
-    n_pairs, needed = shifts.values.shape[1], math.log(alpha) / math.log1p(-eta / smaller)
-    if n_pairs <= needed:
-        raise ValueError(f"eta = {eta:g} needs more than {math.floor(needed):,} pairs a row, got {n_pairs:,}")
+    n_pairs, needed = shifts.values.shape[1], _needed(eta, smaller / shifts.share, alpha)
+    if n_pairs < needed:
+        raise ValueError(f"eta = {eta:g} needs more than {needed - 1:,} pairs a row, got {n_pairs:,}")
     if upper_eta(shifts, np.array([failed]), smaller, alpha)[0] >= eta:
         raise ValueError(f"{failed:.1%} of the {n_pairs:,} pairs failed: too many for eta = {eta:g} at this confidence")
+
+
+def _needed(eta: float, largest: float, alpha: float) -> int:
+    """`pairs_needed`; largest: the eta bound of pairs that hide nothing, before it is cut off."""
+    return math.floor(math.log(alpha) / math.log1p(-eta / largest)) + 1

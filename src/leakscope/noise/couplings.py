@@ -68,7 +68,7 @@ def swap_linear(
         bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         raise ValueError(f"features must be finite, those of record {bad} are not")
     n, d = features.shape
-    _subset_size(k, n)
+    subset_size(k, n)
     one_of("statistic", statistic, ("mean", "sum"))
     ends = np.unique(np.linspace(0, n - 1, min(count("n_values", n_values), n - 1) + 1).round().astype(int))
     with np.errstate(over="ignore", invalid="ignore"):  # a difference that overflows is an infinite shift
@@ -301,7 +301,7 @@ class _Subsets:
         same_length(outputs=self.outputs, member=self.member)
         if not 2 <= self.n <= _LARGEST_N:
             raise ValueError(f"n must be from 2 to {_LARGEST_N} to list all subsets, got {self.n}")
-        _subset_size(self.k, self.n)
+        subset_size(self.k, self.n)
         wanted = math.comb(self.n, self.k)
         if (self.member.sum(axis=1) != self.k).any() or len(np.unique(self.word)) != wanted or len(self.word) != wanted:
             raise ValueError(f"member must list each of the {wanted:,} {self.k}-subsets of {self.n} records once")
@@ -346,6 +346,7 @@ def _outputs(outputs: Num[Array, "s d"]) -> Float[Array, "s d"]:
     return outputs
 
 
-def _subset_size(k: int, n: int) -> None:
+def subset_size(k: int, n: int) -> None:
+    """A size of D that leaves a record in and one out."""
     if not 1 <= count("k", k) <= n - 1:
         raise ValueError(f"k must be from 1 to n - 1 = {n - 1}, got {k}")

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.special import betainc, k0e, k1e
+from scipy.special import betainc, k0e, k1e, roots_legendre
 
 from leakscope.checks import real
 
@@ -92,7 +92,7 @@ def euclidean(t: Float[Array, "*shape"], epsilon: float, d: int) -> Float[Array,
         return np.exp(x * np.cos(angle) + (d - 2) * np.log(sine) - peak) * (1 + r * sine**2)
 
     above, total = np.zeros_like(t), np.zeros_like(t)
-    for node, weight in zip(*np.polynomial.legendre.leggauss(n_angles), strict=True):
+    for node, weight in zip(*roots_legendre(n_angles), strict=True):
         angle, quarter = stop * (1 + node) / 2, np.full_like(t, np.pi * (1 + node) / 4)
         above -= weight * stop * density(angle) * np.expm1(np.minimum(epsilon - t * np.cos(angle), 0))
         total += weight * np.pi / 2 * density(quarter) * (1 + np.exp(-t * np.cos(quarter)))  # and pi - a

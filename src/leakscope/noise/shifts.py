@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.checks import non_negative, probability
+from leakscope.checks import non_negative, probability, real
 from leakscope.intervals import chernoff_kl_upper
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
@@ -56,6 +56,10 @@ class Shifts:
         Probabilities of the pairs, equal where None; only where exact.
     mean_only : bool
         A row is one number, at least the mean length: only the concave total variation may be taken of it.
+    share : float
+        Probability that a pair of a row tells a record of that row apart (one set holds it, the other does
+        not), > 0, the same for all of them. A divergence is at least 0 for the other pairs, so the mean over
+        the row divided by the share bounds each record.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class Shifts:
     promise: Literal["every", "average"] = "every"
     weights: Float[Array, " P"] | None = None
     mean_only: bool = False
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         values = np.where(np.isnan(self.values), np.inf, self.values)
@@ -88,6 +93,8 @@ class Shifts:
             raise ValueError(f"an average promise has one row of pairs, got {len(values)}")
         dimension(self.d, self.norm.d)
         probability("prior", self.prior, open_ends=True)
+        if not 0 < real("share", self.share) <= 1:
+            raise ValueError(f"share must be > 0 and <= 1, got {self.share:g}")
         object.__setattr__(self, "values", values)
         if self.weights is not None:
             self._check_weights(self.weights)
@@ -107,6 +114,22 @@ class Shifts:
     def mean(self, divergence: Float[Array, "R P"]) -> Float[Array, " R"]:
         """Mean over the pairs of each row."""
         return divergence.mean(axis=1) if self.weights is None else divergence @ self.weights
+
+    def average(self) -> Shifts:
+        """One row for a record drawn at random: the pairs of all rows, each row with the same weight.
+
+        Raises
+        ------
+        ValueError
+            If the pairs are a sample: those of different records come from the same fits and are not
+            independent; sample for the average with ``AverageSwap``.
+        """
+        if self.mean_only or len(self.values) == 1:  # one number for a row: the mean length of a random record
+            return replace(self, values=self.values.mean(axis=0, keepdims=True), promise="average")
+        if not self.exact:
+            raise ValueError(f"sampled pairs of {self.coupling!r} have no average row: sample with AverageSwap")
+        weights = None if self.weights is None else np.tile(self.weights, len(self.values)) / len(self.values)
+        return replace(self, values=self.values.reshape(1, -1), weights=weights, promise="average")
 
     def tradeoff(self, noise: Noise, confidence: float | None = None) -> Profile:
         """Ceiling of every attack on every record: the certified band.
@@ -133,7 +156,7 @@ class Shifts:
             largest = min(2 * largest, _LARGEST_EPSILON)
         epsilon = np.sinh(np.linspace(0, np.arcsinh(largest), _N_EPSILONS))
         delta = np.array([_profile(self, noise, each).max() for each in epsilon])
-        return Profile(epsilon, np.minimum(delta + slack, 1))
+        return Profile(epsilon, np.minimum(delta + slack / self.share, 1))
 
     def _slack(self, confidence: float | None) -> float:
         """e_B of the band."""
@@ -187,6 +210,37 @@ def eta_bound(
     return row_bounds(shifts, noise, smaller_prior(shifts, prior), row_alpha(shifts, confidence))
 
 
+def worst_eta(shifts: Shifts, noise: Noise, prior: float | None = None, confidence: float | None = None) -> float:
+    """Bound of the largest eta of all records: what a promise to every record rests on.
+
+    For sampled pairs it is below the largest `eta_bound`, which holds for all rows at once and pays for each of
+    them. Here the level is not shared among the rows: whichever record x has the largest eta, the largest of the
+    upper limits is below eta(x) only if the limit of that one row is (intersection-union test, Berger 1982).
+
+    Parameters
+    ----------
+    shifts, noise, prior
+        As in `eta_bound`.
+    confidence : float, optional
+        For sampled pairs, and only for them: probability that the bound holds.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import GaussianNoise, Shifts, eta_bound, worst_eta
+    >>> shifts = Shifts(np.full((100, 400), 0.5), "swap", d=1, exact=False)
+    >>> round(worst_eta(shifts, GaussianNoise(2.0), confidence=0.95), 4)
+    0.07
+    >>> round(float(eta_bound(shifts, GaussianNoise(2.0), confidence=0.95).max()), 4)
+    0.0839
+    """
+    return float(row_bounds(shifts, noise, smaller_prior(shifts, prior), level(shifts, confidence)).max())
+
+
 def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
     """Delta of (epsilon, delta)-practical membership privacy: ``mean H_(e^epsilon)(u)`` of each row.
 
@@ -224,7 +278,7 @@ def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"
         raise NotApplicable("uniform noise proves membership for certain with probability delta")
     if not shifts.exact:
         raise ValueError("pmp_delta needs exact shifts; of sampled pairs take tradeoff(noise, confidence).delta")
-    return _profile(shifts, noise, non_negative("epsilon", epsilon))
+    return np.minimum(_profile(shifts, noise, non_negative("epsilon", epsilon)), 1)
 
 
 def smaller_prior(shifts: Shifts, prior: float | None) -> float:
@@ -233,15 +287,21 @@ def smaller_prior(shifts: Shifts, prior: float | None) -> float:
     return min(prior, 1 - prior)
 
 
-def row_alpha(shifts: Shifts, confidence: float | None) -> float | None:
-    """Level of each row, all rows together at the confidence; None where nothing is sampled."""
+def level(shifts: Shifts, confidence: float | None) -> float | None:
+    """``1 - confidence``; None where nothing is sampled."""
     if shifts.exact or shifts.mean_only:
         if confidence is not None:
             raise ValueError(f"confidence is for sampled pairs, these are {shifts.coupling!r}; got {confidence:g}")
         return None
     if confidence is None:
         raise ValueError("sampled pairs need a confidence, as confidence=0.95")
-    return (1 - probability("confidence", confidence, open_ends=True)) / len(shifts.values)
+    return 1 - probability("confidence", confidence, open_ends=True)
+
+
+def row_alpha(shifts: Shifts, confidence: float | None) -> float | None:
+    """Level of each row, all rows together at the confidence; None where nothing is sampled."""
+    alpha = level(shifts, confidence)
+    return None if alpha is None else alpha / len(shifts.values)
 
 
 def row_bounds(shifts: Shifts, noise: Noise, smaller: float, alpha: float | None) -> Float[Array, " R"]:
@@ -256,7 +316,7 @@ def upper_eta(shifts: Shifts, mean: Float[Array, " R"], smaller: float, alpha: f
     """Eta from the mean divergence of the pairs, raised to its Chernoff limit where they are a sample."""
     if alpha is not None:
         mean = chernoff_kl_upper(np.minimum(mean, 1), shifts.values.shape[1], alpha)
-    return smaller * mean
+    return smaller * np.minimum(mean / shifts.share, 1)
 
 
 def _profile(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
@@ -264,7 +324,7 @@ def _profile(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]
     _check_noise(shifts, noise)
     if shifts.mean_only:
         return noise.shift_tv(shifts.values[:, 0])
-    return shifts.mean(noise.shift_hockey(shifts.values, math.exp(epsilon)))
+    return shifts.mean(noise.shift_hockey(shifts.values, math.exp(epsilon))) / shifts.share
 
 
 def _check_noise(shifts: Shifts, noise: Noise) -> None:

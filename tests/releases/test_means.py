@@ -22,7 +22,7 @@ from leakscope.covariance import Diagonal, Full, LowRank, full
 from leakscope.games import average_datum, half_split, per_datum
 from leakscope.intervals import clopper_pearson, dkw
 from leakscope.observing import Workshop, observe
-from leakscope.releases.statistic import Bernoulli, FreshMean, Knowledge, Mean, Normal
+from leakscope.releases.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
 from leakscope.tradeoff import Gaussian
 from leakscope.types import Game, Points, Release, Signals
 

@@ -36,7 +36,7 @@ class Knowledge:
 
     Examples
     --------
-    >>> from leakscope.releases.statistic import Knowledge
+    >>> from leakscope.releases.means import Knowledge
     >>> Knowledge.from_rows([[0.0, 0.0], [2.0, 4.0]]).covariance
     Diagonal(variance=array([2., 8.]))
     """
@@ -76,7 +76,7 @@ class Bernoulli:
 
     Examples
     --------
-    >>> from leakscope.releases.statistic import Bernoulli
+    >>> from leakscope.releases.means import Bernoulli
     >>> Bernoulli([0.5, 0.2]).knowledge.covariance
     Diagonal(variance=array([0.25, 0.16]))
     """
@@ -117,7 +117,7 @@ class Normal:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.releases.statistic import Knowledge, Normal
+    >>> from leakscope.releases.means import Knowledge, Normal
     >>> Normal(Knowledge([0.0, 1.0], [1.0, 4.0])).deviation(9, np.random.default_rng(0)).shape
     (2,)
     """
@@ -152,7 +152,7 @@ class Mean:
     --------
     >>> import numpy as np
     >>> from leakscope.games import half_split
-    >>> from leakscope.releases.statistic import Knowledge, Mean
+    >>> from leakscope.releases.means import Knowledge, Mean
     >>> from leakscope.types import Points
     >>> x, game = np.random.default_rng(0).normal(size=(50, 3)), half_split(50, 4)
     >>> release = Mean(Knowledge(np.zeros(3), np.ones(3)))
@@ -230,7 +230,7 @@ class FreshMean:
     --------
     >>> import numpy as np
     >>> from leakscope.games import per_datum
-    >>> from leakscope.releases.statistic import Bernoulli, FreshMean
+    >>> from leakscope.releases.means import Bernoulli, FreshMean
     >>> from leakscope.types import Points
     >>> game = per_datum(1, 0, 8, others="fresh")
     >>> release = FreshMean(Bernoulli([0.3, 0.4]), n=100)

@@ -1,0 +1,230 @@
+"""Mutual information to membership inference and back: PAC privacy, and averages over the records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Num
+from scipy.special import xlog1py
+
+from leakscope.checks import non_negative, one_of, positive, probability, real
+
+Array = np.ndarray
+Structure = Literal["isotropic", "least_trace"]
+
+_PRECISION = 1e-13  # relative, of a bisection
+_LARGEST_NATS = 300.0  # a coordinate; the noise is then 1e-130 of the statistic's own deviation
+
+
+def information_of_eta(eta: float, prior: float = 0.5) -> float:
+    """Mutual information, in nats, below which no attacker gains more than eta: ``kl(p0 + eta || p0)``.
+
+    p0 = max(prior, 1 - prior) is the success of the better guess, kl the binary divergence (Xiao & Devadas
+    2023; data processing of the information to success or failure).
+
+    Parameters
+    ----------
+    eta : float
+        > 0 and < min(prior, 1 - prior).
+    prior : float
+        k/n, in (0, 1).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from leakscope.noise import information_of_eta
+    >>> round(information_of_eta(0.05), 6)
+    0.005008
+    """
+    smaller, _ = allowed_stick(eta, prior)
+    return _divergence(eta, smaller)
+
+
+def eta_of_information(nats: float, prior: float = 0.5) -> float:
+    """Largest gain of an attacker who has this much information about the membership of a record.
+
+    Parameters
+    ----------
+    nats : float
+        >= 0, infinity allowed.
+    prior : float
+        k/n, in (0, 1).
+
+    Returns
+    -------
+    float
+        In [0, min(prior, 1 - prior)], rounded up.
+
+    Examples
+    --------
+    >>> from leakscope.noise import eta_of_information
+    >>> round(eta_of_information(0.005), 6), eta_of_information(1.0)
+    (0.049958, 0.5)
+    """
+    nats, smaller = non_negative("nats", nats, infinite=True), smaller_of(prior)
+    if nats >= _divergence(smaller, smaller):
+        return smaller
+    return _least(lambda eta: _divergence(eta, smaller) >= nats, smaller) if nats > 0 else 0.0
+
+
+def noise_of_information(
+    covariance: Num[Array, "d d"], nats: float, structure: Structure = "least_trace"
+) -> Float[Array, "d d"]:
+    """Covariance of Gaussian noise with ``log det(I + Sigma Sigma_B^-1)/2 = nats``.
+
+    That is an upper bound of the mutual information between D and the noisy statistic, whatever the law of the
+    statistic (Xiao & Devadas 2023). ``"isotropic"`` is ``Sigma/(e^(2 nats/d) - 1)``: isotropic
+    where Sigma is the identity. ``"least_trace"`` has the least ``tr(Sigma_B)``: in the eigenbasis of Sigma,
+    with eigenvalues l_j, the stationary point of the Lagrangian ``e_j (e_j + l_j) = c l_j/2``, hence ``e_j =
+    (sqrt(l_j^2 + 2 c l_j) - l_j)/2``, and bisection gives c. The paper has ``e_j = sqrt(l_j) sum_i sqrt(l_i)/(2
+    nats)``, which is valid, and the least only as nats goes to 0.
+
+    Parameters
+    ----------
+    covariance : array of shape (d, d)
+        Sigma, of the statistic over the draw of D; symmetric, positive semidefinite, not 0. Its eigenvalues are
+        raised to 1e-14 of the largest, so no direction goes without noise; choose comparable units.
+    nats : float
+        > 0.
+    structure : {"least_trace", "isotropic"}
+
+    Returns
+    -------
+    array of shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If Sigma is not a covariance, or for nats that are not > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import noise_of_information
+    >>> noise = noise_of_information(np.eye(3) / 1000, nats=0.005008)
+    >>> (np.diagonal(noise) ** 0.5).round(3).tolist()
+    [0.547, 0.547, 0.547]
+    """
+    values, vectors = _spectrum(covariance)
+    nats = min(positive("nats", nats), _LARGEST_NATS * len(values))  # fewer are kept as well
+    if one_of("structure", structure, ("isotropic", "least_trace")) == "isotropic":
+        noise = values / np.expm1(2 * nats / len(values))
+    else:
+        noise = _least_trace(values, nats)
+    return (vectors * noise) @ vectors.T
+
+
+def information_of_noise(covariance: Num[Array, "d d"], noise: Num[Array, "d d"]) -> float:
+    """Upper bound ``log det(I + Sigma Sigma_B^-1)/2`` of the mutual information, in nats: the inverse.
+
+    For every record ``eta_of_information`` of it is a limit (PAC privacy); where each record is in D independently
+    of the others ``sum_x I(S_x; Y) <= I(D; Y)``, so ``eta_of_information`` of its n-th part is a limit for the mean
+    over the n records, because the binary divergence is convex.
+
+    Parameters
+    ----------
+    covariance, noise : array of shape (d, d)
+        Sigma and Sigma_B.
+
+    Returns
+    -------
+    float
+        Infinity if a direction has no noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import eta_of_information, information_of_noise
+    >>> nats = information_of_noise(np.eye(3) / 1000, 0.0061**2 * np.eye(3))
+    >>> round(eta_of_information(nats), 3), round(eta_of_information(nats / 1000), 3)
+    (0.5, 0.05)
+    """
+    if np.shape(covariance) != np.shape(noise):
+        raise ValueError(f"covariance has shape {np.shape(covariance)}, the noise {np.shape(noise)}")
+    unit = np.sqrt(np.diagonal(noise))
+    if not (unit > 0).all():
+        return math.inf
+    variances, axes = np.linalg.eigh(np.asarray(noise) / np.outer(unit, unit))
+    if variances[0] <= 1e-13:
+        return math.inf
+    values, vectors = _spectrum(covariance / np.outer(unit, unit))
+    whitened = (axes.T @ vectors) * np.sqrt(values) / np.sqrt(variances)[:, None]
+    return float(np.log1p(np.linalg.svd(whitened, compute_uv=False) ** 2).sum() / 2)
+
+
+def smaller_of(prior: float) -> float:
+    """min(prior, 1 - prior)."""
+    prior = probability("prior", prior, open_ends=True)
+    return min(prior, 1 - prior)
+
+
+def allowed_stick(eta: float, prior: float) -> tuple[float, float]:
+    """The smaller prior m, and the hockey stick eta/m of order (1 - m)/m that eta allows."""
+    smaller = smaller_of(prior)
+    if not 0 < real("eta", eta) < smaller:
+        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
+    return smaller, eta / smaller
+
+
+def _divergence(eta: float, smaller: float) -> float:
+    """kl(1 - m + eta || 1 - m), without the linear terms, which cancel."""
+    larger = 1 - smaller
+    return larger * _above_tangent(eta / larger) + smaller * _above_tangent(-eta / smaller)
+
+
+def _above_tangent(x: float) -> float:
+    """(1 + x) log(1 + x) - x, at x >= -1; near 0 by its series."""
+    if abs(x) > 0.01:
+        return float(xlog1py(1 + x, x)) - x
+    return sum((-x) ** k / (k * (k - 1)) for k in range(2, 9))
+
+
+def _least(holds: Callable[[float], bool], high: float) -> float:
+    """Smallest positive number below ``high``, where it holds, at which a condition still holds."""
+    low = high / 2
+    while holds(low):
+        low, high = low / 2, low
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _least_trace(values: Float[Array, " r"], nats: float) -> Float[Array, " r"]:
+    """e_j = c l_j/(sqrt(l_j^2 + 2 c l_j) + l_j), the same without a difference, where sum log(1 + l_j/e_j) = 2 nats."""
+
+    def ratio(c: float) -> Float[Array, " r"]:
+        """l_j/e_j."""
+        return (np.sqrt(values**2 + 2 * c * values) + values) / c
+
+    def holds(c: float) -> bool:
+        return float(np.log1p(ratio(c)).sum()) <= 2 * nats
+
+    high = float(values.max())
+    while not holds(high):
+        high *= 2
+    return values / ratio(_least(holds, high))
+
+
+def _spectrum(covariance: Num[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """Eigenvalues, at least 1e-14 of the largest, and eigenvectors of a covariance that is not 0."""
+    matrix = np.asarray(covariance, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"a covariance must be (d, d), got {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError("a covariance must be finite")
+    largest = float(np.abs(matrix).max())
+    if largest == 0:
+        raise ValueError("a covariance must not be 0: a statistic that does not vary needs no noise")
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * largest):
+        raise ValueError("a covariance must be symmetric")
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    if values[0] < -1e-9 * values[-1]:
+        raise ValueError(f"a covariance must be positive semidefinite, its smallest eigenvalue is {values[0]:g}")
+    return np.maximum(values, 1e-14 * values[-1]), vectors

@@ -1,0 +1,279 @@
+"""Mixture swap: the record that takes the place of x stays hidden among the others.
+
+Write D = S + x, and D' = S + x' with x' uniform on the set R of records outside S + x. Given S, a sum moves by
+f(x) in the one case and by an unknown f(x') in the other, so by joint convexity over S alone (not over x', as for
+the swap), with noise density p and for every g >= 1,
+
+    H_g(P_in || P_out) <= E_R H_g(p(. - f(x)) || mean over x' in R of p(. - f(x'))),    |R| = n - k.
+
+Given D' instead, x' is uniform on D'. The noise is symmetric, so reflection gives the same expression for the
+other direction, ``H_g(P_out || P_in)``, with R a random k-subset of the other records. What eta needs is the
+direction from the rarer of the two cases, where R is the larger of the two sets; total variation is the same in
+both. By convexity the bound is never above that of the swap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, final
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+from scipy.special import logsumexp
+
+from leakscope.checks import count, one_of, probability
+from leakscope.intervals import chernoff_kl_upper
+from leakscope.noise.calibration import least_scale
+from leakscope.noise.couplings import swap_linear
+from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.norms import Lp, Mahalanobis
+from leakscope.noise.shifts import Shifts
+from leakscope.seeds import stream
+from leakscope.tradeoff import Profile
+from leakscope.types import Noise
+
+Array = np.ndarray
+_BLOCK = 500_000  # numbers held at once
+_MOST_HIDDEN = 256  # records x' in a draw: more are worth less than a percent of noise
+_SWAP_VALUES = 4_000_000  # lengths kept of the exact swap
+_STEP = 0.99  # between the scales that are tried
+_LOWEST = 500  # steps: the scale of the swap over 150
+_PILOT = 10  # the pilot takes a tenth of the draws; its own limit leaves room, so that the first scale passes
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MixtureSwap:
+    """Mixture swap of sums and means of features: certified by Monte-Carlo, without a single fit.
+
+    A draw of R and of ``y ~ f(x) + Z`` gives ``(1 - g mean p(y - f(x'))/p(y - f(x)))_+``, which lies in [0, 1] and
+    has the divergence as its mean: the Chernoff limit certifies it. Where the exact swap says less, it is taken.
+
+    Parameters
+    ----------
+    features : array of shape (n, d)
+        f of every record, finite.
+    k : int
+        Records in D.
+    statistic : {"mean", "sum"}
+    promise : {"every", "average"}
+        Each record, or a record drawn at random.
+    n_draws : int
+        The noise is about ``1.7/sqrt(n_draws eta)`` (as a share of itself) more than from infinitely many.
+    seed : int
+        Of the draws.
+
+    Notes
+    -----
+    More than 256 records in R are replaced by 256 drawn with replacement, which is on the safe side: the
+    divergence is convex in the mixture, and for convex functions means of a sample with replacement exceed those
+    without (Hoeffding 1963, theorem 4), which fall with the size of the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import MixtureSwap, calibrate, swap_linear
+    >>> features = np.arange(20.0)[:, None]
+    >>> mixture = MixtureSwap(features, k=10, promise="average", n_draws=20_000)
+    >>> saved = calibrate(swap_linear(features, k=10).average(), 0.1).scale / mixture.calibrate(0.1).scale
+    >>> bool(saved > 1.2)
+    True
+    """
+
+    features: Num[Array, "n d"]
+    k: int
+    statistic: Literal["mean", "sum"] = "mean"
+    promise: Literal["every", "average"] = "every"
+    n_draws: int = 100_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("promise", self.promise, ("every", "average"))
+        count("n_draws", self.n_draws, least=_PILOT)
+        object.__setattr__(self, "features", np.asarray(self.features, dtype=float))
+
+    def eta_bound(self, noise: Noise, confidence: float = 0.95) -> Float[Array, " R"]:
+        """Bound of eta of each record, all of them at the confidence together (one number for the average).
+
+        Parameters
+        ----------
+        noise : Noise
+            Symmetric.
+        confidence : float
+
+        Returns
+        -------
+        array of shape (n,), or (1,) for the average
+        """
+        swap, record, same = self._swap(noise)
+        alpha = _alpha(confidence) / len(record)
+        divergence = swap.mean(noise.shift_hockey(swap.values, self._gamma))
+        limits = [self._limit(each, noise, self._gamma, alpha) for each in record]
+        return self._smaller * np.minimum(divergence, limits)[same]
+
+    def worst_eta(self, noise: Noise, confidence: float = 0.95) -> float:
+        """Bound of the largest eta of all records; none of them costs confidence, as in `leakscope.noise.worst_eta`.
+
+        Parameters
+        ----------
+        noise, confidence
+            As in `eta_bound`.
+
+        Returns
+        -------
+        float
+        """
+        swap, record, _ = self._swap(noise)
+        limit = partial(self._limit, noise=noise, gamma=self._gamma, alpha=_alpha(confidence))
+        return self._smaller * _largest(swap.mean(noise.shift_hockey(swap.values, self._gamma)), record, limit)
+
+    def tradeoff(self, noise: Noise, confidence: float = 0.95) -> Profile:
+        """Ceiling of every attack on every record: the exact band of the swap, cut at the certified total variation.
+
+        No ``delta(epsilon)`` exceeds the total variation, so one limit at the confidence cuts the whole curve.
+
+        Parameters
+        ----------
+        noise, confidence
+            As in `eta_bound`.
+
+        Returns
+        -------
+        Profile
+        """
+        swap, record, _ = self._swap(noise)
+        band = swap.tradeoff(noise)
+        limit = partial(self._limit, noise=noise, gamma=1.0, alpha=_alpha(confidence))
+        largest = _largest(swap.mean(noise.shift_tv(swap.values)), record, limit)
+        return Profile(band.at, np.minimum(band.value, largest))
+
+    def calibrate(
+        self, eta: float, family: Callable[[float], Noise] = GaussianNoise, confidence: float = 0.95
+    ) -> Noise:
+        """Noise with `worst_eta` at most eta, and never more of it than the exact swap needs.
+
+        Scales are tried on a grid of 1 % steps, from above, until one does not pass; the last that passed is
+        taken. A scale that breaks the promise is released only if the highest such scale of the grid passed, so
+        that neither the number of scales nor the records cost confidence (fixed-sequence and intersection-union
+        tests), whether or not the estimate is monotone. Pilot draws, thrown away, say where the grid begins.
+
+        Parameters
+        ----------
+        eta : float
+            > 0 and < min(pi, 1-pi).
+        family : callable
+            A symmetric noise of a given scale, as in `leakscope.noise.calibrate`.
+        confidence : float
+
+        Returns
+        -------
+        Noise
+
+        Raises
+        ------
+        NotApplicable, ValueError
+            As `leakscope.noise.calibrate` for the exact swap.
+        """
+        swap, record, _ = self._swap(family(1.0))
+        alpha, highest = _alpha(confidence), least_scale(swap, eta, family, self._smaller, None)
+
+        def passes(step: int, pilot: bool = False) -> bool:
+            """Whether the scale keeps the promise in the records of which the swap does not know it."""
+            noise = family(highest * _STEP**step)
+            divergence = swap.mean(noise.shift_hockey(swap.values, self._gamma))
+            unknown = [record[row] for row in np.argsort(-divergence) if self._smaller * divergence[row] > eta]
+            limits = (self._limit(each, noise, self._gamma, alpha, pilot) for each in unknown)
+            return all(self._smaller * limit <= eta for limit in limits)
+
+        step = _last(partial(passes, pilot=True))
+        if not passes(step):
+            return family(highest)
+        while step < _LOWEST and passes(step + 1):
+            step += 1
+        return family(highest * _STEP**step)
+
+    @property
+    def _smaller(self) -> float:
+        """``min(pi, 1-pi)``."""
+        return min(self.k, len(self.features) - self.k) / len(self.features)
+
+    @property
+    def _gamma(self) -> float:
+        return (1 - self._smaller) / self._smaller
+
+    def _swap(self, noise: Noise) -> tuple[Shifts, Sequence[int | None], Int[Array, " n"]]:
+        """The exact swap of records with different features, their numbers, and which of them each record equals."""
+        if not isinstance(noise.norm, Lp | Mahalanobis):
+            raise ValueError(f"the norm of the noise must be an Lp or a Mahalanobis, got {noise.norm!r}")
+        total = _SWAP_VALUES if self.promise == "every" else _SWAP_VALUES // 10  # for the average all are in one row
+        kept = max(32, total // max(1, len(self.features)))
+        swap = swap_linear(self.features, self.k, self.statistic, noise.norm, kept)
+        if self.promise == "average":
+            return swap.average(), [None], np.zeros(1, dtype=int)
+        _, first, same = np.unique(self.features, axis=0, return_index=True, return_inverse=True)
+        keep = np.zeros(len(self.features), dtype=bool)
+        keep[first] = True
+        place = np.cumsum(keep) - 1  # of a first record among those kept, in their order
+        return swap.rows(keep), np.flatnonzero(keep).tolist(), place[first[same.ravel()]]
+
+    def _limit(self, record: int | None, noise: Noise, gamma: float, alpha: float, pilot: bool = False) -> float:
+        """Upper confidence limit of the divergence of a record, or of a random one."""
+        rng = stream(self.seed, "calibrate", "mixture swap", int(pilot), -1 if record is None else record)
+        n_draws = self.n_draws // _PILOT if pilot else self.n_draws
+        size = max(1, _BLOCK // (min(len(self.features), _MOST_HIDDEN) * self.features.shape[1]))
+        total = sum(
+            float(self._draw(record, noise, gamma, min(size, n_draws - start), rng).sum())
+            for start in range(0, n_draws, size)
+        )
+        return float(chernoff_kl_upper(min(total / n_draws, 1.0), n_draws, alpha))
+
+    def _draw(
+        self, record: int | None, noise: Noise, gamma: float, size: int, rng: np.random.Generator
+    ) -> Float[Array, " size"]:
+        """``(1 - gamma mixture(y)/own(y))_+`` of independent draws of R and y; 1 where the arithmetic has no answer."""
+        n, d = self.features.shape
+        x = rng.integers(n, size=size) if record is None else np.full(size, record)
+        moved = self.features[x, None] - self.features[self._hidden(x, rng)]
+        moved /= self.k if self.statistic == "mean" else 1
+        z = noise.sample(np.zeros((size, d)), rng)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_ratio = logsumexp(noise.log_density(z[:, None] + moved) - noise.log_density(z)[:, None], axis=1)
+            value = -np.expm1(np.minimum(log_ratio - np.log(moved.shape[1]) + np.log(gamma), 0))
+        return np.where(np.isnan(value), 1.0, value)
+
+    def _hidden(self, x: Int[Array, " size"], rng: np.random.Generator) -> Int[Array, "size r"]:
+        """R of each draw: records other than x."""
+        n = len(self.features)
+        largest = max(self.k, n - self.k)
+        if largest > _MOST_HIDDEN:
+            others = rng.integers(n - 1, size=(len(x), _MOST_HIDDEN))
+        else:
+            others = np.argpartition(rng.random((len(x), n - 1)), largest - 1, axis=1)[:, :largest]
+        return others + (others >= x[:, None])
+
+
+def _last(passes: Callable[[int], bool]) -> int:
+    """About the last step that passes, by bisection; step 0 does."""
+    low, high = 0, _LOWEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    return low
+
+
+def _largest(
+    divergence: Float[Array, " R"], record: Sequence[int | None], limit: Callable[[int | None], float]
+) -> float:
+    """Largest over the records of the lesser of swap and limit; records whose swap is below that need no limit."""
+    largest = 0.0
+    for row in np.argsort(-divergence):
+        if divergence[row] <= largest:
+            break
+        largest = max(largest, min(float(divergence[row]), limit(record[row])))
+    return largest
+
+
+def _alpha(confidence: float) -> float:
+    return 1 - probability("confidence", confidence, open_ends=True)

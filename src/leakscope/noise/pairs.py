@@ -1,0 +1,326 @@
+"""Sampled couplings: which data sets to fit an algorithm to, and what their outputs say.
+
+For algorithms that are too costly, or data too large, for all data sets. A draw is a random order of the records;
+its data sets are made of fixed places in that order, the first of them D, the others its partners D'. The draws
+are independent, and each gives one pair to each row of the shifts: the pairs of a row are independent with the
+law of the coupling, which is all that the Chernoff limit of `calibrate` needs. Rows may depend on each other.
+
+A randomised algorithm gets one seed a draw for all its data sets: any joint law of its randomness is a coupling,
+and the same randomness gives the shortest shifts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal, final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num
+
+from leakscope.checks import count
+from leakscope.noise.couplings import subset_size
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
+from leakscope.noise.shape import Structure, best_covariance
+from leakscope.noise.shifts import Shifts
+from leakscope.seeds import integer, stream
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class SampledCoupling(ABC):
+    """A coupling of which random pairs are fitted.
+
+    Parameters
+    ----------
+    n : int
+        Records, >= 2.
+    k : int
+        Records in D, from 1 to n - 1.
+    n_pairs : int
+        Pairs in each row of the shifts. More pairs begin with the same ones.
+    seed : int
+        Of the draws. Pairs that choose a coupling or a shape need another seed than those that certify it.
+    """
+
+    n: int
+    k: int
+    n_pairs: int
+    seed: int = 0
+
+    promise: ClassVar[Literal["every", "average"]]
+
+    def __post_init__(self) -> None:
+        count("n", self.n, least=2)
+        subset_size(self.k, self.n)
+        count("n_pairs", self.n_pairs)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Of the coupling."""
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Probability that a pair of a row tells a record of that row apart."""
+
+    @property
+    @abstractmethod
+    def _places(self) -> Bool[Array, "fits n"]:
+        """The data sets of a draw: places in the order of the records."""
+
+    @final
+    @cached_property
+    def _order(self) -> Int[Array, "P n"]:
+        """The records in a random order, a row a draw."""
+        rng = stream(self.seed, "calibrate", self.name, self.n, self.k)
+        return np.array([rng.permutation(self.n) for _ in range(self.n_pairs)])
+
+    @final
+    @property
+    def n_fits(self) -> int:
+        """m: data sets to fit."""
+        return self.n_pairs * len(self._places)
+
+    @final
+    @property
+    def member(self) -> Bool[Array, "m n"]:
+        """The data sets to fit, those of a draw one after the other."""
+        return self._places[:, np.argsort(self._order, axis=1)].swapaxes(0, 1).reshape(-1, self.n)
+
+    @final
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        """A seed for each fit, the same for all fits of a draw."""
+        seeds = [integer(self.seed, "calibrate", self.name, "fit", draw) for draw in range(self.n_pairs)]
+        return np.repeat(seeds, len(self._places))
+
+    @final
+    def differences(self, outputs: Num[Array, "m d"]) -> Float[Array, "P pairs d"]:
+        """``A(D) - A(D')`` of all pairs of each draw; NaN or infinite where a fit failed.
+
+        Parameters
+        ----------
+        outputs : array of shape (m, d)
+            A of the rows of `member`; a row that is not finite is a fit that failed.
+
+        Returns
+        -------
+        array of shape (n_pairs, pairs of a draw, d)
+        """
+        outputs = np.asarray(outputs, dtype=float)
+        if outputs.ndim != 2 or len(outputs) != self.n_fits or not outputs.shape[1]:
+            raise ValueError(f"outputs must have shape ({self.n_fits}, d), got {outputs.shape}")
+        by_draw = outputs.reshape(self.n_pairs, -1, outputs.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):  # a failed fit, or a difference that overflows
+            return by_draw[:, :1] - by_draw[:, 1:]
+
+    @final
+    def shifts(self, outputs: Num[Array, "m d"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+        """What the fits say of the records; a pair with a failed fit has infinite length.
+
+        Parameters
+        ----------
+        outputs : array of shape (m, d)
+            As in `differences`.
+        norm : Lp or Mahalanobis
+            That of the noise; its shape must come from other pairs, or be public.
+
+        Returns
+        -------
+        Shifts
+            Sampled: what follows from them has a confidence.
+        """
+        v = self.differences(outputs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._rows(norm(v))
+        prior = self.k / self.n
+        return Shifts(values, self.name, v.shape[2], norm, prior, False, self.promise, share=self.share)
+
+    @abstractmethod
+    def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
+        """The lengths of all draws as rows of independent pairs."""
+
+
+@final
+@dataclass(frozen=True)
+class SampledSwap(SampledCoupling):
+    """Matched rounds: a random D, and swaps that give one pair to every record at once. Tight for stable algorithms.
+
+    A round matches members with outsiders at random, all of the smaller side and each of the larger side once
+    (some of the smaller side several times), and swaps each matched couple. So ``max(k, n-k) + 1`` fits hold a
+    pair for each of the n records: x in D leaves for a uniform outsider, x outside takes the place of a uniform
+    member, which read backwards is x leaving a uniform data set that holds it.
+
+    Parameters
+    ----------
+    n, k, n_pairs, seed
+        As in `SampledCoupling`; n_pairs is the number of rounds.
+
+    Examples
+    --------
+    >>> from leakscope.noise import SampledSwap
+    >>> pairs = SampledSwap(n=6, k=3, n_pairs=100)
+    >>> outputs = (pairs.member * [0.0, 1.0, 2.0, 3.0, 4.0, 20.0]).max(axis=1, keepdims=True)
+    >>> pairs.n_fits, pairs.shifts(outputs).values.shape
+    (400, (6, 100))
+    """
+
+    promise: ClassVar[Literal["every", "average"]] = "every"
+
+    @property
+    def name(self) -> str:
+        """``"swap"``."""
+        return "swap"
+
+    @property
+    def share(self) -> float:
+        """1: each pair swaps the record of its row."""
+        return 1.0
+
+    @property
+    def _places(self) -> Bool[Array, "fits n"]:
+        """The first k; then, with the j-th member swapped for the j-th outsider, either side from the start again."""
+        swap = np.arange(max(self.k, self.n - self.k))
+        places = np.repeat([np.arange(self.n) < self.k], len(swap) + 1, axis=0)
+        places[swap + 1, swap % self.k] = False
+        places[swap + 1, self.k + swap % (self.n - self.k)] = True
+        return places
+
+    def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "n P"]:
+        """The first pair of each record: later ones of the same record would not be independent."""
+        first = np.r_[: self.k, : self.n - self.k]
+        values = np.empty((self.n_pairs, self.n))
+        np.put_along_axis(values, self._order, lengths[:, first], axis=1)
+        return values.T
+
+
+@final
+@dataclass(frozen=True)
+class AverageSwap(SampledCoupling):
+    """Swap of a random record: two fits a pair, and a promise to a record drawn at random, not to every record.
+
+    Parameters
+    ----------
+    n, k, n_pairs, seed
+        As in `SampledCoupling`.
+
+    Examples
+    --------
+    >>> from leakscope.noise import AverageSwap
+    >>> AverageSwap(n=5, k=2, n_pairs=100).n_fits
+    200
+    """
+
+    promise: ClassVar[Literal["every", "average"]] = "average"
+
+    @property
+    def name(self) -> str:
+        """``"average swap"``."""
+        return "average swap"
+
+    @property
+    def share(self) -> float:
+        """1: each pair swaps the record that was drawn."""
+        return 1.0
+
+    @property
+    def _places(self) -> Bool[Array, "2 n"]:
+        place = np.arange(self.n)
+        return np.array([place < self.k, (place >= 1) & (place <= self.k)])
+
+    def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
+        """One row: of the only pair of each draw."""
+        return lengths.T
+
+
+@final
+@dataclass(frozen=True)
+class SampledDisjoint(SampledCoupling):
+    """D against a D' that shares as little as possible: two fits a pair, one row for all records, none to pay for.
+
+    For k = n/2 it is the complement: each pair tells every record apart. For other k a random pair of disjoint
+    sets (for k > n/2: of sets that cover everything) tells a record apart with probability ``2 min(k, n-k)/n``,
+    and given that it does it has the law of the disjoint coupling of that record: hence the `share` of the shifts.
+
+    Parameters
+    ----------
+    n, k, n_pairs, seed
+        As in `SampledCoupling`.
+
+    Examples
+    --------
+    >>> from leakscope.noise import SampledDisjoint
+    >>> pairs = SampledDisjoint(n=5, k=2, n_pairs=100)
+    >>> pairs.n_fits, pairs.share
+    (200, 0.8)
+    """
+
+    promise: ClassVar[Literal["every", "average"]] = "every"
+
+    @property
+    def name(self) -> str:
+        """``"complement"`` or, where k is not n/2, ``"disjoint"``."""
+        return "complement" if 2 * self.k == self.n else "disjoint"
+
+    @property
+    def share(self) -> float:
+        """Probability that a pair tells a record apart."""
+        return 2 * min(self.k, self.n - self.k) / self.n
+
+    @property
+    def _places(self) -> Bool[Array, "2 n"]:
+        place = np.arange(self.n)
+        return np.array([place < self.k, place >= self.n - self.k])
+
+    def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
+        """One row: of the only pair of each draw."""
+        return lengths.T
+
+
+def shape_of(
+    differences: Num[Array, "*pairs d"], structure: Structure = "full", ridge: float = 1e-3
+) -> Float[Array, "d d"]:
+    """Shape of Gaussian noise that suits the differences of separate pairs, with mean variance 1.
+
+    `best_covariance` of their second moment; pairs that failed are left out. Take these pairs with another seed
+    than those that certify the noise: a shape tuned on the certifying pairs makes the certificate void. With this
+    shape the scale of the noise is its root mean square.
+
+    Parameters
+    ----------
+    differences : array of shape (..., d)
+        ``differences`` of a sampled coupling, or features of public data.
+    structure, ridge
+        As in `best_covariance`. The default ridge is larger: few pairs leave directions unseen, and a direction
+        that gets little noise costs much once a pair differs in it.
+
+    Returns
+    -------
+    array of shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If no pair is finite, or no two outputs differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import shape_of
+    >>> shape_of(np.array([[3.0, 0.0], [0.0, 1.0]]), ridge=0.0).round(3).tolist()
+    [[1.5, 0.0], [0.0, 0.5]]
+    """
+    v = np.asarray(differences, dtype=float)
+    if v.ndim < 2 or not v.size:
+        raise ValueError(f"differences must have shape (..., d), got {v.shape}")
+    v = v.reshape(-1, v.shape[-1])
+    v = v[np.isfinite(v).all(axis=1)]
+    if not len(v):
+        raise ValueError("no pair is finite: there is nothing to take a shape from")
+    v = v / (np.abs(v).max() or 1.0)  # squares that neither overflow nor vanish
+    S = best_covariance(v.T @ v / len(v), 1.0, structure=structure, ridge=ridge)
+    return S * len(S) / np.trace(S)
