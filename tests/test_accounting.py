@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 from functools import cache
 
 import numpy as np
@@ -313,3 +314,27 @@ def test_the_line_that_a_bad_word_gets(as_users_run_it):
         dpsgd(1.0, 0.1, 10, "replace")  # pyright: ignore[reportArgumentType]
     expected = "unknown adjacency 'replace' (did you mean 'replace_one'?); known: add_remove, replace_one"
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_coarser_grid_is_above_and_near(adjacency):
+    """A variance larger by (16/500)^2/6 = 1.7e-4 of itself; a delta of this size grows with its fourth power."""
+    fine, coarse = curve_of(1.0, 0.01, 1000, adjacency), dpsgd(1.0, 0.01, 1000, adjacency, coarseness=16.0)
+    for epsilon in (0.0, 0.5, 1.5):
+        assert 0 < coarse.delta(epsilon) / fine.delta(epsilon) - 1 < 1e-3
+
+
+def test_a_coarseness_below_one_is_refused():
+    with pytest.raises(ValueError) as caught:
+        dpsgd(1.0, 0.1, 10, "add_remove", coarseness=0.5)
+    assert str(caught.value) == "coarseness must be >= 1, got 0.5"
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_much_noise_and_a_billion_steps_take_no_time(adjacency):
+    """The central limit: mu = q sqrt(T)/sigma, twice that for another record; the grid adds to it."""
+    mu = 0.001 * math.sqrt(1e9) / 1000 * {"add_remove": 1, "replace_one": 2}[adjacency]
+    start = time.process_time()
+    found = dpsgd(1000.0, 0.001, 10**9, adjacency).advantage()
+    assert time.process_time() - start < 10
+    assert Gaussian(mu).advantage() < found < 1.02 * Gaussian(mu).advantage()

@@ -1,4 +1,4 @@
-"""DP-SGD to a trade-off curve, by the privacy loss distributions of dp-accounting.
+"""DP-SGD to a trade-off curve, by privacy loss distributions.
 
 A step of DP-SGD is dominated by a pair of one-dimensional laws, the release with the record ("in") and
 without it ("out"); T steps are dominated by T independent copies of the pair. The pair is put on a grid of

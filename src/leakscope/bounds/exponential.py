@@ -192,7 +192,7 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     n_records = len(exponent)
     member = subsets(n_records, n_records // 2)  # in lexicographic order, also of the other records of two swaps
     log_normaliser = np.concatenate(
-        [logsumexp(-(part @ exponent), axis=1) for part in np.array_split(member, len(member) // 4096 + 1)]
+        [np.asarray(logsumexp(-(part @ exponent), axis=1)) for part in np.array_split(member, len(member) // 4096 + 1)]
     )
     found = 0.0
     for x, other in combinations(range(n_records), 2):
