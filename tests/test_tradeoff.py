@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -535,3 +536,27 @@ def test_the_line_that_a_bad_value_gets(call, message):
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-5, 1e-12, 1e-20, 1e-100])
+def test_epsilon_of_a_gaussian_keeps_the_smallest_delta(mu, delta):
+    found = Gaussian(mu).epsilon(delta)
+    with mpmath.workdps(400):
+        m, e = mpmath.mpf(mu), mpmath.mpf(found)
+        true = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+    assert float(true) <= delta * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("curve", [Gaussian(1.0), Mixture([0.9, 0.1], [EpsilonDelta(0.0), Gaussian(1.0)])])
+def test_no_finite_epsilon_without_a_delta(curve):
+    assert curve.epsilon(0.0) == math.inf
+    assert Gaussian(0.0).epsilon(0.0) == 0.0
+    assert EpsilonDelta(2.0).epsilon(0.0) == pytest.approx(2.0, rel=1e-9)
+
+
+def test_a_mixture_promises_no_smaller_delta_than_is_true():
+    """One part of two is known to be harmless: half of the delta of the other at the same epsilon bounds from above."""
+    curve = Mixture([0.5, 0.5], [EpsilonDelta(0.0), Gaussian(1.0)])
+    for epsilon in (0.5, 2.0, 6.0, 20.0):
+        assert 0 < curve.delta(epsilon) <= 0.5 * Gaussian(1.0).delta(epsilon)

@@ -56,11 +56,10 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
     -------
     list of Finding
     """
-    success = curve.success(prior)
     at = {"prior": prior}
     return [
-        Finding("success", success, at=at, side="upper", **common),
-        Finding("eta", success - max(prior, 1 - prior), at=at, side="upper", **common),
+        Finding("success", curve.success(prior), at=at, side="upper", **common),
+        Finding("eta", curve.eta(prior), at=at, side="upper", **common),
         Finding("advantage", curve.advantage(), side="upper", **common),
         *(Finding("tpr", float(curve.tpr(rate)), at={"fpr": rate}, side="upper", **common) for rate in fpr),
     ]
@@ -86,7 +85,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
         case "tpr":
             return float(curve.tpr(limit.at or 0.0))
         case "eta":
-            return curve.success(prior) - max(prior, 1 - prior)
+            return curve.eta(prior)
         case _:
             return curve.success(prior)
 

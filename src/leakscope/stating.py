@@ -19,26 +19,21 @@ from leakscope.report import Curve
 from leakscope.tradeoff import TradeOff
 from leakscope.types import Game
 
-SWAP = "k of n records are in; the attacker knows all others, and whether x or another record was used"
-COIN = "each record is in by a coin of its own; the attacker knows all others"
+SWAP = "k of n records are in; the attacker may know all of them, but not whether x or another record was used"
+COIN = "each record is in by a coin of its own; the attacker may know all others"
 
 
 def dp(plan: DpPlan, row: Bound) -> Stated:
     """(epsilon, delta)-DP as a ceiling, or the epsilon that keeps a limit."""
     ceiling, found, common = _promise(plan, row, "epsilon")
-    epsilon = found.value or 0.0
-    claim = Claim("epsilon", epsilon, plan.delta, plan.adjacency).in_game(_game(plan))
-    posterior = posterior_from_dp(claim.value, plan.prior, claim.delta)
-    told: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
-    return _stated(
-        Claim("epsilon", epsilon, plan.delta, plan.adjacency).text,
-        ceiling(epsilon),
-        [
-            *([found] if plan.at_most else []),
-            *allowed(ceiling(epsilon), plan.prior, plan.fpr, **common),
-            Finding("posterior", posterior, at={"prior": plan.prior}, side="upper", **told),
-        ],
-    )
+    claim = Claim("epsilon", found.value or 0.0, plan.delta, plan.adjacency)
+    curve = ceiling(claim.value)
+    findings = [*([found] if plan.at_most else []), *allowed(curve, plan.prior, plan.fpr, **common)]
+    if plan.delta == 0:  # with a delta some releases may prove membership
+        posterior = posterior_from_dp(claim.in_game(_game(plan)).value, plan.prior)
+        told: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
+        findings.append(Finding("posterior", posterior, at={"prior": plan.prior}, side="upper", **told))
+    return _stated(claim.text, curve, findings)
 
 
 def gaussian(plan: GaussianPlan, row: Bound) -> Stated:

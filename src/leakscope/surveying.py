@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import logit
 
 from leakscope import data as data_room
 from leakscope.bounds import Bound
@@ -19,8 +20,9 @@ from leakscope.bounds.exponential import (
     pmp_exponential,
     subset_sensitivity,
 )
+from leakscope.bounds.halves import MOST, MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.leakage import leakage_advantage, leakage_scores, leakage_tradeoff
-from leakscope.bounds.membership import Epsilons, epsilon_for_success, epsilons_gaussian
+from leakscope.bounds.membership import LARGEST_EPSILON, Epsilons, epsilon_for_success, epsilons_gaussian
 from leakscope.bounds.regression import linear_regression_bayes
 from leakscope.bounds.tables import Merged, cells_to_merge, exact_eta_table, smallest_cell
 from leakscope.bounds.totals import exact_eta_total, on_grid
@@ -35,9 +37,13 @@ from leakscope.seeds import stream
 from leakscope.tradeoff import EpsilonDelta
 
 Array = np.ndarray
-MOST_EXACT = 36  # records; a minute
-MOST, MEDIAN = "most exposed", "median"
-EXACT = ("the attacker knows all records, and not who is in", "nothing else of the same draw is released")
+FIRST, MEDIAN = "most exposed", "median"
+EXACT = (
+    "the file is the register: what is published is the count or total of the records that are in, drawn from it",
+    "the attacker knows the register, and not who is in",
+    "nothing else of the same draw is released, not even its size where that is random",
+    "cells and rounding were fixed beforehand",
+)
 
 
 def leakage(plan: LeakagePlan, row: Bound) -> Stated:
@@ -58,7 +64,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         ],
     }
     findings, curves = [], []
-    for name, record in ((MOST, order[0]), (MEDIAN, order[(len(order) - 1) // 2])):
+    for name, record in ((FIRST, order[0]), (MEDIAN, order[(len(order) - 1) // 2])):
         release = f"{name} {plan.unit} ({record})"
         curve = leakage_tradeoff(float(score[record]), plan.rate)
         findings += [
@@ -167,35 +173,54 @@ def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> S
     sensitivity = geometric_median_sensitivity(plan.clip, len(rows) // 2)
     common = _practical(row, plan)
     draws = Draws(n_subsets=plan.n_subsets, confidence=plan.confidence, seed=plan.seed)
-    findings, epsilon = [], plan.epsilon
-    if epsilon is None:
-        limit = Limit.parse(plan.at_most or "", "at_most", ("success", "eta"))
-        success = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
-        epsilon = epsilon_for_success(loss, sensitivity, success, **draws)
-        findings.append(Finding("largest_epsilon", epsilon, side="lower", method=f"keeps {plan.at_most}", **common))
-    sampled = plan.method == "sampled" or (plan.method == "auto" and len(rows) > MOST_EXACT)
-    if sampled:
-        found = pmp_exponential(loss, epsilon, sensitivity, "sampled", **draws)
-        ends = {"low": found.low, "high": found.high, "confidence": plan.confidence, "method": found.method}
-        value, worst = found.value, found.high
+    if plan.epsilon is None:
+        epsilon, found = _epsilon_that_keeps(plan, loss, sensitivity, draws, common)
     else:
-        value = worst = pmp_exponential(loss, epsilon, sensitivity)
-        ends = {"method": "exact"}
+        epsilon, found = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
+    ceiling = EpsilonDelta(found[-1].value or 0.0)
     own = epsilon * subset_sensitivity(loss) / sensitivity
-    ceiling = EpsilonDelta(worst)
-    told = common | ({"confidence": plan.confidence} if sampled else {})
     return Stated(
         f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
         f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
         [
-            *findings,
-            Finding("pmp_epsilon", value, side="upper", **ends, **common),
+            *found,
             Finding("epsilon", epsilon, side="upper", release="any data set", **common),
             Finding("epsilon", own, side="upper", release="these records, nominal", **common),
-            *allowed(ceiling, 0.5, plan.fpr, **told),
+            *allowed(ceiling, 0.5, plan.fpr, confidence=found[-1].confidence, **common),
         ],
         [Curve("practical membership privacy", "", "certified", ceiling)],
     )
+
+
+def _epsilon_that_keeps(
+    plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
+) -> tuple[float, list[Finding]]:
+    """The epsilon found for a limit, with what it is proved to keep: the limit itself."""
+    limit = Limit.parse(plan.at_most or "", "at_most", ("success", "eta"))
+    success = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
+    if not 0.5 < success < 1:
+        raise ValueError(f"at_most {plan.at_most} asks for a success of {success:g}; it must be > 0.5 and < 1")
+    epsilon = epsilon_for_success(loss, sensitivity, success, **draws)
+    exact = countable(loss.shape[1] // 2, len(loss), MOST_BY_LOGARITHMS)
+    told: dict[str, Any] = common | {"confidence": None if exact else plan.confidence}
+    ended = "; the search ended there" if epsilon >= LARGEST_EPSILON else ""
+    return epsilon, [
+        Finding("largest_epsilon", epsilon, side="lower", method=f"keeps {plan.at_most}{ended}", **told),
+        Finding("pmp_epsilon", float(logit(success)), side="upper", method=f"the limit {plan.at_most}", **told),
+    ]
+
+
+def _membership(
+    plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
+) -> Finding:
+    """The epsilon of practical membership privacy: exact where all halves can be counted, else an upper limit."""
+    sampled = plan.method == "sampled" or not countable(loss.shape[1] // 2, len(loss), MOST)
+    if plan.method == "exact" or not sampled:
+        value = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity)
+        return Finding("pmp_epsilon", value, side="upper", method="exact", **common)
+    found = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity, "sampled", **draws)
+    ends: dict[str, Any] = {"confidence": plan.confidence, "method": found.method, "detail": {"estimate": found.value}}
+    return Finding("pmp_epsilon", found.high, low=found.low, high=found.high, side="upper", **ends, **common)
 
 
 def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
@@ -203,7 +228,11 @@ def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
         "status": row.status,
         "source": row.source,
         "game": f"a random half of these {plan.unit}s is used; the attacker knows all of them, not which half",
-        "assumptions": ("the half is drawn uniformly", f"{plan.unit}s outside this data set are not protected by it"),
+        "assumptions": (
+            "the half is drawn uniformly, and nothing else of it is released",
+            "clip, noise and candidates do not depend on the half",
+            f"{plan.unit}s outside this data set are not protected by it",
+        ),
     }
 
 
@@ -227,19 +256,19 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
         "status": row.status,
         "game": "a random row with its own response, or with a fresh one",
         "assumptions": [
-            "responses are linear in the row plus independent Gaussian noise",
+            "responses are linear in the row plus independent Gaussian noise; an intercept is a column of ones",
             "the attacker knows all else",
         ],
     }
     average: dict[str, Any] = common | {"release": f"random {plan.unit}"}
-    most, success = f"{MOST} {plan.unit} ({order[0]})", (1 + leak.tv) / 2
+    most, success = f"{FIRST} {plan.unit} ({order[0]})", (1 + leak.tv) / 2
     return Stated(
         f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
         [
             Finding("success", leak.success, side="upper", source=row.source, method="exact", **average),
             Finding("success", leak.upper, side="upper", source="delgrosso2021, Theorem 5", **average),
             Finding("success", leak.lower, side="lower", source="delgrosso2021, Theorem 4", **average),
-            Finding("information", leak.information, source="delgrosso2021, section 4.1", **average),
+            Finding("information", leak.information, side="upper", source="delgrosso2021, section 4.1", **average),
             Finding("success", float(success.max()), side="upper", release=most, source=row.source, **common),
         ],
         records=_ranked(order, record=np.arange(len(success)), leverage=leak.leverage, success=success),
@@ -273,7 +302,7 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
 def _exposed(eta: Float[Array, " C"], order: Array, name: str, prior: float, common: dict[str, Any]) -> list[Finding]:
     """Exact eta and success against the most exposed and the median entry."""
     found = []
-    for release, value in ((f"{MOST}: {name}", eta[order[0]]), (MEDIAN, eta[order[(len(order) - 1) // 2]])):
+    for release, value in ((f"{FIRST}: {name}", eta[order[0]]), (MEDIAN, eta[order[(len(order) - 1) // 2]])):
         told = {"at": {"prior": prior}, "side": "upper", "method": "exact", "release": release, **common}
         found += [
             Finding("success", max(prior, 1 - prior) + float(value), **told),

@@ -191,7 +191,6 @@ _FROM = {
     "generalisation": (
         "Exponential",
         "SubGaussian",
-        "WholeNoise",
         "gap_bound",
         "gap_lower",
         "generalisation_bound",

@@ -1,4 +1,4 @@
-"""The type of every curve: one abstract method, and each conversion written once in terms of it."""
+"""The type of every curve: the curve, its hockey sticks, and each conversion written once in terms of them."""
 
 from __future__ import annotations
 
@@ -84,17 +84,19 @@ class TradeOff(ABC):
 
     @final
     def delta(self, epsilon: float) -> float:
-        """Smallest delta with which the curve is (epsilon, delta)-indistinguishable, in both directions.
-
-        Above 700 the value at 700, which is an upper bound.
-        """
+        """Smallest delta with which the curve is (epsilon, delta)-indistinguishable, in both directions."""
         return max(self.hockey_sticks(epsilon))
 
-    @final
+    @abstractmethod
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
-        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``.
+        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``."""
 
-        In terms of the curve ``max_a 1 - fnr(a) - e^epsilon a`` and ``max_a 1 - a - e^epsilon fnr(a)``.
+    @final
+    def searched_sticks(self, epsilon: float) -> tuple[float, float]:
+        """The hockey sticks by search, to 1e-15, for curves without a closed form.
+
+        ``max_a 1 - fnr(a) - e^epsilon a`` and ``max_a 1 - a - e^epsilon fnr(a)``; above 700 the value at 700,
+        which is an upper bound.
         """
         ratio = math.exp(min(non_negative("epsilon", epsilon, infinite=True), _LARGEST_EPSILON))
         inside = self._largest(lambda fpr, fnr: 1 - fnr - ratio * fpr)
@@ -103,11 +105,8 @@ class TradeOff(ABC):
 
     @final
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon with ``delta(epsilon) <= delta``; infinity if there is none below 700.
-
-        A delta is resolved to 1e-15 (rounding of rates near 1).
-        """
-        delta = probability("delta", delta) * (1 + 1e-9) + 1e-15
+        """Smallest epsilon with ``delta(epsilon) <= delta``, to 1e-9 of delta; infinity if there is none below 700."""
+        delta = probability("delta", delta) * (1 + 1e-9)
         low, high = 0.0, _LARGEST_EPSILON
         if self.delta(low) <= delta:
             return low

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from leakscope.checks import non_negative, probability
+from leakscope.divergence import gaussian_hockey
 from leakscope.tradeoff.curve import Array, TradeOff, rates
 
 
@@ -61,6 +63,13 @@ class Gaussian(TradeOff):
         if self.mu == math.inf:
             return np.zeros_like(fpr)
         return ndtr(-ndtri(fpr) - self.mu)
+
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """``Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`` both ways; never rounded to 0."""
+        if self.mu == 0:
+            return 0.0, 0.0
+        stick = max(float(gaussian_hockey(self.mu, min(epsilon, sys.float_info.max))), math.ulp(0.0))
+        return stick, stick
 
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "gaussian", "mu": ...}``."""
@@ -126,6 +135,14 @@ class EpsilonDelta(TradeOff):
         with np.errstate(over="ignore"):
             steep = 1 - delta - fpr / small if small > 0 else np.where(fpr > 0, -np.inf, 1 - delta)
         return np.maximum(0, np.maximum(steep, small * (1 - delta - fpr)))
+
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """``delta + (1 - delta) (e^eps - e^epsilon)_+/(1 + e^eps)`` both ways, with the promised eps and delta."""
+        promised, delta = self.promised
+        epsilon = non_negative("epsilon", epsilon, infinite=True)
+        excess = -math.expm1(epsilon - promised) if epsilon < promised else 0.0
+        stick = delta + (1 - delta) * excess / (1 + math.exp(-promised))
+        return stick, stick
 
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "epsilon_delta", "epsilon": ..., "delta": ...}``."""

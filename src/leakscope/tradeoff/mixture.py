@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from leakscope.checks import probability
 from leakscope.tradeoff.curve import Array, TradeOff
+
+RESOLUTION = 1e-15  # of a search: the rounding of rates near 1
 
 
 @final
@@ -51,6 +54,13 @@ class Mixture(TradeOff):
         """``sum_i w_i fnr_i(fpr)``."""
         parts = [weight * curve.fnr(fpr) for weight, curve in zip(self.weights, self.curves, strict=True)]
         return np.sum(parts, axis=0)
+
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """By search, with its resolution added; never above the mean of the parts' own."""
+        parts = np.array([curve.hockey_sticks(epsilon) for curve in self.curves])
+        means = np.maximum(np.dot(self.weights, parts), np.where((parts > 0).any(axis=0), math.ulp(0.0), 0.0))
+        inside, outside = np.minimum(np.add(self.searched_sticks(epsilon), RESOLUTION), means)
+        return float(inside), float(outside)
 
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "mixture", "weights": [...], "curves": [...]}``."""

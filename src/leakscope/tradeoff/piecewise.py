@@ -59,6 +59,10 @@ class Piecewise(TradeOff):
         inside = self.value[left] + share * (self.value[right] - self.value[left])
         return np.where(fpr >= 1, 0.0, inside)
 
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """By search; at a corner."""
+        return self.searched_sticks(epsilon)
+
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "piecewise", "fpr": [...], "fnr": [...]}``."""
         return {"kind": "piecewise", "fpr": self.at.tolist(), "fnr": self.value.tolist()}

@@ -93,6 +93,12 @@ class Profile(TradeOff):
         small, until = self._outside
         return np.maximum(steep, np.interp(fpr, until[::-1], small[::-1]))
 
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """By search; never below the least delta that is given, however small."""
+        inside, outside = self.searched_sticks(epsilon)
+        back = self.value if self.reverse is None else self.reverse
+        return max(inside, float(self.value.min())), max(outside, float(back.min()))
+
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "profile", "epsilon": [...], "delta": [...]}``, and ``"reverse"`` where it differs."""
         content = {"kind": "profile", "epsilon": self.at.tolist(), "delta": self.value.tolist()}
