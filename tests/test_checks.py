@@ -72,3 +72,10 @@ def test_a_known_word_comes_back():
 def test_the_nearest_word_only_where_one_is_near():
     assert checks.nearest("confidance", ["confidence", "seed"]) == " (did you mean 'confidence'?)"
     assert checks.nearest("zzz", ["confidence", "seed"]) == ""
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [[1.0], [1.0, 2.0]], object()])
+def test_an_array_of_numbers(values):
+    with pytest.raises(ValueError, match=r"^loss must be an array of numbers, got "):
+        checks.numbers("loss", values)
+    assert checks.numbers("loss", [1, math.nan]).dtype == float

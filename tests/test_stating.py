@@ -37,6 +37,18 @@ def test_dp_at_another_prior() -> None:
     assert value(report, "posterior") == pytest.approx(0.6 * math.e / (0.6 * math.e + 0.4))
 
 
+def test_no_posterior_where_some_releases_may_prove_membership() -> None:
+    quantities = {each.quantity for each in bound("dp", epsilon=1.0, delta=1e-5).findings}
+    assert "posterior" not in quantities
+    assert "success" in quantities
+
+
+def test_no_finite_epsilon_without_a_delta() -> None:
+    assert value(bound("gaussian", mu=1.0, delta=0.0), "epsilon") == math.inf
+    report = bound("dpsgd", noise_multiplier=1.0, sample_rate=1.0, steps=1, delta=0.0)
+    assert value(report, "epsilon") == math.inf
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (1.0, 1e-3)])
 def test_a_swap_is_two_steps_of_adding_and_removing(epsilon: float, delta: float) -> None:
     swapped = bound("dp", epsilon=epsilon, delta=delta, adjacency="add_remove")

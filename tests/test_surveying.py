@@ -58,6 +58,12 @@ class TestTable:
         assert column(coins, "eta") != column(by_size, "eta")
         assert max(column(coins, "success")) == pytest.approx(0.7 + max(column(coins, "eta")))
 
+    def test_a_share_of_nobody(self, write) -> None:
+        with pytest.raises(
+            ValueError, match=r"a share of 0\.001 of 4 records is 0; at least one must be in and one out"
+        ):
+            bound("table", data=write(city=["a", "a", "b", "b"]), by="city", prior=0.001)
+
     def test_missing_values_are_a_cell_and_a_missing_column_is_refused(self, write) -> None:
         data = write(city=["a", None, None, "a"])
         assert sorted(column(bound("table", data=data, by="city"), "cell")) == ["a", "nan"]
@@ -130,7 +136,24 @@ class TestPracticalMembershipPrivacy:
         )
         assert exact.method == "exact"
         assert sampled.low <= exact.value <= sampled.high
+        assert sampled.value == sampled.high  # an upper bound is its upper end
         assert sampled.confidence == 0.95
+
+    def test_a_limit_that_was_sampled_is_certified_at_its_confidence(self, write) -> None:
+        data = write(a=np.random.default_rng(1).normal(size=30))
+        words = {"data": data, "clip": 3.0, "mechanism": "exponential", "candidates": 2, "n_subsets": 512}
+        found = bound("pmp", at_most="success=0.6", **words)
+        kept = {each.quantity: each for each in found.findings if each.quantity in ("largest_epsilon", "pmp_epsilon")}
+        assert {each.confidence for each in kept.values()} == {0.95}
+        assert kept["pmp_epsilon"].value == pytest.approx(math.log(0.6 / 0.4))
+        with pytest.raises(ValueError, match=r"asks for a success of 1\.1; it must be > 0\.5 and < 1"):
+            bound("pmp", at_most="eta=0.6", **words)
+
+    def test_auto_samples_what_cannot_be_counted(self, write) -> None:
+        data = write(a=np.random.default_rng(1).normal(size=38))
+        words = {"clip": 3.0, "mechanism": "exponential", "epsilon": 1.0, "candidates": 2, "n_subsets": 512}
+        found = next(each for each in bound("pmp", data=data, **words).findings if each.quantity == "pmp_epsilon")
+        assert found.confidence == 0.95
 
     def test_the_epsilon_that_keeps_a_success(self, write) -> None:
         data = write(a=np.random.default_rng(1).normal(size=12))
@@ -157,6 +180,7 @@ class TestRegression:
         assert sum(column(report, "leverage")) == pytest.approx(2)
         exact, upper, lower = (each.value for each in report.findings[:3])
         assert lower <= exact <= upper
+        assert next(each for each in report.findings if each.quantity == "information").side == "upper"
 
     def test_leverage_one(self, write) -> None:
         with pytest.raises(ValueError, match="each leverage must be below 1, got 1 at 1 records"):

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections.abc import Iterable, Sized
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 
 def real(name: str, value: Any) -> float:
@@ -20,6 +24,14 @@ def real(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
+
+
+def numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """An array of numbers, as float64; finite or not."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {reprlib.repr(values)}") from None
 
 
 def probability(name: str, value: Any, *, open_ends: bool = False) -> float:

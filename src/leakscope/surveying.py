@@ -296,6 +296,10 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
         text = f"each {plan.unit} is in with probability {plan.prior:g}"
         return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, text)
     k = round(plan.prior * n) if plan.k is None else plan.k
+    if plan.k is None and not 0 < k < n:
+        raise ValueError(
+            f"a share of {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
+        )
     return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of them are in, drawn at random")
 
 

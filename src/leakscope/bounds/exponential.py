@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from leakscope.bounds.exact import subsets
 from leakscope.bounds.halves import log_odds
 from leakscope.bounds.tilting import sampled_log_odds
-from leakscope.checks import count, non_negative, one_of, positive, probability
+from leakscope.checks import count, non_negative, numbers, one_of, positive, probability
 from leakscope.intervals import Interval
 
 Array = np.ndarray
@@ -303,7 +303,7 @@ def clipped_mean_sensitivity(clip: float, n: int) -> float:
 
 
 def _losses(loss: ArrayLike) -> Float[Array, "W N"]:
-    values = np.asarray(loss, dtype=float)
+    values = numbers("loss", loss)
     if values.ndim != 2 or values.size == 0:
         raise ValueError(f"loss must have the shape (outputs, records), got {values.shape}")
     if values.shape[1] % 2:

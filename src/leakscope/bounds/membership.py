@@ -20,7 +20,7 @@ from leakscope.bounds.exponential import Draws, exponents, pmp_exponential, subs
 from leakscope.bounds.gaussian import analytic_gaussian_epsilon, least
 from leakscope.bounds.halves import MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.tilting import LARGEST_SPREAD
-from leakscope.checks import one_of, positive, probability
+from leakscope.checks import numbers, one_of, positive, probability
 from leakscope.divergence import gaussian_hockey
 
 Array = np.ndarray
@@ -301,7 +301,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, features: ArrayLike, query: str) -> _Pairs:
-        values = np.asarray(features, dtype=float)
+        values = numbers("features", features)
         if values.ndim != 2 or values.size == 0:
             raise ValueError(f"features must have the shape (records, columns), got {values.shape}")
         if len(values) % 2:

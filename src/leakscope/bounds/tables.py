@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from leakscope.bounds.sampling import Sampling, inclusion
-from leakscope.checks import count, non_negative
+from leakscope.checks import count, non_negative, numbers
 
 Array = np.ndarray
 
@@ -270,13 +270,13 @@ class _Law:
 
 def _sizes(cell_sizes: ArrayLike, n: int | None) -> Array:
     """Whole numbers from 0 to n."""
-    sizes = np.atleast_1d(np.asarray(cell_sizes))
+    sizes = np.atleast_1d(numbers("cell sizes", cell_sizes))
     if sizes.ndim != 1 or sizes.size == 0:
         raise ValueError(f"cell sizes must have shape (n_cells,), at least one; got {sizes.shape}")
     with np.errstate(invalid="ignore"):
-        whole = np.isfinite(sizes.astype(float)) & (np.floor(sizes) == sizes) & (sizes >= 0)
+        whole = np.isfinite(sizes) & (np.floor(sizes) == sizes) & (sizes >= 0)
     if not whole.all():
-        raise ValueError(f"cell sizes must be whole numbers >= 0, got {sizes[~whole][0]}")
+        raise ValueError(f"cell sizes must be whole numbers >= 0, got {sizes[~whole][0]:g}")
     if n is not None and sizes.max() > n:
         raise ValueError(f"a cell has {sizes.max():,.0f} records; there are n = {n:,}")
     return sizes.astype(np.int64)

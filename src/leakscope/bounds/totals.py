@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from leakscope.bounds.cycle import Cycle
 from leakscope.bounds.quadrature import LINE_TOLERANCE, Density, graded, panel_integrals, panel_nodes, reach
 from leakscope.bounds.sampling import Sampling, inclusion
-from leakscope.checks import positive
+from leakscope.checks import numbers, positive
 
 Array = np.ndarray
 
@@ -86,7 +86,7 @@ def on_grid(values: ArrayLike, grid: float) -> Int[Array, " n"]:
     >>> on_grid([1020.0, 980.0, -15.0], 10).tolist()
     [102, 98, -2]
     """
-    steps = np.asarray(values, dtype=float)
+    steps = numbers("values", values)
     if steps.ndim != 1 or steps.size == 0:
         raise ValueError(f"values must have shape (n,), at least one; got {steps.shape}")
     if not np.isfinite(steps).all():
@@ -202,7 +202,7 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
 
 
 def _whole_numbers(values: ArrayLike) -> Int[Array, " n"]:
-    steps = np.asarray(values)
+    steps = numbers("values", values)
     whole = on_grid(steps, 1.0)
     uneven = np.flatnonzero(whole != steps)
     if len(uneven):
