@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -44,7 +48,31 @@ def _bare(
 def main() -> None:
     """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
     warnings.filterwarnings("ignore", message=".* have been cancelled", category=UserWarning)  # joblib's, of Ctrl-C
-    sys.exit(_guarded(lambda: app(standalone_mode=False)))
+    with _quiet_after_ctrl_c():
+        code = _guarded(lambda: app(standalone_mode=False))
+    sys.exit(code)
+
+
+@contextmanager
+def _quiet_after_ctrl_c() -> Iterator[None]:
+    """After Ctrl-C the thread that feeds the workers may find its queue emptied; its traceback helps nobody."""
+    interrupted = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.default_int_handler(number, frame)
+
+    def report(failed: threading.ExceptHookArgs) -> None:
+        if not interrupted.is_set():
+            said(failed)
+
+    said, heard = threading.excepthook, signal.signal(signal.SIGINT, note)
+    threading.excepthook = report
+    try:
+        yield
+    finally:
+        threading.excepthook = said
+        signal.signal(signal.SIGINT, heard)
 
 
 def _guarded(command: Callable[[], Any]) -> int:
