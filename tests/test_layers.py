@@ -21,7 +21,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOU
 LAYERS = {
     0: ("types", "findings", "checks", "version"),
     0.5: ("divergence",),
-    1: ("tradeoff", "seeds", "intervals", "covariance", "grid"),
+    1: ("tradeoff", "seeds", "intervals", "covariance", "grid", "information"),
     1.5: ("accounting",),
     2: (
         "data",

@@ -73,7 +73,7 @@ def _public() -> list[tuple[str, object]]:
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
         "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance",
-        "divergence", "grid", "noise", "noise.ledger", "releases.statistics", "releases.features",
+        "divergence", "grid", "information", "noise", "noise.ledger", "releases.statistics", "releases.features",
         "releases.algorithms",
         "releases.logistic",
         "bounds", "bounds.dp", "bounds.exact", "bounds.exponential", "bounds.gaussian", "bounds.generalisation",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from jaxtyping import Bool, Float, Num
 from scipy.special import rel_entr
 
-from leakscope.checks import non_negative, probability
+from leakscope.checks import non_negative
+from leakscope.information import eta_of_information, gaussian_information
+
+__all__ = ["gaussian_information", "kl_upper", "mutual_information_discrete"]
 
 Array = np.ndarray
 
@@ -43,72 +44,8 @@ def kl_upper(information: float, prior: float = 0.5) -> float:
     >>> round(kl_upper(0.1), 10), kl_upper(0.7)
     (0.7197946262, 1.0)
     """
-    information = non_negative("information", information, infinite=True)
-    prior = probability("prior", prior, open_ends=True)
-    q = max(prior, 1 - prior)
-    if information >= -math.log(q):
-        return 1.0
-    low, high = 0.0, 1 - q  # of p - q, so that a small information is resolved too
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _divergence(middle, q) < information else (low, middle)
-    return min(q + high, 1.0)
-
-
-def gaussian_information(covariance: Float[Array, "d d"], noise_covariance: Float[Array, "d d"]) -> float:
-    """Information of a release with Gaussian noise about its data, at most.
-
-    ``1/2 ln det(I + S B^-1)``: a Gaussian has the largest entropy for its covariance, so for a statistic of
-    covariance S over the data sets, with independent noise N(0, B), this is an upper bound of the mutual
-    information of data and release, and with it of membership and release; equal where the statistic is
-    itself Gaussian.
-
-    Parameters
-    ----------
-    covariance : array of shape (d, d)
-        S: of the statistic over the draw of the data. Positive semi-definite; the true one, an estimate
-        gives an estimate.
-    noise_covariance : array of shape (d, d)
-        B, positive definite, in the same units squared.
-
-    Returns
-    -------
-    float
-        In nats.
-
-    Raises
-    ------
-    ValueError
-        If a matrix is not symmetric, S is not positive semi-definite, or B is not positive definite.
-
-    References
-    ----------
-    xiao2023 (PAC privacy), the bound for Gaussian noise on a deterministic mechanism.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.bounds.information import gaussian_information
-    >>> round(gaussian_information(np.diag([3.0, 0.0]), np.eye(2)), 6)  # ln(4)/2
-    0.693147
-    """
-    signal, noise = _symmetric("covariance", covariance), _symmetric("noise_covariance", noise_covariance)
-    if signal.shape != noise.shape:
-        raise ValueError(f"covariance has shape {signal.shape}, noise_covariance {noise.shape}; both must be (d, d)")
-    scale = np.sqrt(np.maximum(np.diag(noise), np.finfo(float).tiny))  # the units of the coordinates do not matter
-    scales = np.outer(scale, scale)
-    spread, axes = np.linalg.eigh(noise / scales)
-    if spread[0] <= 1e-14 * spread[-1]:
-        raise ValueError(
-            f"noise_covariance must be positive definite, got eigenvalue {spread[0]:g} of its correlations"
-        )
-    whitening = axes / np.sqrt(spread)
-    ratios = np.linalg.eigvalsh(whitening.T @ (signal / scales) @ whitening)
-    if ratios[0] < -1e-9 * max(float(ratios[-1]), 0.0):
-        raise ValueError(
-            f"covariance must be positive semi-definite, got variance {ratios[0]:g} of the noise's in a direction"
-        )
-    return float(np.log1p(np.maximum(ratios, 0)).sum() / 2)
+    blind = max(prior, 1 - prior)
+    return min(1.0, blind + eta_of_information(non_negative("information", information, infinite=True), prior))
 
 
 def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, "D n"]) -> Float[Array, " n"]:
@@ -155,19 +92,3 @@ def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, 
     joint_out = (~member).T.astype(float) @ chances / len(chances)
     terms = rel_entr(joint_in, prior * overall) + rel_entr(joint_out, (1 - prior) * overall)
     return np.maximum(terms.sum(axis=1), 0)
-
-
-def _divergence(rise: float, q: float) -> float:
-    """``kl(q + rise || q)``, without the cancellation at a small rise."""
-    inside = (q + rise) * math.log1p(rise / q)
-    rest = 1 - q - rise
-    return inside + (rest * math.log1p(-rise / (1 - q)) if rest > 0 else 0.0)
-
-
-def _symmetric(name: str, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """A finite symmetric matrix."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise ValueError(f"{name} must be (d, d), d >= 1, got shape {matrix.shape}")
-    if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):
-        raise ValueError(f"{name} must be finite and symmetric")
-    return (matrix + matrix.T) / 2

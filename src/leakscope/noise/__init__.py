@@ -1,5 +1,6 @@
 """Noise that hides membership: families, couplings that turn noise into a promise, and the least scale for it."""
 
+from leakscope.information import eta_of_information
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.baselines import (
     Baseline,
@@ -16,12 +17,7 @@ from leakscope.noise.couplings import central_moment, complement, disjoint, inde
 from leakscope.noise.dpsgd import dpsgd_multiplier
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.information import (
-    eta_of_information,
-    information_of_eta,
-    information_of_noise,
-    noise_of_information,
-)
+from leakscope.noise.information import information_of_eta, information_of_noise, noise_of_information
 from leakscope.noise.izzo import izzo
 from leakscope.noise.mixture import MixtureSwap
 from leakscope.noise.norms import Lp, Mahalanobis

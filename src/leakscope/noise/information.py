@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Num
-from scipy.special import xlog1py
 
-from leakscope.checks import non_negative, one_of, positive, probability, real
+from leakscope.checks import one_of, positive, probability, real
+from leakscope.information import binary_divergence, gaussian_information, least_below
 
 Array = np.ndarray
 Structure = Literal["isotropic", "least_trace"]
 
-_PRECISION = 1e-13  # relative, of a bisection
+SINGULAR = 1e-13  # least eigenvalue of the noise's correlations
 _LARGEST_NATS = 300.0  # a coordinate; the noise is then 1e-130 of the statistic's own deviation
 
 
@@ -43,34 +42,7 @@ def information_of_eta(eta: float, prior: float = 0.5) -> float:
     0.005008
     """
     smaller, _ = allowed_stick(eta, prior)
-    return _divergence(eta, smaller)
-
-
-def eta_of_information(nats: float, prior: float = 0.5) -> float:
-    """Largest gain of an attacker who has this much information about the membership of a record.
-
-    Parameters
-    ----------
-    nats : float
-        >= 0, infinity allowed.
-    prior : float
-        k/n, in (0, 1).
-
-    Returns
-    -------
-    float
-        In [0, min(prior, 1 - prior)], rounded up.
-
-    Examples
-    --------
-    >>> from leakscope.noise import eta_of_information
-    >>> round(eta_of_information(0.005), 6), eta_of_information(1.0)
-    (0.049958, 0.5)
-    """
-    nats, smaller = non_negative("nats", nats, infinite=True), smaller_of(prior)
-    if nats >= _divergence(smaller, smaller):
-        return smaller
-    return _least(lambda eta: _divergence(eta, smaller) >= nats, smaller) if nats > 0 else 0.0
+    return binary_divergence(eta, smaller)
 
 
 def noise_of_information(
@@ -148,14 +120,9 @@ def information_of_noise(covariance: Num[Array, "d d"], noise: Num[Array, "d d"]
     if np.shape(covariance) != np.shape(noise):
         raise ValueError(f"covariance has shape {np.shape(covariance)}, the noise {np.shape(noise)}")
     unit = np.sqrt(np.diagonal(noise))
-    if not (unit > 0).all():
+    if not (unit > 0).all() or np.linalg.eigvalsh(np.asarray(noise) / np.outer(unit, unit))[0] <= SINGULAR:
         return math.inf
-    variances, axes = np.linalg.eigh(np.asarray(noise) / np.outer(unit, unit))
-    if variances[0] <= 1e-13:
-        return math.inf
-    values, vectors = _spectrum(covariance / np.outer(unit, unit))
-    whitened = (axes.T @ vectors) * np.sqrt(values) / np.sqrt(variances)[:, None]
-    return float(np.log1p(np.linalg.svd(whitened, compute_uv=False) ** 2).sum() / 2)
+    return gaussian_information(np.asarray(covariance, dtype=float), np.asarray(noise, dtype=float))
 
 
 def smaller_of(prior: float) -> float:
@@ -172,30 +139,6 @@ def allowed_stick(eta: float, prior: float) -> tuple[float, float]:
     return smaller, eta / smaller
 
 
-def _divergence(eta: float, smaller: float) -> float:
-    """kl(1 - m + eta || 1 - m), without the linear terms, which cancel."""
-    larger = 1 - smaller
-    return larger * _above_tangent(eta / larger) + smaller * _above_tangent(-eta / smaller)
-
-
-def _above_tangent(x: float) -> float:
-    """(1 + x) log(1 + x) - x, at x >= -1; near 0 by its series."""
-    if abs(x) > 0.01:
-        return float(xlog1py(1 + x, x)) - x
-    return sum((-x) ** k / (k * (k - 1)) for k in range(2, 9))
-
-
-def _least(holds: Callable[[float], bool], high: float) -> float:
-    """Smallest positive number below ``high``, where it holds, at which a condition still holds."""
-    low = high / 2
-    while holds(low):
-        low, high = low / 2, low
-    while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def _least_trace(values: Float[Array, " r"], nats: float) -> Float[Array, " r"]:
     """e_j = c l_j/(sqrt(l_j^2 + 2 c l_j) + l_j), the same without a difference, where sum log(1 + l_j/e_j) = 2 nats."""
 
@@ -209,7 +152,7 @@ def _least_trace(values: Float[Array, " r"], nats: float) -> Float[Array, " r"]:
     high = float(values.max())
     while not holds(high):
         high *= 2
-    return values / ratio(_least(holds, high))
+    return values / ratio(least_below(holds, high))
 
 
 def _spectrum(covariance: Num[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
