@@ -12,8 +12,8 @@ from typing import Any
 from leakscope import stating, surveying
 from leakscope.bounds import Bound, find
 from leakscope.ceilings import Stated
-from leakscope.plans.bounds import BOUND_PLANS, BoundPlan
-from leakscope.plans.plan import read
+from leakscope.plans.bounds import BOUND_PLANS
+from leakscope.plans.plan import PagePlan, read
 from leakscope.report import Report
 from leakscope.types import NotApplicable
 from leakscope.version import __version__
@@ -72,7 +72,7 @@ def bound(name: str, *, command: str = "", **words: Any) -> Report:
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)
 
 
-def _about(row: Bound, plan: BoundPlan, stated: Stated, command: str) -> dict[str, Any]:
+def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> dict[str, Any]:
     content = plan.model_dump()
     if "data" in content:
         content["data"] = Path(content["data"]).name  # the report holds no path of this machine

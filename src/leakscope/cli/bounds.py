@@ -14,7 +14,8 @@ from pydantic.fields import FieldInfo
 
 from leakscope.bounds import BOUNDS, Bound
 from leakscope.cli.writing import OUT, command_line, emit, refuse_file, write
-from leakscope.plans.bounds import BOUND_PLANS, BoundPlan
+from leakscope.plans.bounds import BOUND_PLANS
+from leakscope.plans.plan import PagePlan
 
 OF_THE_RUN = (
     ("out", Path | None, typer.Option("--out", help=f"Folder of report.json and report.html. [{OUT}, of data]"), None),
@@ -25,7 +26,7 @@ OF_THE_RUN = (
 app = typer.Typer(help="What a theorem allows any attacker, whoever he is.", rich_markup_mode=None)
 
 
-def _command(row: Bound, plan: type[BoundPlan]) -> Callable[..., None]:
+def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """The command of a bound."""
 
     def run(**given: Any) -> None:
@@ -47,7 +48,7 @@ def _command(row: Bound, plan: type[BoundPlan]) -> Callable[..., None]:
     return run
 
 
-def _options(plan: type[BoundPlan]) -> Iterator[inspect.Parameter]:
+def _options(plan: type[PagePlan]) -> Iterator[inspect.Parameter]:
     """An option for each field of a plan; what is not given is left to the plan."""
     for name, field in plan.model_fields.items():
         option = typer.Option(f"--{name.replace('_', '-')}", help=_help(field))

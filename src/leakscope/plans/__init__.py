@@ -13,19 +13,35 @@ if TYPE_CHECKING:
     from leakscope.plans.bounds import BOUND_PLANS
     from leakscope.plans.limits import Limit
     from leakscope.plans.plan import Plan, read
+    from leakscope.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 _FROM = {
     "AuditPlan": "audits",
     "BOUND_PLANS": "bounds",
+    "CalibrationPlan": "protects",
     "ClaimPlan": "audits",
     "Limit": "limits",
     "ModelPlan": "audits",
+    "MultiplierPlan": "protects",
     "Plan": "plan",
+    "ProtectionPlan": "protects",
     "from_toml": "audits",
     "read": "plan",
 }
 
-__all__ = ["BOUND_PLANS", "AuditPlan", "ClaimPlan", "Limit", "ModelPlan", "Plan", "from_toml", "read"]
+__all__ = [
+    "BOUND_PLANS",
+    "AuditPlan",
+    "CalibrationPlan",
+    "ClaimPlan",
+    "Limit",
+    "ModelPlan",
+    "MultiplierPlan",
+    "Plan",
+    "ProtectionPlan",
+    "from_toml",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from leakscope.checks import probability
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import Plan
+from leakscope.plans.plan import PagePlan
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -30,21 +29,7 @@ AtMost = Annotated[
 ]
 
 
-class BoundPlan(Plan):
-    """What every bound is told."""
-
-    title: str = Field(default="", description="the question on top of the page")
-    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
-    date: str = Field(default="", description="printed on the page as it stands here")
-    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest, as shares")
-
-    @field_validator("fpr")
-    @classmethod
-    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sorted({probability("fpr", rate, open_ends=True) for rate in rates}, reverse=True))
-
-
-class DpPlan(BoundPlan):
+class DpPlan(PagePlan):
     """(epsilon, delta)-differential privacy."""
 
     epsilon: float | None = Field(default=None, ge=0, description="of (epsilon, delta)-DP")
@@ -60,7 +45,7 @@ class DpPlan(BoundPlan):
         return self
 
 
-class GaussianPlan(BoundPlan):
+class GaussianPlan(PagePlan):
     """Gaussian differential privacy."""
 
     mu: float | None = Field(default=None, ge=0, description="of mu-GDP: the shift in standard deviations")
@@ -76,7 +61,7 @@ class GaussianPlan(BoundPlan):
         return self
 
 
-class DpsgdPlan(BoundPlan):
+class DpsgdPlan(PagePlan):
     """Training by DP-SGD with Poisson-sampled batches."""
 
     noise_multiplier: float = Field(gt=0, description="standard deviation of the noise over the clipping norm")
@@ -87,7 +72,7 @@ class DpsgdPlan(BoundPlan):
     prior: Prior = 0.5
 
 
-class PmpPlan(BoundPlan):
+class PmpPlan(PagePlan):
     """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
 
     data: Source
@@ -117,7 +102,7 @@ class PmpPlan(BoundPlan):
         return self
 
 
-class LeakagePlan(BoundPlan):
+class LeakagePlan(PagePlan):
     """Per-datum leakage of the mean of a table."""
 
     data: Source
@@ -130,7 +115,7 @@ class LeakagePlan(BoundPlan):
     delta: Delta = 1e-5
 
 
-class TablePlan(BoundPlan):
+class TablePlan(PagePlan):
     """Counts of a table, published without noise."""
 
     data: Source
@@ -152,7 +137,7 @@ class TablePlan(BoundPlan):
         return self
 
 
-class TotalPlan(BoundPlan):
+class TotalPlan(PagePlan):
     """The total of a column, published without noise."""
 
     data: Source
@@ -168,7 +153,7 @@ class TotalPlan(BoundPlan):
         return self
 
 
-class GapPlan(BoundPlan):
+class GapPlan(PagePlan):
     """A generalisation gap."""
 
     gap: float = Field(description="expected loss of other records minus that of members")
@@ -177,14 +162,14 @@ class GapPlan(BoundPlan):
     prior: Prior = 0.5
 
 
-class InformationPlan(BoundPlan):
+class InformationPlan(PagePlan):
     """Mutual information between membership and release."""
 
     information: float = Field(ge=0, description="nats")
     prior: Prior = 0.5
 
 
-class RegressionPlan(BoundPlan):
+class RegressionPlan(PagePlan):
     """Least squares with a fixed design."""
 
     data: Source
@@ -192,7 +177,7 @@ class RegressionPlan(BoundPlan):
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 
 
-BOUND_PLANS: Mapping[str, type[BoundPlan]] = MappingProxyType(
+BOUND_PLANS: Mapping[str, type[PagePlan]] = MappingProxyType(
     {
         "dp": DpPlan,
         "gaussian": GaussianPlan,

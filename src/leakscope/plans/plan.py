@@ -6,15 +6,29 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from leakscope.checks import nearest
+from leakscope.checks import nearest, probability
 
 
 class Plan(BaseModel):
     """A frozen description of a job."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class PagePlan(Plan):
+    """What every page of a bound or of a protected release is told."""
+
+    title: str = Field(default="", description="the question on top of the page")
+    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
+    date: str = Field(default="", description="printed on the page as it stands here")
+    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest, as shares")
+
+    @field_validator("fpr")
+    @classmethod
+    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(sorted({probability("fpr", rate, open_ends=True) for rate in rates}, reverse=True))
 
 
 P = TypeVar("P", bound=Plan)
