@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope import pool, seeds
 from leakscope.checks import count
@@ -18,6 +18,9 @@ from leakscope.data import arrays_of
 from leakscope.store import Store, key
 from leakscope.types import SIGNALS, Game, Points, Release, Signals
 from leakscope.version import __version__
+
+if TYPE_CHECKING:
+    from leakscope.releases.statistics import Statistic
 
 Array = np.ndarray
 
@@ -36,6 +39,53 @@ class Workshop:
 
     store: str | os.PathLike[str] | None = None
     jobs: int | None = None
+
+
+@runtime_checkable
+class Sets(Protocol):
+    """Data sets to be fitted, of which not all need be in memory at once."""
+
+    @property
+    def n_fits(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        """A seed for each of them."""
+        ...
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Who is in some of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DataSets:
+    """Data sets that are listed.
+
+    Parameters
+    ----------
+    member : bool array of shape (m, N)
+    fit_seeds : array of shape (m,)
+    """
+
+    member: Bool[Array, "m N"]
+    fit_seeds: Int[Array, " m"]
+
+    @classmethod
+    def listed(cls, member: Bool[Array, "m N"], seed: int) -> DataSets:
+        """With the seed stream ("train", row) for each row."""
+        return cls(member, np.array([seeds.integer(seed, "train", row) for row in range(len(member))]))
+
+    @property
+    def n_fits(self) -> int:
+        """Rows of member."""
+        return len(self.member)
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Those rows."""
+        return self.member[rows]
 
 
 def observe(
@@ -68,29 +118,33 @@ def observe(
     mapping of str to array of shape (M, N, ...)
         float32, point-major in memory.
     """
-    want, n_models = sorted(want), len(member)
-    chunks = [slice(start, min(start + release.chunk, n_models)) for start in range(0, n_models, release.chunk)]
-    description = release.describe()
-    shelf = Store(workshop.store) if workshop.store is not None and description is not None else None
     arrays: dict[str, Array] = {}
-    missing = []
-    for rows in chunks:
-        found = shelf.load(_key(release, points, member[rows], _row_seeds(seed, rows), want)) if shelf else None
-        if found is None:
-            missing.append(rows)
-        else:
-            _place(arrays, found, rows, n_models)
-    if shelf and missing and shelf.folder.is_dir():
-        shelf.sweep()
-    tasks = [(release, points, member[rows], _row_seeds(seed, rows), want) for rows in missing]
-    with _progress(release.name, n_models) as advance:
-        advance(n_models - sum(rows.stop - rows.start for rows in missing))
-        for number, made in pool.run(_chunk, tasks, workshop.jobs):
-            if shelf:
-                shelf.save(_key(release, points, *tasks[number][2:]), made)
-            _place(arrays, made, missing[number], n_models)
-            advance(missing[number].stop - missing[number].start)
+    sets = DataSets.listed(member, seed)
+    for rows, made in _finished(_Job(release, points, sorted(want), "float32"), sets, "models", workshop):
+        _place(arrays, made, rows, len(member))
     return arrays
+
+
+def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop = Workshop()) -> Float[Array, "m d"]:
+    """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+    sets : object with ``n_fits``, ``rows(slice)`` and ``fit_seeds``
+        The m data sets: a sampled coupling, or `DataSets`.
+    workshop : Workshop
+
+    Returns
+    -------
+    array of shape (m, d)
+        float64; NaN in the rows where the statistic could not be computed.
+    """
+    made = np.full((sets.n_fits, len(statistic.labels(points))), np.nan)
+    for rows, found in _finished(_Job(statistic, points, ["output"], "float64"), sets, "fits", workshop):
+        made[rows] = found["output"]
+    return made
 
 
 def read_signals(path: str) -> Signals:
@@ -132,28 +186,71 @@ def _truths(path: str, name: str, values: Array) -> Array:
     return values.astype(bool)
 
 
-def _chunk(
-    release: Release, points: Points, member: Bool[Array, "m N"], row_seeds: Array, want: Sequence[str]
-) -> dict[str, Float[Array, "m N ..."]]:
-    """What a worker does: make the rows of a chunk and see them, in float32."""
-    seen = release.observe(points, member, row_seeds, want)
-    return {name: np.asarray(array, dtype=np.float32) for name, array in seen.items()}
+@dataclass(frozen=True)
+class _Job:
+    """What is made of every data set."""
+
+    release: Release | Statistic
+    points: Points
+    want: Sequence[str]
+    dtype: Literal["float32", "float64"]
+
+    def key(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
+        """Everything that a chunk depends on."""
+        return key(
+            release=self.release.describe(),
+            data=self.points.digest,
+            member=np.packbits(member, axis=1).tobytes().hex(),
+            seeds=row_seeds.tolist(),
+            signals=list(self.want),
+            leakscope=__version__,
+        )
+
+    def make(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> dict[str, Float[Array, "m ..."]]:
+        """What a worker does: make the rows of a chunk and see them."""
+        seen = self.release.observe(self.points, member, row_seeds, self.want)
+        return {name: np.asarray(array, dtype=self.dtype) for name, array in seen.items()}
 
 
-def _row_seeds(seed: int, rows: slice) -> Array:
-    return np.array([seeds.integer(seed, "train", row) for row in range(rows.start, rows.stop)])
+@dataclass(frozen=True)
+class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
+    """The arguments of each chunk, made when a worker takes them."""
+
+    sets: Sets
+    chunks: Sequence[slice]
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, number: Any) -> Any:
+        rows = self.chunks[number]
+        return self.sets.rows(rows), self.sets.fit_seeds[rows]
 
 
-def _key(release: Release, points: Points, member: Bool[Array, "m N"], row_seeds: Array, want: Sequence[str]) -> str:
-    """Everything that a chunk depends on."""
-    return key(
-        release=release.describe(),
-        data=points.digest,
-        member=np.packbits(member, axis=1).tobytes().hex(),
-        seeds=row_seeds.tolist(),
-        signals=list(want),
-        leakscope=__version__,
-    )
+def _finished(job: _Job, sets: Sets, what: str, workshop: Workshop) -> Iterator[tuple[slice, Mapping[str, Array]]]:
+    """The chunks: those in the store first, then the others as the workers finish them."""
+    size, n_rows = job.release.chunk, sets.n_fits
+    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    shelf = Store(workshop.store) if workshop.store is not None and job.release.describe() is not None else None
+    with _progress(f"{what} of {job.release.name}", n_rows) as advance:
+        missing, keys = [], []
+        for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if shelf else ():
+            name = job.key(*arguments)
+            found = shelf.load(name) if shelf else None
+            if found is None:
+                missing.append(rows)
+                keys.append(name)
+            else:
+                advance(rows.stop - rows.start)
+                yield rows, found
+        if shelf and missing and shelf.folder.is_dir():
+            shelf.sweep()
+        todo = missing if shelf else chunks
+        for number, made in pool.run(job.make, _Tasks(sets, todo), workshop.jobs):
+            if shelf:
+                shelf.save(keys[number], made)
+            advance(todo[number].stop - todo[number].start)
+            yield todo[number], made
 
 
 def _place(arrays: dict[str, Array], made: Mapping[str, Array], rows: slice, n_models: int) -> None:
@@ -174,5 +271,5 @@ def _progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(f"models of {name}", total=total)
+        task = bar.add_task(name, total=total)
         yield lambda rows: bar.update(task, advance=rows)

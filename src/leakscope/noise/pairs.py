@@ -69,34 +69,63 @@ class SampledCoupling(ABC):
 
     @property
     @abstractmethod
-    def _places(self) -> Bool[Array, "fits n"]:
+    def fits_a_pair(self) -> int:
+        """Data sets of a draw."""
+
+    @abstractmethod
+    def _pattern(self) -> Bool[Array, "fits n"]:
         """The data sets of a draw: places in the order of the records."""
 
     @final
     @cached_property
-    def _order(self) -> Int[Array, "P n"]:
-        """The records in a random order, a row a draw."""
-        rng = stream(self.seed, "calibrate", self.name, self.n, self.k)
-        return np.array([rng.permutation(self.n) for _ in range(self.n_pairs)])
+    def _places(self) -> Bool[Array, "fits n"]:
+        """`_pattern`, made once."""
+        return self._pattern()
+
+    @final
+    def _order(self, draw: int) -> Int[Array, " n"]:
+        """The records in the random order of a draw."""
+        return stream(self.seed, "calibrate", self.name, self.n, self.k, draw).permutation(self.n)
 
     @final
     @property
     def n_fits(self) -> int:
         """m: data sets to fit."""
-        return self.n_pairs * len(self._places)
+        return self.n_pairs * self.fits_a_pair
+
+    @final
+    def rows(self, rows: slice) -> Bool[Array, "m n"]:
+        """Some of the data sets to fit, those of a draw one after the other.
+
+        Parameters
+        ----------
+        rows : slice
+            From the first of them to the last, as ``slice(0, 8)``: all at once need not fit into memory.
+        """
+        first, last, _ = rows.indices(self.n_fits)
+        made, size = np.empty((last - first, self.n), dtype=bool), self.fits_a_pair
+        for draw in range(first // size, -(-last // size)):
+            wanted = np.arange(max(first, draw * size), min(last, (draw + 1) * size))
+            made[wanted[:, None] - first, self._order(draw)] = self._places[wanted - draw * size]
+        return made
 
     @final
     @property
     def member(self) -> Bool[Array, "m n"]:
-        """The data sets to fit, those of a draw one after the other."""
-        return self._places[:, np.argsort(self._order, axis=1)].swapaxes(0, 1).reshape(-1, self.n)
+        """All data sets to fit."""
+        return self.rows(slice(None))
 
     @final
     @property
     def fit_seeds(self) -> Int[Array, " m"]:
         """A seed for each fit, the same for all fits of a draw."""
+        return self._fit_seeds
+
+    @final
+    @cached_property
+    def _fit_seeds(self) -> Int[Array, " m"]:
         seeds = [integer(self.seed, "calibrate", self.name, "fit", draw) for draw in range(self.n_pairs)]
-        return np.repeat(seeds, len(self._places))
+        return np.repeat(seeds, self.fits_a_pair)
 
     @final
     def differences(self, outputs: Num[Array, "m d"]) -> Float[Array, "P pairs d"]:
@@ -119,7 +148,12 @@ class SampledCoupling(ABC):
             return by_draw[:, :1] - by_draw[:, 1:]
 
     @final
-    def shifts(self, outputs: Num[Array, "m d"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
+    def shifts(
+        self,
+        outputs: Num[Array, "m d"],
+        norm: Lp | Mahalanobis = EUCLIDEAN,
+        noised: Bool[Array, " d"] | None = None,
+    ) -> Shifts:
         """What the fits say of the records; a pair with a failed fit has infinite length.
 
         Parameters
@@ -128,6 +162,9 @@ class SampledCoupling(ABC):
             As in `differences`.
         norm : Lp or Mahalanobis
             That of the noise; its shape must come from other pairs, or be public.
+        noised : bool array of shape (d,), optional
+            Coordinates that get noise, all unless given; chosen on other pairs. A pair that differs in another
+            one has infinite length: the release tells its data sets apart.
 
         Returns
         -------
@@ -135,10 +172,13 @@ class SampledCoupling(ABC):
             Sampled: what follows from them has a confidence.
         """
         v = self.differences(outputs)
+        noised = np.ones(v.shape[2], dtype=bool) if noised is None else noised
+        if noised.shape != v.shape[2:] or not noised.any():
+            raise ValueError(f"noised must be {v.shape[2]} truth values, one of them true, got {noised.tolist()}")
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self._rows(norm(v))
-        prior = self.k / self.n
-        return Shifts(values, self.name, v.shape[2], norm, prior, False, self.promise, share=self.share)
+            lengths = np.where((v[..., ~noised] != 0).any(axis=2), np.inf, norm(v[..., noised]))
+        prior, d = self.k / self.n, int(noised.sum())
+        return Shifts(self._rows(lengths), self.name, d, norm, prior, False, self.promise, share=self.share)
 
     @abstractmethod
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
@@ -182,9 +222,13 @@ class SampledSwap(SampledCoupling):
         return 1.0
 
     @property
-    def _places(self) -> Bool[Array, "fits n"]:
+    def fits_a_pair(self) -> int:
+        """D, and a swap for each record of the larger side: a pair for every record."""
+        return max(self.k, self.n - self.k) + 1
+
+    def _pattern(self) -> Bool[Array, "fits n"]:
         """The first k; then, with the j-th member swapped for the j-th outsider, either side from the start again."""
-        swap = np.arange(max(self.k, self.n - self.k))
+        swap = np.arange(self.fits_a_pair - 1)
         places = np.repeat([np.arange(self.n) < self.k], len(swap) + 1, axis=0)
         places[swap + 1, swap % self.k] = False
         places[swap + 1, self.k + swap % (self.n - self.k)] = True
@@ -193,9 +237,10 @@ class SampledSwap(SampledCoupling):
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "n P"]:
         """The first pair of each record: later ones of the same record would not be independent."""
         first = np.r_[: self.k, : self.n - self.k]
-        values = np.empty((self.n_pairs, self.n))
-        np.put_along_axis(values, self._order, lengths[:, first], axis=1)
-        return values.T
+        values = np.empty((self.n, self.n_pairs))
+        for draw in range(self.n_pairs):
+            values[self._order(draw), draw] = lengths[draw, first]
+        return values
 
 
 @final
@@ -228,7 +273,11 @@ class AverageSwap(SampledCoupling):
         return 1.0
 
     @property
-    def _places(self) -> Bool[Array, "2 n"]:
+    def fits_a_pair(self) -> int:
+        """2."""
+        return 2
+
+    def _pattern(self) -> Bool[Array, "2 n"]:
         place = np.arange(self.n)
         return np.array([place < self.k, (place >= 1) & (place <= self.k)])
 
@@ -272,7 +321,11 @@ class SampledDisjoint(SampledCoupling):
         return 2 * min(self.k, self.n - self.k) / self.n
 
     @property
-    def _places(self) -> Bool[Array, "2 n"]:
+    def fits_a_pair(self) -> int:
+        """2."""
+        return 2
+
+    def _pattern(self) -> Bool[Array, "2 n"]:
         place = np.arange(self.n)
         return np.array([place < self.k, place >= self.n - self.k])
 

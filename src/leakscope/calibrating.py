@@ -1,0 +1,238 @@
+"""From a promise to the least noise that keeps it: couplings tried, pairs measured, a bound that holds.
+
+Sums and means of features need no fit: their shifts follow from the features of all records, nothing is sampled,
+and so shape and grid of the noise may be chosen with the same features. Any other statistic is fitted on random
+pairs of data sets. There a pilot, with pairs of its own that are then thrown away, chooses the coupling, the shape
+of the noise and the grid; the certifying pairs choose one number, the scale, which costs no confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.grid import Grid
+from leakscope.mechanisms import Mechanism
+from leakscope.noise import (
+    Lp,
+    Mahalanobis,
+    MixtureSwap,
+    Shifts,
+    best_covariance,
+    calibrate,
+    eta_bound,
+    swap_linear,
+    worst_eta,
+)
+from leakscope.noise.families import find_family
+from leakscope.piloting import Ready, norm_of, piloted
+from leakscope.tradeoff import TradeOff
+from leakscope.types import Noise, NotApplicable
+from leakscope.unneeded import unneeded
+
+Array = np.ndarray
+_RIDGE = 1e-6  # of a shape from all records: no direction is unseen
+_PILOT_RIDGE = 1e-3  # of a shape from few pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is promised, and by what means.
+
+    Parameters
+    ----------
+    eta : float
+        Allowed accuracy above the better prior guess.
+    promise : {"every", "average"}
+    noise : str, Noise, or callable
+        A row of ``FAMILIES``; a noise as it is, of which only the promise is checked; or the noise of each scale,
+        whose shape is public.
+    coupling : {"auto", "swap", "mixture_swap", "complement", "average_swap"}
+    confidence : float
+        Of what is sampled.
+    fits : int
+        Fits that may be made.
+    seed : int
+        Of the pairs.
+    """
+
+    eta: float
+    promise: Literal["every", "average"] = "every"
+    noise: str | Noise | Callable[[float], Noise] = "gaussian"
+    coupling: str = "auto"
+    confidence: float = 0.95
+    fits: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The noise of a mechanism, and what is proved of it.
+
+    Parameters
+    ----------
+    noise : Noise or None
+        None: the draw alone keeps the promise.
+    noised : bool array of shape (d,)
+        Coordinates that get noise; the others are the same for every data set.
+    grid : Grid or None
+        Of the released numbers (of the sums behind means).
+    coupling : str
+    eta : float
+        Proved accuracy above the better prior guess.
+    band : TradeOff or None
+        Proved ceiling of every attack, where one is known.
+    confidence : float or None
+        At which eta and band hold; None where nothing was sampled.
+    n_pairs, n_fits, n_failures : int
+        Pairs of a row, certifying fits, and how many of them failed.
+    exposed : int or None
+        The record with the largest bound, where the coupling knows one.
+    shifts : Shifts or None
+        What the ledger keeps, where the pairs are known.
+    reason : str
+        Why no noise is needed.
+    """
+
+    noise: Noise | None
+    noised: Bool[Array, " d"]
+    grid: Grid | None
+    coupling: str
+    eta: float
+    band: TradeOff | None = None
+    confidence: float | None = None
+    n_pairs: int = 0
+    n_fits: int = 0
+    n_failures: int = 0
+    exposed: int | None = None
+    shifts: Shifts | None = None
+    reason: str = ""
+
+    @property
+    def rms(self) -> Float[Array, " d"]:
+        """Standard deviation of the noise in each coordinate."""
+        made = np.zeros(len(self.noised))
+        if self.noise is not None:
+            made[self.noised] = _deviations(self.noise, int(self.noised.sum()))
+        return made
+
+
+def calibrated(mechanism: Mechanism, asked: Asked) -> Calibrated:
+    """The least noise with which a mechanism keeps what is asked.
+
+    Raises
+    ------
+    ValueError
+        In one line, if eta is out of range, the noise or coupling does not fit the statistic, or so many fits
+        cannot certify it: then with the number that can.
+    """
+    smaller = min(mechanism.prior, 1 - mechanism.prior)
+    if not 0 < asked.eta < smaller:
+        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {asked.eta:g}")
+    if mechanism.features is not None and asked.coupling in ("auto", "swap", "mixture_swap"):
+        return _of_features(mechanism, mechanism.features, asked)
+    return _of_fits(mechanism, asked)
+
+
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Asked) -> Calibrated:
+    """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
+    spread = features.std(axis=0)
+    noised = spread > 0
+    least = float(spread[noised].min()) if noised.any() else 1.0
+    grid = Grid.for_noise(least, mechanism.k * float(np.abs(features).max()), error=0.0)  # sums on it are exact
+    moving = grid.snap(features)[:, noised]
+    if not np.isfinite(moving).all():
+        raise ValueError(
+            f"values up to {np.abs(features).max():g} are beyond 2^53 steps of {grid.step:g}: rescale them"
+        )
+    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0)
+    if not noised.any():
+        return replace(bare, coupling="swap", reason="all records have the same values")
+    if asked.coupling == "auto" and isinstance(asked.noise, str):
+        found = unneeded(features[:, noised], mechanism.k, asked.eta, asked.promise)
+        if found is not None:
+            return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
+    ready = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), moving.shape[1], _RIDGE)
+    bare = replace(bare, noised=noised)
+    statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
+    if asked.coupling == "mixture_swap":
+        return _mixed(MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed), asked, ready, bare)
+    shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
+    return _certified(shifts if asked.promise == "every" else shifts.average(), asked, ready, bare)
+
+
+def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
+    """Of any statistic: by pairs of data sets, after a pilot."""
+    pilot = piloted(mechanism, asked, partial(_ready, asked.noise, ridge=_PILOT_RIDGE))
+    ready = _ready(asked.noise, pilot.second_moment, int(pilot.noised.sum()), _PILOT_RIDGE)
+    made = mechanism.outputs(pilot.pairs)
+    failed = int((~np.isfinite(made).all(axis=1)).sum())
+    shifts = pilot.pairs.shifts(pilot.grid.snap(made), norm_of(ready), pilot.noised)
+    bare = Calibrated(None, pilot.noised, pilot.grid, "", 0.0, n_fits=len(made), n_failures=failed)
+    return _certified(shifts, asked, ready, bare)
+
+
+def _mixed(mixture: MixtureSwap, asked: Asked, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
+    """The least scale for a mixture swap."""
+    try:
+        noise = ready if isinstance(ready, Noise) else mixture.calibrate(asked.eta, ready, asked.confidence)
+    except NotApplicable as reason:
+        return replace(bare, coupling="swap", eta=asked.eta, reason=str(reason))
+    eta, band = mixture.worst_eta(noise, asked.confidence), mixture.tradeoff(noise, asked.confidence)
+    found = replace(bare, coupling="mixture swap", eta=eta, band=band, confidence=asked.confidence)
+    return _kept(replace(found, noise=noise, n_pairs=mixture.n_draws), asked)
+
+
+def _certified(shifts: Shifts, asked: Asked, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
+    """The least scale for these shifts, and what follows from it."""
+    confidence = None if shifts.exact else asked.confidence
+    found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
+    try:
+        noise = ready if isinstance(ready, Noise) else calibrate(shifts, asked.eta, ready, confidence=confidence)
+    except NotApplicable as reason:
+        return replace(found, eta=asked.eta, reason=str(reason))
+    eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
+    each = eta_bound(shifts, noise, confidence=confidence)
+    exposed = int(each.argmax()) if len(each) > 1 else None
+    return _kept(replace(found, noise=noise, eta=eta, band=band, exposed=exposed, shifts=shifts), asked)
+
+
+def _kept(found: Calibrated, asked: Asked) -> Calibrated:
+    """Refused where a noise that was given keeps less than was asked for."""
+    if found.eta > asked.eta:
+        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {asked.eta:g}")
+    return found
+
+
+def _ready(
+    noise: str | Noise | Ready, second_moment: Float[Array, "d d"] | None, d: int, ridge: float
+) -> Ready | Noise:
+    """The noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
+
+    Relative variance is what counts in each coordinate, so that units do not matter.
+    """
+    if not isinstance(noise, str):
+        return noise
+    family = find_family(noise)
+    if family.structure is None or second_moment is None or d == 1:
+        return family.of(d)
+    weights = 1 / np.diagonal(second_moment)
+    shape = best_covariance(second_moment, 1.0, weights, family.structure, ridge)
+    return family.of(d, shape * d / np.trace(shape))
+
+
+def _deviations(noise: Noise, d: int) -> Float[Array, " d"]:
+    """Standard deviation of each coordinate."""
+    rms, norm = noise.rms(d), noise.norm
+    if isinstance(norm, Mahalanobis):
+        variances = np.diagonal(norm.shape) if norm.shape.ndim == 2 else norm.shape
+    elif isinstance(norm, Lp) and norm.weights is not None:
+        variances = np.asarray(norm.stretch) ** -2.0
+    else:
+        variances = np.ones(d)
+    return rms * np.sqrt(variances / variances.mean())

@@ -1,0 +1,143 @@
+"""What is to be protected: a statistic of k records, drawn from all n of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.checks import count
+from leakscope.grid import Grid
+from leakscope.observing import DataSets, Sets, Workshop, outputs
+from leakscope.releases.statistics import Fit, Linear, Statistic
+from leakscope.seeds import stream, subsets
+from leakscope.types import Noise, Points
+
+Array = np.ndarray
+_SETTLING = 8  # draws on which a function is tried for the shape of its output
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A statistic of a uniform k-subset D of the points.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+        All n records; the attacker knows them.
+    k : int
+        Records in D, from 1 to n - 1.
+    workshop : Workshop
+        Store and workers of its fits.
+    """
+
+    statistic: Statistic
+    points: Points
+    k: int
+    workshop: Workshop = Workshop()
+
+    @classmethod
+    def of(
+        cls,
+        statistic: Statistic,
+        points: Points,
+        k: int | None = None,
+        seed: int = 0,
+        workshop: Workshop = Workshop(),
+    ) -> Mechanism:
+        """With half of the records in D unless told, and the shape of a function taken from draws that nobody uses.
+
+        Raises
+        ------
+        ValueError
+            If k is not from 1 to n - 1, or the statistic fails on every one of these draws.
+        """
+        n = len(points)
+        k = n // 2 if k is None else count("k", k)
+        if not 1 <= k <= n - 1:
+            raise ValueError(f"k must be from 1 to n - 1 = {n - 1}, got {k}")
+        if isinstance(statistic, Fit):
+            tried = subsets(n, k, _SETTLING, stream(seed, "calibrate", "shape"))
+            statistic = statistic.settled(points, tried)
+        return cls(statistic, points, k, workshop)
+
+    @property
+    def n(self) -> int:
+        """All records."""
+        return len(self.points)
+
+    @property
+    def prior(self) -> float:
+        """k/n."""
+        return self.k / self.n
+
+    @property
+    def blind(self) -> float:
+        """Accuracy of the better guess from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """A name for each number of the output."""
+        return tuple(self.statistic.labels(self.points))
+
+    @property
+    def d(self) -> int:
+        """Numbers of the output."""
+        return len(self.labels)
+
+    @cached_property
+    def features(self) -> Float[Array, "n d"] | None:
+        """What a sum or mean is of; None for other statistics."""
+        return self.statistic.features(self.points.x) if isinstance(self.statistic, Linear) else None
+
+    @property
+    def divisor(self) -> int:
+        """By which the sum of the features is divided: k for a mean."""
+        return self.k if isinstance(self.statistic, Linear) and self.statistic.statistic == "mean" else 1
+
+    def draws(self, n_draws: int, seed: int, name: str) -> DataSets:
+        """Independent uniform k-subsets, from a stream of this name."""
+        member = subsets(self.n, self.k, n_draws, stream(seed, "calibrate", name, "draws"))
+        return DataSets(member, stream(seed, "calibrate", name, "seeds").integers(2**32, size=n_draws))
+
+    def outputs(self, sets: Sets) -> Float[Array, "m d"]:
+        """The statistic on each of these data sets; NaN where it failed."""
+        return outputs(self.statistic, self.points, sets, self.workshop)
+
+    def release(
+        self, member: Bool[Array, " n"], noise: Noise, grid: Grid, rng: np.random.Generator
+    ) -> Float[Array, " d"]:
+        """The statistic of the members plus a draw of the noise, both as whole multiples of a step.
+
+        A sum of features on the grid is exact in whole numbers, and so is that of a mean before it is divided by
+        k: no bit of it depends on an order of summation. Any other statistic is rounded to the grid.
+
+        Raises
+        ------
+        ValueError
+            If the statistic fails on these members, or a number is beyond 2^53 steps.
+        """
+        drawn = noise.sample(np.zeros(self.d), rng)
+        if self.features is not None:
+            total = grid.round(self.features[member]).sum(axis=0)
+            return grid.value(total + grid.round(self.divisor * drawn)) / self.divisor
+        output = self.outputs(DataSets(member[None], rng.integers(2**32, size=1)))[0]
+        if not np.isfinite(output).all():
+            raise ValueError(f"{self.statistic.name} failed on the data that were drawn; nothing was released")
+        return grid.release(output, drawn)
+
+    def sampling_std(self, made: Float[Array, "m d"]) -> Float[Array, " d"]:
+        """Standard deviation of the statistic over samples of k records from a large population.
+
+        From its outputs over draws of D: without replacement the variance is (1 - k/n) times that.
+        """
+        made = made[np.isfinite(made).all(axis=1)]
+        if len(made) < 2:
+            return np.full(self.d, math.nan)
+        return made.std(axis=0, ddof=1) / math.sqrt(1 - self.prior)

@@ -1,0 +1,114 @@
+"""The families of noise by name: what each is good for, and the noise of a given scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from leakscope.checks import one_of
+from leakscope.noise.ball import BallNoise
+from leakscope.noise.exponential import LaplaceNoise, NormNoise
+from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.norms import EUCLIDEAN
+from leakscope.noise.shape import Structure
+from leakscope.types import Noise
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Family:
+    """A row of ``FAMILIES``.
+
+    Parameters
+    ----------
+    name : str
+    summary : str
+    make : callable
+        The noise of a scale, a number of coordinates d and a shape (of mean variance 1, or None).
+    structure : {"full", "diagonal", None}
+        Of the shape that suits it; None where it has none.
+    largest_d : int or None
+        Coordinates that it is made for; None for any number.
+    ratios : bool
+        It bounds likelihood ratios, so that it gives practical membership privacy.
+    """
+
+    name: str
+    summary: str
+    make: Callable[[float, int, Num[Array, "d d"] | None], Noise]
+    structure: Structure | None = None
+    largest_d: int | None = None
+    ratios: bool = True
+
+    def of(self, d: int, shape: Num[Array, "d d"] | None = None) -> Callable[[float], Noise]:
+        """The noise of each scale, for d coordinates.
+
+        Raises
+        ------
+        ValueError
+            If the family is for fewer coordinates.
+        """
+        if self.largest_d is not None and d > self.largest_d:
+            raise ValueError(f"noise {self.name} is for one number, the statistic has {d}; take gaussian")
+        return partial(self._noise, d=d, shape=shape)
+
+    def _noise(self, scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+        return self.make(scale, d, shape)
+
+
+def _gaussian(scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+    return GaussianNoise(scale, shape)
+
+
+def _diagonal(scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+    return GaussianNoise(scale, None if shape is None else _variances(shape))
+
+
+def _laplace(scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+    return LaplaceNoise(scale)
+
+
+def _norm(scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+    return NormNoise(scale, EUCLIDEAN, d=d)
+
+
+def _ball(scale: float, d: int, shape: Num[Array, "d d"] | None) -> Noise:
+    return BallNoise(scale, d)
+
+
+def _variances(shape: Num[Array, "d d"]) -> Float[Array, " d"]:
+    return np.diagonal(shape).astype(float)
+
+
+_ROWS = (
+    Family("gaussian", "Gaussian, its shape suited to the shifts", _gaussian, "full"),
+    Family("gaussian_diagonal", "Gaussian, independent in each coordinate", _diagonal, "diagonal"),
+    Family("gaussian_isotropic", "Gaussian, the same in each coordinate", _gaussian),
+    Family("laplace", "Laplace, for a single number", _laplace, largest_d=1),
+    Family("norm", "density exp(-||z||/b) of the Euclidean norm", _norm),
+    Family("ball", "uniform in a ball: least noise, but proves some memberships for certain", _ball, ratios=False),
+)
+FAMILIES: Mapping[str, Family] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def find_family(name: str) -> Family:
+    """A family by its name.
+
+    Raises
+    ------
+    ValueError
+        With the nearest known name.
+
+    Examples
+    --------
+    >>> from leakscope.noise.families import find_family
+    >>> find_family("laplace").of(1)(2.0)
+    LaplaceNoise(scale=2.0)
+    """
+    return FAMILIES[one_of("noise", name, FAMILIES)]
