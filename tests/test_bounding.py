@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from importlib import resources
 
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
 import leakscope as ls
 from leakscope.bounding import MAKERS, bound
@@ -55,6 +57,12 @@ def made(name: str, people: str) -> Report:
 
 def test_every_row_has_a_plan_and_a_maker() -> None:
     assert set(BOUNDS) == set(BOUND_PLANS) == set(MAKERS) == set(NUMBERS) | set(OF_DATA)
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_the_json_of_every_bound_matches_the_schema(name: str, people: str) -> None:
+    schema = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(made(name, people).to_json()))
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
