@@ -113,3 +113,14 @@ def test_gap_and_information() -> None:
     report = bound("information", information=0.1)
     assert value(report, "success") == pytest.approx(0.7197946262)
     assert value(bound("information", information=5.0), "success") == 1.0
+
+
+def test_information_is_about_one_record() -> None:
+    """Lede, findings and assumption name the same record, and promise nothing for the others."""
+    report = bound("information", information=0.1, unit="person")
+    assert {each.release for each in report.findings} == {"person in question"}
+    (said,) = only(report, "success").assumptions
+    assert said == "the information is that between the membership of the person in question and all that is released"
+    text = " ".join(report.table().split())
+    assert "An attacker who guesses whether the person in question is in the data is right in at most 72.0 of" in text
+    assert "whoever" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 from leakscope.bounding import bound
 from leakscope.report import Report
+from leakscope.seeds import stream
 
 
 @pytest.fixture
@@ -138,6 +140,35 @@ class TestPracticalMembershipPrivacy:
         assert sampled.low <= exact.value <= sampled.high
         assert sampled.value == sampled.high  # an upper bound is its upper end
         assert sampled.confidence == 0.95
+
+    @pytest.mark.parametrize("method", ["exact", "sampled"])
+    def test_the_epsilon_of_halves_is_that_of_every_adjacent_pair(self, write, method) -> None:
+        """Against the mechanism itself on each of the 20 halves of 6 records."""
+        rows = np.random.default_rng(1).normal(size=(6, 2))
+        words = {"clip": 1.0, "mechanism": "exponential", "epsilon": 5.0, "candidates": 4, "seed": 3, "method": method}
+        report = bound("pmp", data=write(a=rows[:, 0], b=rows[:, 1]), **words)
+        found = {each.release: each.value for each in report.findings if each.quantity == "epsilon"}
+        rows /= np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
+        outputs = stream(3, "candidates").normal(size=(4, 2))
+        outputs /= np.linalg.norm(outputs, axis=1, keepdims=True)
+        sensitivity = 2 / 3  # two distances to a unit vector differ by at most 2, in a mean of 3
+        chances = {}
+        for half in combinations(range(6), 3):
+            mean = [np.mean([math.dist(output, rows[record]) for record in half]) for output in outputs]
+            weight = np.exp(-5.0 * np.array(mean) / (2 * sensitivity))
+            chances[frozenset(half)] = weight / weight.sum()
+        pairs = [(one, other) for one in chances for other in chances if len(one & other) == 2]
+        worst = max(np.log(chances[one] / chances[other]).max() for one, other in pairs)
+        assert found["halves of these records, exact"] == pytest.approx(worst, rel=1e-12)
+        own = next(each.low or each.value for each in report.findings if each.quantity == "pmp_epsilon")
+        assert own <= worst <= found["these records, nominal"] <= found["any data set"] == 5.0
+
+    def test_too_many_halves_have_no_exact_epsilon(self, write) -> None:
+        data = write(a=np.random.default_rng(1).normal(size=22))
+        words = {"clip": 3.0, "mechanism": "exponential", "epsilon": 1.0, "candidates": 2}
+        report = bound("pmp", data=data, **words)
+        releases = [each.release for each in report.findings if each.quantity == "epsilon"]
+        assert releases == ["any data set", "these records, nominal"]
 
     def test_a_limit_that_was_sampled_is_certified_at_its_confidence(self, write) -> None:
         data = write(a=np.random.default_rng(1).normal(size=30))

@@ -62,8 +62,9 @@ def dpsgd(
     Returns
     -------
     TradeOff
-        Never above the true curve. With sample rate 1 it is exact, a `Gaussian`; else a `Profile` of about
-        4,000 points at most. Noise below 0.05 counts as none: a step shows the records of its batch.
+        Never above the true curve but for floating-point rounding, some 1e-16 a step: below 1e-10 to 100,000
+        steps. With sample rate 1 it is exact, a `Gaussian`; else a `Profile` of about 4,000 points at most.
+        Noise below 0.05 counts as none: a step shows the records of its batch.
 
     Raises
     ------

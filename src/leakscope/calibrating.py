@@ -8,6 +8,7 @@ of the noise and the grid; the certifying pairs choose one number, the scale, wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from leakscope.noise import (
     Mahalanobis,
     MixtureSwap,
     Shifts,
+    average_linear,
     best_covariance,
     calibrate,
     eta_bound,
@@ -31,6 +33,7 @@ from leakscope.noise import (
 )
 from leakscope.noise.families import find_family
 from leakscope.piloting import Ready, norm_of, piloted
+from leakscope.seeds import integer
 from leakscope.tradeoff import TradeOff
 from leakscope.types import Noise, NotApplicable
 from leakscope.unneeded import unneeded
@@ -80,7 +83,7 @@ class Calibrated:
         None: the draw alone keeps the promise.
     noised : bool array of shape (d,)
         Coordinates that get noise; the others are the same for every data set.
-    grid : Grid or None
+    grid : Grid
         Of the released numbers (of the sums behind means).
     coupling : str
     eta : float
@@ -94,14 +97,16 @@ class Calibrated:
     exposed : int or None
         The record with the largest bound, where the coupling knows one.
     shifts : Shifts or None
-        What the ledger keeps, where the pairs are known.
+        What a ledger keeps, where the pairs are known.
+    sampling_std : array of shape (d,) or None
+        Standard deviation of the statistic over samples of k records.
     reason : str
         Why no noise is needed.
     """
 
     noise: Noise | None
     noised: Bool[Array, " d"]
-    grid: Grid | None
+    grid: Grid
     coupling: str
     eta: float
     band: TradeOff | None = None
@@ -111,6 +116,7 @@ class Calibrated:
     n_failures: int = 0
     exposed: int | None = None
     shifts: Shifts | None = None
+    sampling_std: Float[Array, " d"] | None = None
     reason: str = ""
 
     @property
@@ -150,7 +156,8 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Ask
         raise ValueError(
             f"values up to {np.abs(features).max():g} are beyond 2^53 steps of {grid.step:g}: rescale them"
         )
-    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0)
+    error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
+    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
     if not noised.any():
         return replace(bare, coupling="swap", reason="all records have the same values")
     if asked.coupling == "auto" and isinstance(asked.noise, str):
@@ -163,7 +170,11 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Ask
     if asked.coupling == "mixture_swap":
         return _mixed(MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed), asked, ready, bare)
     shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
-    return _certified(shifts if asked.promise == "every" else shifts.average(), asked, ready, bare)
+    if asked.promise == "average" and shifts.records is not None:  # many records, some of which share a row
+        shifts = average_linear(moving, mechanism.k, statistic, norm_of(ready), seed=integer(asked.seed, "certify"))
+    elif asked.promise == "average":
+        shifts = shifts.average()
+    return _certified(shifts, asked, ready, bare)
 
 
 def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
@@ -173,7 +184,8 @@ def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
     made = mechanism.outputs(pilot.pairs)
     failed = int((~np.isfinite(made).all(axis=1)).sum())
     shifts = pilot.pairs.shifts(pilot.grid.snap(made), norm_of(ready), pilot.noised)
-    bare = Calibrated(None, pilot.noised, pilot.grid, "", 0.0, n_fits=len(made), n_failures=failed)
+    error = mechanism.sampling_std(made[:: pilot.pairs.fits_a_pair])
+    bare = Calibrated(None, pilot.noised, pilot.grid, "", 0.0, n_fits=len(made), n_failures=failed, sampling_std=error)
     return _certified(shifts, asked, ready, bare)
 
 
@@ -197,9 +209,18 @@ def _certified(shifts: Shifts, asked: Asked, ready: Ready | Noise, bare: Calibra
     except NotApplicable as reason:
         return replace(found, eta=asked.eta, reason=str(reason))
     eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
-    each = eta_bound(shifts, noise, confidence=confidence)
-    exposed = int(each.argmax()) if len(each) > 1 else None
+    exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
     return _kept(replace(found, noise=noise, eta=eta, band=band, exposed=exposed, shifts=shifts), asked)
+
+
+def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
+    """The record with the largest bound, of those that have a row of their own."""
+    if len(eta) == 1:
+        return None
+    if shifts.records is None:
+        return int(eta.argmax())
+    own = np.flatnonzero(shifts.records >= 0)
+    return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
 
 
 def _kept(found: Calibrated, asked: Asked) -> Calibrated:
@@ -216,6 +237,8 @@ def _ready(
 
     Relative variance is what counts in each coordinate, so that units do not matter.
     """
+    if isinstance(noise, type):  # a class has the methods of its noises, but is none
+        return partial(noise)
     if not isinstance(noise, str):
         return noise
     family = find_family(noise)

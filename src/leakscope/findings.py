@@ -87,6 +87,7 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "information": "mutual information in nats",
         "leakage_score": "squared distance of a record from the mean, over n",
         "noise_rms": "root mean square of the noise in a coordinate",
+        "noise_multiplier": "noise of DP-SGD over the clipping norm",
         "smallest_cell": "records that every cell needs for a wanted eta",
         "most_exposed": "success against the most exposed record, all records at once",
     }

@@ -15,7 +15,7 @@ from leakscope.grid import Grid
 from leakscope.observing import DataSets, Sets, Workshop, outputs
 from leakscope.releases.statistics import Fit, Linear, Statistic
 from leakscope.seeds import stream, subsets
-from leakscope.types import Noise, Points
+from leakscope.types import Points
 
 Array = np.ndarray
 _SETTLING = 8  # draws on which a function is tried for the shape of its output
@@ -111,26 +111,34 @@ class Mechanism:
         return outputs(self.statistic, self.points, sets, self.workshop)
 
     def release(
-        self, member: Bool[Array, " n"], noise: Noise, grid: Grid, rng: np.random.Generator
+        self, member: Bool[Array, " n"], noise: Float[Array, " d"], grid: Grid, rng: np.random.Generator
     ) -> Float[Array, " d"]:
-        """The statistic of the members plus a draw of the noise, both as whole multiples of a step.
+        """The statistic of the members plus a draw of the noise, both as whole multiples of a step; NaN if it failed.
 
         A sum of features on the grid is exact in whole numbers, and so is that of a mean before it is divided by
         k: no bit of it depends on an order of summation. Any other statistic is rounded to the grid.
 
+        Parameters
+        ----------
+        member : bool array of shape (n,)
+            D.
+        noise : array of shape (d,)
+            A draw that was never used before; 0 where a coordinate gets none.
+        grid : Grid
+        rng : numpy.random.Generator
+            Of the statistic's own randomness.
+
         Raises
         ------
         ValueError
-            If the statistic fails on these members, or a number is beyond 2^53 steps.
+            If a number is beyond 2^53 steps.
         """
-        drawn = noise.sample(np.zeros(self.d), rng)
         if self.features is not None:
             total = grid.round(self.features[member]).sum(axis=0)
-            return grid.value(total + grid.round(self.divisor * drawn)) / self.divisor
-        output = self.outputs(DataSets(member[None], rng.integers(2**32, size=1)))[0]
-        if not np.isfinite(output).all():
-            raise ValueError(f"{self.statistic.name} failed on the data that were drawn; nothing was released")
-        return grid.release(output, drawn)
+            return grid.value(total + grid.round(self.divisor * noise)) / self.divisor
+        drawn = DataSets(member[None], rng.integers(2**32, size=1))
+        output = outputs(self.statistic, self.points, drawn, Workshop(jobs=1))[0]  # in no store: it has no noise
+        return grid.release(output, noise) if np.isfinite(output).all() else output
 
     def sampling_std(self, made: Float[Array, "m d"]) -> Float[Array, " d"]:
         """Standard deviation of the statistic over samples of k records from a large population.

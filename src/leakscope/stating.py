@@ -94,14 +94,16 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
 
 
 def information(plan: InformationPlan, row: Bound) -> Stated:
-    """The success that mutual information allows any attacker."""
+    """The success that mutual information allows any attacker on the one record that it is about."""
     success = kl_upper(plan.information, plan.prior)
+    record = f"{plan.unit} in question"
     common: dict[str, Any] = {
         "at": {"prior": plan.prior},
+        "release": record,
         "side": "upper",
         "status": row.status,
         "source": row.source,
-        "assumptions": ["the information is that between the membership of one record and all that is released"],
+        "assumptions": [f"the information is that between the membership of the {record} and all that is released"],
     }
     blind = max(plan.prior, 1 - plan.prior)
     return Stated(

@@ -18,11 +18,12 @@ from leakscope.bounds.exponential import (
     geometric_median_loss,
     geometric_median_sensitivity,
     pmp_exponential,
+    subset_epsilon,
     subset_sensitivity,
 )
 from leakscope.bounds.halves import MOST, MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.leakage import leakage_advantage, leakage_scores, leakage_tradeoff
-from leakscope.bounds.membership import LARGEST_EPSILON, Epsilons, epsilon_for_success, epsilons_gaussian
+from leakscope.bounds.membership import LARGEST_EPSILON, epsilon_for_success, epsilons_gaussian
 from leakscope.bounds.regression import linear_regression_bayes
 from leakscope.bounds.tables import Merged, cells_to_merge, exact_eta_table, smallest_cell
 from leakscope.bounds.totals import exact_eta_total, on_grid
@@ -37,6 +38,7 @@ from leakscope.seeds import stream
 from leakscope.tradeoff import EpsilonDelta
 
 Array = np.ndarray
+LARGEST_HALF = 10  # with larger ones there are too many halves to take one by one
 FIRST, MEDIAN = "most exposed", "median"
 EXACT = (
     "the file is the register: what is published is the count or total of the records that are in, drawn from it",
@@ -159,7 +161,7 @@ def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
         f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
         [
             Finding("pmp_epsilon", found.eps_pmp, at=at, side="upper", **common),
-            *_of_halves(found, at, common),
+            *_promises(found.eps_global, found.eps_subset_exact, found.eps_subset_nominal, common | {"at": at}),
             *allowed(curve, 0.5, plan.fpr, **common),
         ],
         [Curve("swap of one record", "", "certified", curve)],
@@ -178,14 +180,14 @@ def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> S
     else:
         epsilon, found = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
     ceiling = EpsilonDelta(found[-1].value or 0.0)
-    own = epsilon * subset_sensitivity(loss) / sensitivity
+    exact = subset_epsilon(loss, epsilon, sensitivity) if len(rows) <= 2 * LARGEST_HALF else None
+    nominal = epsilon * subset_sensitivity(loss) / sensitivity
     return Stated(
         f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
         f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
         [
             *found,
-            Finding("epsilon", epsilon, side="upper", release="any data set", **common),
-            Finding("epsilon", own, side="upper", release="these records, nominal", **common),
+            *_promises(epsilon, exact, nominal, common),
             *allowed(ceiling, 0.5, plan.fpr, confidence=found[-1].confidence, **common),
         ],
         [Curve("practical membership privacy", "", "certified", ceiling)],
@@ -236,14 +238,15 @@ def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
     }
 
 
-def _of_halves(found: Epsilons, at: Mapping[str, float], common: dict[str, Any]) -> Iterator[Finding]:
+def _promises(everywhere: float, exact: float | None, nominal: float, common: dict[str, Any]) -> Iterator[Finding]:
     """The epsilons of differential privacy beside that of membership."""
     for release, value in (
-        ("any data set", found.eps_global),
-        ("halves of these records, exact", found.eps_subset_exact),
-        ("these records, nominal", found.eps_subset_nominal),
+        ("any data set", everywhere),
+        ("halves of these records, exact", exact),
+        ("these records, nominal", nominal),
     ):
-        yield Finding("epsilon", value, at=at, side="upper", release=release, **common)
+        if value is not None:
+            yield Finding("epsilon", value, side="upper", release=release, **common)
 
 
 def regression(plan: RegressionPlan, row: Bound) -> Stated:

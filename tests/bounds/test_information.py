@@ -43,6 +43,19 @@ def test_ends():
     assert 0.9999 < kl_upper(math.log(2) - 1e-6) < 1
 
 
+@pytest.mark.parametrize("prior", [0.5, 0.3, 0.9, 1e-9])
+@pytest.mark.parametrize("information", [5e-324, 1e-300, 1e-40, 1e-20, 1e-12, 0.01])
+def test_any_information_is_rounded_up(information, prior):
+    """Above the prior guess, and by 400 digits not below the bound; 1 is above anything."""
+    found = kl_upper(information, prior)
+    with mpmath.workdps(400):
+        guess = max(mpmath.mpf(prior), 1 - mpmath.mpf(prior))
+        p = mpmath.mpf(found)
+        divergence = p * mpmath.log(p / guess) + ((1 - p) * mpmath.log((1 - p) / (1 - guess)) if p < 1 else 0)
+        assert p > guess
+        assert found == 1 or divergence >= information
+
+
 def test_an_attacker_worse_than_the_prior_guess_is_no_counterexample():
     """Always saying the unlikely class learns nothing, and yet kl(success || larger prior) > 0."""
     success, q = 0.1, 0.9

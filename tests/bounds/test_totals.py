@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.bounds import cycle
+from leakscope.bounds import cycle, totals
 from leakscope.bounds.exact import exact_eta, subsets
+from leakscope.bounds.quadrature import panel_integrals
 from leakscope.bounds.totals import WholeNoise, exact_eta_total, on_grid
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise
 from leakscope.seeds import stream
@@ -167,6 +168,32 @@ def test_noise_with_jumps():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("noise", [GaussianNoise(1e-6), LaplaceNoise(1e-6), GaussianNoise(0.04)])
+@pytest.mark.parametrize("sampling", ["fixed", "poisson"])
+def test_noise_that_reaches_no_other_total_hides_nothing(noise, sampling):
+    found = exact_eta_total(EIGHT, sampling, noise=noise)
+    np.testing.assert_array_equal(found, exact_eta_total(EIGHT, sampling))
+    member, weights = all_subsets(8, 0.5) if sampling == "poisson" else (subsets(8, 4), None)
+    np.testing.assert_allclose(found, exact_eta(member @ EIGHT, member, noise, weights), rtol=0, atol=1e-12)
+
+
+def test_rounding_is_no_reason_to_cut(monkeypatch):
+    # most totals are impossible: what the transform leaves there is rounding, in panels of any width
+    calls = []
+
+    def counting(*given):
+        calls.append(given)
+        return panel_integrals(*given)
+
+    monkeypatch.setattr(totals, "panel_integrals", counting)
+    member, weights = all_subsets(2, 0.5)
+    found = exact_eta_total([1, 10_003], noise=GaussianNoise(10.0))
+    expected = exact_eta(member @ [1, 10_003], member, GaussianNoise(10.0), weights)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    assert found[0] == pytest.approx(stats.norm.cdf(0.05) - 0.5, abs=1e-13)
+    assert len(calls) < 10
+
+
 # -- real data --
 
 
@@ -225,7 +252,18 @@ def test_a_fixed_size_hides_the_common_part_of_the_hours(hours):
         (lambda: exact_eta_total([1, 2], prior=0.0), "prior must be > 0 and < 1, got 0"),
         (
             lambda: exact_eta_total([1, 2], noise=GaussianNoise(1e6)),
-            "totals and noise range over 47,258,883 steps; the limit is 2,097,152",
+            "totals and noise range over 47,258,883 steps; the limit is 2,097,152: round the values to a coarser grid",
+        ),
+        (
+            lambda: exact_eta_total([1, 10**6], noise=GaussianNoise(0.5)),
+            "2 distinct values, totals over 1,058,841 steps and the density of noise of 0.5 steps take about "
+            "135,531,648 numbers; the limit is 33,554,432: round the values to a coarser grid, "
+            "or add noise of 64 steps",
+        ),
+        (
+            lambda: exact_eta_total([1, 10**6], noise=BallNoise(300.0, 1)),
+            "2 distinct values, totals over 1,058,841 steps and a jump of the density of noise of 173 steps take about "
+            "135,531,648 numbers; the limit is 33,554,432: round the values to a coarser grid",
         ),
         (lambda: on_grid([1.0], 0), "grid must be > 0, got 0"),
         (lambda: on_grid([1.0], -1), "grid must be > 0, got -1"),

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.noise import GaussianNoise, LaplaceNoise, Mahalanobis, MixtureSwap, calibrate, eta_bound, swap_linear
+from leakscope.noise import (
+    GaussianNoise,
+    LaplaceNoise,
+    Mahalanobis,
+    MixtureSwap,
+    average_linear,
+    calibrate,
+    eta_bound,
+    swap_linear,
+)
+from leakscope.noise.mixture import _log_ratio
 from leakscope.seeds import stream
 from tests.noise.games import all_subsets, divergence_by_cells, outputs_of
 
@@ -126,6 +136,46 @@ def test_many_hidden_records_are_drawn_with_replacement():
     mixture = MixtureSwap(data[:, None], 300, promise="average", n_draws=4_000)
     bound = mixture.worst_eta(GaussianNoise(0.01))
     assert bound < 0.9 * eta_bound(swap_linear(data[:, None], 300).average(), GaussianNoise(0.01))[0]
+
+
+@pytest.mark.parametrize("promise", ["every", "average"])
+@pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy"])
+def test_records_without_their_own_row_keep_the_bound_of_the_swap(promise, law):
+    """20,000 records: the noise of the swap or less, and for every record what the row of all others needs."""
+    features = getattr(stream(4, "many", law), law)((20_000, 2))
+    mixture, swap = MixtureSwap(features, 10_000, promise=promise, n_draws=3_000), swap_linear(features, 10_000)
+    noise = mixture.calibrate(0.05)
+    assert noise.scale <= calibrate(swap, 0.05).scale * 1.001
+    assert mixture.worst_eta(noise) <= 0.05
+    others = swap.rows(swap.records == -1)
+    if promise == "every":
+        assert eta_bound(others, noise)[0] <= 0.05
+        assert noise.scale > 0.8 * calibrate(swap, 0.05).scale
+    else:
+        pairs = average_linear(features, 10_000)
+        assert noise.scale <= 1.02 * calibrate(pairs, 0.05, confidence=0.95).scale
+
+
+def test_each_of_many_records_has_a_bound():
+    features = stream(5, "many").normal(size=(6000, 2))
+    features[17] = features[3000] = [9.0, 9.0]
+    noise = GaussianNoise(0.003)
+    bound = MixtureSwap(features, 3000, n_draws=200).eta_bound(noise)
+    swap = swap_linear(features, 3000, n_values=1000)
+    others = eta_bound(swap.rows(swap.records == -1), noise)[0]
+    assert bound.shape == (6000,)
+    assert bound[17] == bound[3000] == bound.max()
+    assert np.isclose(bound, others, rtol=1e-12).sum() == 6000 - (len(swap.values) - 1) - 1  # one record is there twice
+    worst = MixtureSwap(features, 3000, n_draws=200).worst_eta(noise)
+    assert worst <= bound.max()
+
+
+@pytest.mark.parametrize("shape", [None, np.array([4.0, 0.5]), np.array([[2.0, 0.5], [0.5, 1.0]])], ids=str)
+def test_the_ratio_of_gaussian_densities(shape):
+    rng = stream(6, "ratio")
+    noise, z, moved = GaussianNoise(0.7, shape), rng.normal(size=(5, 2)), rng.normal(size=(5, 4, 2))
+    expected = noise.log_density(z[:, None] + moved) - noise.log_density(z)[:, None]
+    np.testing.assert_allclose(_log_ratio(noise, z, moved), expected, rtol=1e-11, atol=1e-11)
 
 
 def test_the_band_is_that_of_the_swap_cut_at_the_total_variation():

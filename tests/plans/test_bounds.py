@@ -56,7 +56,10 @@ def test_every_field_says_what_it_is(kind) -> None:
             {"data": "a.csv", "clip": 1, "mechanism": "exponential", "at_most": "tpr@0.1=0.2"},
             "at_most takes QUANTITY[@AT]=VALUE",
         ),
-        ("table", {"data": "a.csv", "by": ()}, "by: Tuple should have at least 1 item after validation, not 0"),
+        ("table", {"data": "a.csv", "by": ()}, "by: name at least one column, as a,b; got ()"),
+        ("table", {"data": "a.csv", "by": ""}, "by: name at least one column, as a,b; got ''"),
+        ("table", {"data": "a.csv", "by": [" , "]}, "by: name at least one column, as a,b; got [' , ']"),
+        ("table", {"data": "a.csv", "by": '"a'}, "by: write columns as a,b and a name with a comma in double quotes, "),
         ("table", {"data": "a.csv", "by": "a", "k": 3, "sampling": "poisson"}, "k is for sampling = fixed, in place"),
         ("table", {"data": "a.csv", "by": "a", "k": 3, "prior": 0.3}, "k is for sampling = fixed, in place of prior"),
         ("table", {"data": "a.csv", "by": "a", "eta": 0.5}, "eta: Input should be less than 0.5, got 0.5"),
@@ -77,3 +80,8 @@ def test_the_line_that_a_bad_plan_gets(name: str, words: dict, line: str) -> Non
 def test_columns_are_given_one_by_one_or_joined_by_commas() -> None:
     plans = [read(BOUND_PLANS["table"], {"data": "a.csv", "by": by}, "") for by in ("a,b", ("a", "b"), ["a,b"])]
     assert [plan.by for plan in plans] == [("a", "b")] * 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_column_with_a_comma_stands_in_double_quotes() -> None:
+    plan = read(BOUND_PLANS["table"], {"data": "a.csv", "by": '"pay, net",sex'}, "")
+    assert plan.model_dump()["by"] == ("pay, net", "sex")

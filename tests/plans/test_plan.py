@@ -7,7 +7,7 @@ import math
 import pytest
 
 from leakscope.plans.audits import AuditPlan
-from leakscope.plans.plan import constant, read, settings
+from leakscope.plans.plan import columns, constant, read, settings
 
 
 class TestSettings:
@@ -15,6 +15,9 @@ class TestSettings:
         made = settings('a=1,b = 2.5,c=true,d=text,e="3",f=None,g=[1]', "--set")
         assert made == {"a": 1, "b": 2.5, "c": True, "d": "text", "e": "3", "f": None, "g": [1]}
         assert type(made["a"]) is int
+
+    def test_a_list_keeps_its_commas(self):
+        assert settings("a=[0.25, 0.75],b=[],c=x", "--set") == {"a": [0.25, 0.75], "b": [], "c": "x"}
 
     def test_a_value_may_hold_an_equals_sign(self):
         assert settings("a=b=c", "--set") == {"a": "b=c"}
@@ -25,6 +28,31 @@ class TestSettings:
 
     def test_infinity_is_a_number(self):
         assert constant("inf") == math.inf
+
+
+class TestColumns:
+    @pytest.mark.parametrize(
+        ("given", "names"),
+        [
+            ("a", ("a",)),
+            (" a , b ,", ("a", "b")),
+            ('"a, b",c', ("a, b", "c")),
+            ('c, "a,b"', ("c", "a,b")),
+            ('"say ""so"""', ('say "so"',)),
+            (['"a,b"', "c,d"], ("a,b", "c", "d")),
+            (("a", 7), ("a", "7")),
+            ("", ()),
+            (None, ()),
+        ],
+    )
+    def test_names_as_in_csv(self, given, names):
+        assert columns(given) == names
+
+    @pytest.mark.parametrize("text", ['"a,b', '"a"b,c', "a\nb"])
+    def test_what_is_no_line_of_csv(self, text):
+        with pytest.raises(ValueError) as caught:
+            columns(text)
+        assert str(caught.value) == f"write columns as a,b and a name with a comma in double quotes, got {text!r}"
 
 
 def test_the_source_of_a_plan_is_named():

@@ -48,11 +48,7 @@ class Cycle:
 
         A fixed size k is a random size (its prior is k/n) on which the law is conditioned; 0 if the size is random.
         """
-        n = int(counts.sum())
-        n_sizes = _odd_length(min(n + 1, 2 + _bernstein(n * prior * (1 - prior), 1.0, _TAIL + np.log(n)))) if k else 1
-        window = _window(distinct, counts, prior, k) + 2 * spread
-        step = _odd_length(-(-window // n_sizes))
-        length = n_sizes * step
+        length, n_sizes = lengths(distinct, counts, prior, k, spread)
         _affordable(length, n_sizes, len(distinct))
         level, phase = _factor(length, prior)
         order = np.argsort(-counts, kind="stable")
@@ -89,6 +85,25 @@ class Cycle:
         """Characteristic function of weights on -r ... r."""
         at = (np.arange(len(weights)) - len(weights) // 2) % self.length
         return np.conj(np.fft.rfft(np.bincount(at, weights, self.length)))
+
+
+def lengths(distinct: Int[Array, " v"], counts: Int[Array, " v"], prior: float, k: int, spread: int) -> tuple[int, int]:
+    """Numbers of totals and of sizes on the cycle of `Cycle.of`, known before any work is done.
+
+    Parameters
+    ----------
+    distinct, counts : int arrays of shape (v,)
+        Distinct values, and how many records have each.
+    prior : float
+    k : int
+        Size of D; 0 if it is random.
+    spread : int
+        Of the noise, on either side.
+    """
+    n = int(counts.sum())
+    n_sizes = _odd_length(min(n + 1, 2 + _bernstein(n * prior * (1 - prior), 1.0, _TAIL + np.log(n)))) if k else 1
+    window = _window(distinct, counts, prior, k) + 2 * spread
+    return n_sizes * _odd_length(-(-window // n_sizes)), n_sizes
 
 
 def _affordable(length: int, n_sizes: int, n_distinct: int) -> None:

@@ -32,7 +32,7 @@ def kl_upper(information: float, prior: float = 0.5) -> float:
     Returns
     -------
     float
-        In [max(prior, 1 - prior), 1], rounded up.
+        In [max(prior, 1 - prior), 1], rounded up: above the prior guess wherever there is information.
 
     References
     ----------
@@ -44,8 +44,8 @@ def kl_upper(information: float, prior: float = 0.5) -> float:
     >>> round(kl_upper(0.1), 10), kl_upper(0.7)
     (0.7197946262, 1.0)
     """
-    blind = max(prior, 1 - prior)
-    return min(1.0, blind + eta_of_information(non_negative("information", information, infinite=True), prior))
+    success = max(prior, 1 - prior) + eta_of_information(non_negative("information", information, infinite=True), prior)
+    return min(1.0, float(np.nextafter(success, 2.0)) if information > 0 else success)
 
 
 def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, "D n"]) -> Float[Array, " n"]:

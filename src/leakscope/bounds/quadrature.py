@@ -195,7 +195,9 @@ def _line_panels(ordered: Float[Array, " u"], noise: Density) -> tuple[Array, Ar
     at a centre: the end of a panel.
     """
     far, length = reach(noise, 1), noise.rms(1)
-    edges = np.concatenate([[ordered[0] - far], ordered, [ordered[-1] + far]])
+    end = _end_of_support(noise, far)
+    ends = np.concatenate([ordered - end, ordered + end]) if end < far else [ordered[0] - far, ordered[-1] + far]
+    edges = np.unique(np.concatenate([ordered, ends]))
     panels = []
     for a, b in pairwise(edges):
         cuts = graded(b - a, length)
@@ -204,6 +206,17 @@ def _line_panels(ordered: Float[Array, " u"], noise: Density) -> tuple[Array, Ar
         panels += [(b, x, y - x) for x, y in pairwise(-cuts[::-1][n_left:])]
     anchor, left, width = np.array(panels).T
     return anchor, left, width
+
+
+def _end_of_support(noise: Density, far: float) -> float:
+    """Where a density that is 0 at ``far`` jumps to 0; ``far`` if it does not."""
+    if noise.log_density(np.array([[far]]))[0] > -np.inf:
+        return far
+    low, high = 0.0, far
+    while low < (middle := (low + high) / 2) < high:
+        inside = noise.log_density(np.array([[middle]]))[0] > -np.inf
+        low, high = (middle, high) if inside else (low, middle)
+    return low
 
 
 def _on_panels(

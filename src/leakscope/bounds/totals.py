@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from leakscope.bounds.cycle import Cycle
+from leakscope.bounds.cycle import Cycle, lengths
 from leakscope.bounds.quadrature import LINE_TOLERANCE, Density, graded, panel_integrals, panel_nodes, reach
 from leakscope.bounds.sampling import Sampling, inclusion
 from leakscope.checks import numbers, positive
@@ -18,6 +18,9 @@ Array = np.ndarray
 
 NARROWEST = 1e-9  # panel of offsets; narrower only where the density jumps
 LONGEST_CYCLE = 2**21  # with continuous noise: as many totals for each node of a panel
+MOST_NUMBERS = 2**25  # with continuous noise: of totals, for all distinct values and panels
+SMOOTH, ROUGH_PANELS = 64, 64  # noise of so many steps takes one panel of offsets; less, or with jumps, about so many
+ROUNDING = 256 * np.finfo(float).eps  # of an inverse transform, in a panel's series, over its root mean square
 LARGEST_VALUE = 2**52  # beyond it floating-point numbers are no longer all whole numbers
 
 
@@ -114,7 +117,8 @@ def exact_eta_total(
     records, so there is one inverse Fourier transform for each distinct value.
 
     Totals are folded onto a cycle that is long enough for the mass beyond it to be below 1e-18 (Hoeffding, Bernstein);
-    frequencies below e^-80 are dropped. The result is right to 1e-11, without noise to about 1e-13.
+    frequencies below e^-80 are dropped. The result is right to 1e-11, without noise to about 1e-13. Noise that cannot
+    carry one total to another hides nothing: the result is then that without noise.
 
     Parameters
     ----------
@@ -137,7 +141,8 @@ def exact_eta_total(
     Raises
     ------
     ValueError
-        If a value is no whole number, or if the totals range too far: the message says how far.
+        If a value is no whole number, or if the totals range so far that the result would take minutes: the message
+        says how far.
 
     Examples
     --------
@@ -154,11 +159,15 @@ def exact_eta_total(
     if k:
         distinct = distinct - unit * int(np.rint(np.average(distinct, weights=counts) / unit))
     values_of_units = (distinct // unit).tolist()
+    if not (noise is None or isinstance(noise, WholeNoise)) and 2 * reach(noise, 1) <= unit:
+        noise = None  # no two totals can give the same release: the noise hides nothing
     if noise is None or isinstance(noise, WholeNoise):
         cycle = Cycle.of(distinct // unit, counts, prior, k, 0 if noise is None else noise.radius)
         totals = _without_density(cycle, values_of_units, noise)
     else:
         spread = int(np.ceil(2 * reach(noise, 1) / unit))
+        length, _ = lengths(distinct // unit, counts, prior, k, spread)
+        _affordable(length, len(distinct), unit, noise)
         cycle = Cycle.of(distinct // unit, counts, prior, k, spread)
         totals = _with_density(cycle, values_of_units, unit, noise, spread)
     best_guess = max(prior, 1 - prior)
@@ -177,8 +186,6 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
     A release is a whole number and an offset t in [0, 1), and for each t the noise is one of whole numbers: panels of
     t, cut until the integral over them is proved.
     """
-    if cycle.length > LONGEST_CYCLE:
-        raise ValueError(f"totals and noise range over {cycle.length:,} steps; the limit is {LONGEST_CYCLE:,}")
     cuts = graded(1.0, noise.rms(1) / unit)
     todo = [(left, right - left, range(len(values))) for left, right in pairwise(cuts)]
     totals, negligible = np.zeros(len(values)), LINE_TOLERANCE / (len(todo) * cycle.length)
@@ -191,7 +198,8 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
         for i in open_values:
             spectrum = cycle.difference(values[i])
             at_nodes = np.stack([cycle.numbers(spectrum * factor) for factor in factors])
-            integral, proved = panel_integrals(at_nodes[..., None], width, negligible)
+            rounding = ROUNDING * width * float(np.sqrt(np.mean(at_nodes**2)))
+            integral, proved = panel_integrals(at_nodes[..., None], width, max(negligible, rounding))
             if proved.all() or width < NARROWEST:
                 totals[i] += integral.sum()
             else:
@@ -199,6 +207,22 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
         if again:
             todo += [(left, width / 2, again), (left + width / 2, width / 2, again)]
     return totals
+
+
+def _affordable(length: int, n_values: int, unit: int, noise: Density) -> None:
+    """Refuses what would take more than about a gigabyte, or minutes."""
+    coarser = "round the values to a coarser grid"
+    if length > LONGEST_CYCLE:
+        raise ValueError(f"totals and noise range over {length:,} steps; the limit is {LONGEST_CYCLE:,}: {coarser}")
+    steps = noise.rms(1) / unit
+    jumps = bool(np.isneginf(noise.log_density(np.array([[reach(noise, 1)]]))).any())
+    wanted = n_values * length * (ROUGH_PANELS if jumps or steps < SMOOTH else 1)
+    if wanted > MOST_NUMBERS:
+        raise ValueError(
+            f"{n_values:,} distinct values, totals over {length:,} steps and {'a jump of the' if jumps else 'the'} "
+            f"density of noise of {steps:.3g} steps take about {wanted:,} numbers; the limit is {MOST_NUMBERS:,}: "
+            f"{coarser}" + ("" if jumps else f", or add noise of {SMOOTH} steps")
+        )
 
 
 def _whole_numbers(values: ArrayLike) -> Int[Array, " n"]:

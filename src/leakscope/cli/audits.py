@@ -6,17 +6,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leakscope.cli.options import Spelling, argument, command, option, options_of
 from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, write
+from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
+from leakscope.plans.plan import read, settings
 
 if TYPE_CHECKING:
-    from leakscope.plans.audits import AuditPlan
     from leakscope.report import Report
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
@@ -26,64 +28,55 @@ IDLE = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --predict": OF_FITS,
     "an audit without --predict": {"members", "others"},
 }
+IN_A_FILE = ("title", "unit", "date", "game", "sampling", "target", "references")  # words that are no flags
+AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
+    "dataset": Spelling(help="digits, breast_cancer or wine."),
+    "group": Spelling(help="The column that names the unit of privacy."),
+    "drop": Spelling(help="A column that is no feature; repeatable."),
+    "model": Spelling(help="Import path of an estimator; repeatable."),
+    "attacks": Spelling("--attack", "A name of leakscope attacks, or all; repeatable."),
+    "claim": Spelling(help="epsilon=3,delta=1e-5,adjacency=replace_one"),
+    "fpr": Spelling(help="A false-alarm rate, as a share; repeatable."),
+    "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
+}
+OF_THE_RUN = (
+    argument("plan", Path, "A plan in TOML; see leakscope init."),
+    option("set_", list[str] | None, "NAME=VALUE, a parameter of the last --model.", flag="--set"),
+    option("predict", str | None, "module:function, ONE trained model's probabilities."),
+    option("members", str | None, "With --predict: the file of its training data."),
+    option("others", str | None, "With --predict: a file of other data."),
+    option("signals", str | None, "An .npz file with member (M, N) and signals (M, N)."),
+    option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
+    option("out", Path, "Folder of report.json, report.html and run.json.", Path(OUT)),
+    option("jobs", int | None, "Worker processes. [all cores]"),
+    option("records", bool, "Show single records on the page.", True, "--records/--no-records"),
+    option("dry_run", bool, "Say what it would cost, and stop.", False, "--dry-run"),
+    option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
+)
+IN_ORDER = (  # of the help: what is audited, how, where, what counts
+    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "models", "attacks", "claim", "predict",
+    "members", "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records",
+    "dry_run", "as_json",
+)  # fmt: skip
 
 
-def audit(
-    plan: Annotated[Path | None, typer.Argument(help="A plan in TOML; see leakscope init.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="digits, breast_cancer or wine.")] = None,
-    data: Annotated[str | None, typer.Option(help="A .csv, .parquet or .npz file.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
-    group: Annotated[str | None, typer.Option(help="The column that names the unit of privacy.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column that is no feature; repeatable.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Import path of an estimator; repeatable.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE, a parameter of the last --model.")
-    ] = None,
-    models: Annotated[int | None, typer.Option(help="Models to fit for each release. [64]")] = None,
-    attack: Annotated[list[str] | None, typer.Option(help="A name of leakscope attacks, or all; repeatable.")] = None,
-    claim: Annotated[list[str] | None, typer.Option(help="epsilon=3,delta=1e-5,adjacency=replace_one")] = None,
-    predict: Annotated[str | None, typer.Option(help="module:function, ONE trained model's probabilities.")] = None,
-    members: Annotated[str | None, typer.Option(help="With --predict: the file of its training data.")] = None,
-    others: Annotated[str | None, typer.Option(help="With --predict: a file of other data.")] = None,
-    signals: Annotated[str | None, typer.Option(help="An .npz file with member (M, N) and signals (M, N).")] = None,
-    store: Annotated[str | None, typer.Option(help="Folder of finished models' signals. [OUT/store]")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of report.json, report.html and run.json.")] = Path(OUT),
-    jobs: Annotated[int | None, typer.Option(help="Worker processes. [all cores]")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the game and of the fits. [0]")] = None,
-    fpr: Annotated[list[float] | None, typer.Option(help="A false-alarm rate, as a share; repeatable.")] = None,
-    confidence: Annotated[float | None, typer.Option(help="Of the intervals. [0.95]")] = None,
-    fail_above: Annotated[list[str] | None, typer.Option(help="tpr@0.01=0.05: exit code 3 above; repeatable.")] = None,
-    records: Annotated[bool, typer.Option(help="Show single records on the page.")] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report's JSON and nothing else.")] = False,
-) -> None:
-    """Measure what models reveal about who is in their training data.
-
-    With no argument: a random forest on scikit-learn's digits.
-    """
-    words = {
-        "dataset": dataset, "data": data, "label": label, "group": group, "drop": drop, "models": models,
-        "attacks": attack, "claim": claim, "seed": seed, "fpr": fpr, "confidence": confidence, "fail_above": fail_above,
-    }  # fmt: skip
-    said = {name: value for name, value in words.items() if value is not None}
-    sources = {
-        "model": model, "predict": predict, "members": members, "others": others, "signals": signals,
-        "dry_run": dry_run or None,
-    }  # fmt: skip
-    _refuse_idle({*said, *(name for name, value in sources.items() if value is not None)})
+def _audit(plan: Path | None, out: Path, records: bool, dry_run: bool, as_json: bool, **given: Any) -> None:
+    """An audit of a plan, of one trained model, or of signals from elsewhere."""
+    said = {name: value for name, value in given.items() if value is not None and value != []}
+    _refuse_idle({*said, *(["dry_run"] if dry_run else [])})
     sys.path.append(os.getcwd())  # the user's own modules stand where the command is called
-    chosen = _plan(plan, said, model, set_)
+    chosen, jobs = _plan(plan, said), said.get("jobs")
     if dry_run:
         _emit_dry_run(chosen, jobs, as_json)
         return
     started = time.time()
     refuse_file(out)
-    shelf = store or str(out / "store")
-    if predict is not None:
-        report = _audit_predict(chosen, predict, (members, others), bool(model), shelf, jobs)
-    elif signals is not None:
+    shelf = said.get("store") or str(out / "store")
+    if "predict" in said:
+        report = _audit_predict(chosen, said, shelf)
+    elif "signals" in said:
         auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
-        report = auditing.audit_signals(observing.read_signals(signals), **_judged_by(chosen))
+        report = auditing.audit_signals(observing.read_signals(said["signals"]), **_judged_by(chosen))
     else:
         report = import_module("leakscope.auditing").run(chosen, store=shelf, jobs=jobs, command=command_line())
     write(report, out, records, started)
@@ -143,28 +136,28 @@ def _refuse_idle(given: set[str]) -> None:
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
 
 
-def _plan(file: Path | None, words: dict[str, Any], specs: list[str] | None, sets: list[str] | None) -> AuditPlan:
+def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
     """The plan of a file, of flags, or of a file with flags on top."""
-    plans, reading = import_module("leakscope.plans.audits"), import_module("leakscope.plans.plan")
-    base = plans.from_toml(file) if file is not None else None
+    base = from_toml(file) if file is not None else None
+    words = {name: value for name, value in said.items() if name in AuditPlan.model_fields}
     if "claim" in words:
-        words["claim"] = tuple(plans.ClaimPlan.parse(text) for text in words["claim"])
-    if sets and not specs:
+        words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
+    if "set_" in said and "model" not in said:
         raise ValueError("--set needs a --model")
-    if specs:
-        models: list[dict[str, Any]] = [{"spec": spec} for spec in specs]
-        parameters = {name: value for text in sets or [] for name, value in reading.settings(text, "--set").items()}
-        models[-1]["set"] = parameters
+    if "model" in said:
+        models: list[dict[str, Any]] = [{"spec": spec} for spec in said["model"]]
+        parameters = (settings(text, "--set") for text in said.get("set_", ()))
+        models[-1]["set"] = {name: value for each in parameters for name, value in each.items()}
         words["model"] = models
     if {"data", "dataset"} & words.keys() and base is not None:
         base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
     content = {} if base is None else base.model_dump(exclude_unset=False)
     if base is None and "data" not in words:
         words.setdefault("dataset", "digits")
-    merged = reading.read(plans.AuditPlan, {**content, **words}, str(file or "audit"))
+    merged = read(AuditPlan, {**content, **words}, str(file or "audit"))
     if merged.model:
         return merged
-    return merged.model_copy(update={"model": (plans.ModelPlan(spec=DEFAULT_MODEL),)})
+    return merged.model_copy(update={"model": (ModelPlan(spec=DEFAULT_MODEL),)})
 
 
 def _judged_by(plan: AuditPlan) -> dict[str, Any]:
@@ -173,25 +166,20 @@ def _judged_by(plan: AuditPlan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in names}
 
 
-def _audit_predict(
-    plan: AuditPlan,
-    predict: str,
-    files: Sequence[str | None],
-    fit: bool,
-    shelf: str,
-    jobs: int | None,
-) -> Report:
+def _audit_predict(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Report:
     """One trained model with its members and others; with --model also the recipe of the reference models."""
-    if None in files:
+    if not {"members", "others"} <= said.keys():
         raise ValueError("--predict needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
     estimator = import_module("leakscope.releases.estimator")
-    function = estimator.imported(predict)
-    sides = [room.load(file, plan.label, None, plan.drop).points for file in files]
+    function = estimator.imported(said["predict"])
+    sides = [room.load(said[file], plan.label, None, plan.drop).points for file in ("members", "others")]
+    fit = "model" in said
     recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
-    return auditing.audit_model(function, *pairs, references=recipe, store=shelf, jobs=jobs, name=predict, **words)
+    places = {"store": shelf, "jobs": said.get("jobs")}
+    return auditing.audit_model(function, *pairs, references=recipe, name=said["predict"], **places, **words)
 
 
 def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:
@@ -212,3 +200,13 @@ def _leave(report: Report, limits: Sequence[str]) -> None:
         say(f"limit: {text}")
     if code := gates.exit_code(report, limits):
         raise typer.Exit(code)
+
+
+_OPTIONS = {each.name: each for each in (*OF_THE_RUN, *options_of(AuditPlan, IN_A_FILE, AS_FLAGS))}
+audit = command(
+    "Measure what models reveal about who is in their training data.\n\n"
+    "With no argument: a random forest on scikit-learn's digits.",
+    _audit,
+    [_OPTIONS[name] for name in IN_ORDER],
+    name="audit",
+)

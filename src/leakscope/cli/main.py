@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from leakscope.cli import audits, bounds, stores
+from leakscope.cli import audits, bounds, protects, stores
 from leakscope.cli.writing import say
 from leakscope.version import __version__
 
@@ -27,9 +27,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-for command in (audits.audit, audits.init, audits.attacks, audits.compare):
+for command in (audits.audit, audits.init, audits.attacks, audits.compare, protects.protect):
     app.command()(command)
 app.add_typer(bounds.app, name="bound")
+app.add_typer(protects.app, name="calibrate")
 app.add_typer(stores.app, name="store")
 
 

@@ -13,12 +13,13 @@ from leakscope.noise.baselines import (
 )
 from leakscope.noise.calibration import calibrate, pairs_needed
 from leakscope.noise.choice import Choice, choose, most_promising
-from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap, swap_linear
+from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap
 from leakscope.noise.dpsgd import dpsgd_multiplier
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import information_of_eta, information_of_noise, noise_of_information
 from leakscope.noise.izzo import izzo
+from leakscope.noise.linear import average_linear, swap_linear
 from leakscope.noise.mixture import MixtureSwap
 from leakscope.noise.norms import Lp, Mahalanobis
 from leakscope.noise.pairs import AverageSwap, SampledCoupling, SampledDisjoint, SampledSwap, shape_of
@@ -40,6 +41,7 @@ __all__ = [
     "SampledDisjoint",
     "SampledSwap",
     "Shifts",
+    "average_linear",
     "best_covariance",
     "best_covariance_of_lengths",
     "calibrate",

@@ -77,6 +77,7 @@ def least_scale(
     if not 0 < real("eta", eta) < smaller:
         raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
     _refuse_impossible(shifts, eta, smaller, alpha)
+    shifts = shifts.highest()
     if (_without_noise(shifts, smaller, alpha) <= eta).all():
         raise NotApplicable(f"no noise is needed for eta = {eta:g}: so many pairs have the same output")
 

@@ -170,7 +170,7 @@ def _usable(candidates: Sequence[Shifts], promise: Promise) -> dict[int, Shifts]
     if len({(shifts.d, shifts.norm, shifts.prior) for shifts in candidates}) > 1:
         raise ValueError("candidates must be of one statistic and game: their d, norm or prior differ")
     usable = {
-        index: shifts.average() if promise == "average" and shifts.exact else shifts
+        index: shifts.average() if promise == "average" and shifts.exact and shifts.records is None else shifts
         for index, shifts in enumerate(candidates)
         if (promise == "average" or shifts.promise == "every") and (shifts.exact or not shifts.mean_only)
     }

@@ -9,78 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from leakscope.checks import count, non_negative, one_of, probability, real, same_length
-from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, p_norm
+from leakscope.checks import count, non_negative, probability, real, same_length
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
-_BLOCK = 4_000_000  # numbers held at once
 _LARGEST_N = 62  # a subset is a 64-bit word
-
-
-def swap_linear(
-    features: Num[Array, "n d"],
-    k: int,
-    statistic: Literal["mean", "sum"] = "mean",
-    norm: Lp | Mahalanobis = EUCLIDEAN,
-    n_values: int = 4096,
-) -> Shifts:
-    """Swap of one record, for sums and means of features: exact, without a single fit.
-
-    x leaves D and a record x' from outside comes in. Whatever the others are, a sum moves by ``f(x) - f(x')``
-    and a mean by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of Lowy et al. 2024
-    with Gaussian noise).
-
-    Parameters
-    ----------
-    features : array of shape (n, d)
-        f of every record of the whole data set, finite.
-    k : int
-        Records in D, from 1 to n - 1.
-    statistic : {"mean", "sum"}
-    norm : Lp or Mahalanobis
-        That of the noise.
-    n_values : int
-        Lengths kept for a record. Beyond, neighbours in the sorted list are raised to the longest of their
-        group: still a bound, and n records cost n_values each in memory instead of n.
-
-    Returns
-    -------
-    Shifts
-        A row for each record.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.noise import swap_linear
-    >>> swap_linear(np.array([[0.0], [1.0], [3.0], [7.0]]), k=2).values.mean(axis=1).round(4).tolist()
-    [1.8333, 1.5, 1.5, 2.8333]
-    """
-    features = np.asarray(features, dtype=float)
-    if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
-        raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
-    if not np.isfinite(features).all():
-        bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(f"features must be finite, those of record {bad} are not")
-    n, d = features.shape
-    subset_size(k, n)
-    one_of("statistic", statistic, ("mean", "sum"))
-    ends = np.unique(np.linspace(0, n - 1, min(count("n_values", n_values), n - 1) + 1).round().astype(int))
-    with np.errstate(over="ignore", invalid="ignore"):  # a difference that overflows is an infinite shift
-        z = norm.standardise(features) / (k if statistic == "mean" else 1)
-        values = np.empty((n, len(ends) - 1))
-        rows = max(1, _BLOCK // (n * d))
-        for start in range(0, n, rows):
-            own = np.arange(start, min(start + rows, n))
-            lengths = p_norm(z[own, None] - z, norm.order)
-            others = lengths[np.arange(n) != own[:, None]].reshape(len(own), n - 1)
-            values[own] = others if n - 1 == len(ends) - 1 else np.sort(others, axis=1)[:, ends[1:] - 1]
-    return Shifts(values, "swap", d, norm, k / n, weights=np.diff(ends) / (n - 1))
 
 
 def swap(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:

@@ -271,6 +271,8 @@ class Ledger:
                 raise ValueError(f"the shifts have the {name} {given}, the ledger and its noise need {wanted}")
         if shifts.mean_only:
             raise ValueError("a mean length has no pairs; only shifts measured pair by pair add up")
+        if shifts.records is not None:
+            raise ValueError("rows that several records share have no pairs; only shifts measured pair by pair add up")
         if shifts.weights is not None and shifts.values.shape[1] not in (n - 1, n * (n - 1)):
             raise ValueError(
                 f"the lengths were put into {shifts.values.shape[1]:,} groups and are no pairs any more; "

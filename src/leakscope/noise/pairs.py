@@ -227,20 +227,40 @@ class SampledSwap(SampledCoupling):
         return max(self.k, self.n - self.k) + 1
 
     def _pattern(self) -> Bool[Array, "fits n"]:
-        """The first k; then, with the j-th member swapped for the j-th outsider, either side from the start again."""
-        swap = np.arange(self.fits_a_pair - 1)
-        places = np.repeat([np.arange(self.n) < self.k], len(swap) + 1, axis=0)
-        places[swap + 1, swap % self.k] = False
-        places[swap + 1, self.k + swap % (self.n - self.k)] = True
+        """The first k; then each swap of them."""
+        places = np.repeat([np.arange(self.n) < self.k], self.fits_a_pair, axis=0)
+        for side, inside in zip(self._couples(), (False, True), strict=True):
+            places[np.arange(1, self.fits_a_pair), side] = inside
         return places
 
+    def _couples(self) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
+        """Places of the j-th member and the j-th outsider, either side from the start again."""
+        swap = np.arange(self.fits_a_pair - 1)
+        return swap % self.k, self.k + swap % (self.n - self.k)
+
+    def couples(self, draw: int) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
+        """The records that leave and enter in the swaps of a round, by its number; all of D leave in some swap.
+
+        Examples
+        --------
+        >>> from leakscope.noise import SampledSwap
+        >>> pairs = SampledSwap(n=5, k=2, n_pairs=1)
+        >>> leaving, entering = pairs.couples(0)
+        >>> set(leaving) == set(pairs.member[0].nonzero()[0]), len(set(entering))
+        (True, 3)
+        """
+        order, (leaving, entering) = self._order(draw), self._couples()
+        return order[leaving], order[entering]
+
+    def by_record(self, draw: int, lengths: Float[Array, " pairs"]) -> Float[Array, " n"]:
+        """The length of the first swap of each record: later ones of the same record would not be independent."""
+        made = np.empty(self.n, dtype=lengths.dtype)
+        made[self._order(draw)] = lengths[np.r_[: self.k, : self.n - self.k]]
+        return made
+
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "n P"]:
-        """The first pair of each record: later ones of the same record would not be independent."""
-        first = np.r_[: self.k, : self.n - self.k]
-        values = np.empty((self.n, self.n_pairs))
-        for draw in range(self.n_pairs):
-            values[self._order(draw), draw] = lengths[draw, first]
-        return values
+        """Those of each record."""
+        return np.column_stack([self.by_record(draw, each) for draw, each in enumerate(lengths)])
 
 
 @final

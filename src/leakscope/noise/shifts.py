@@ -13,21 +13,27 @@ depend on D, and each draw of noise used once. A pair whose A is not finite coun
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.checks import non_negative, probability, real
 from leakscope.intervals import chernoff_kl_upper
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
+from leakscope.noise.ranks import undominated
 from leakscope.tradeoff import Profile
 from leakscope.types import Noise, NotApplicable
 
 Array = np.ndarray
 _N_EPSILONS = 300
+_MOST_LENGTHS = 1 << 14  # known lengths of a row that are judged one by one
+_BLOCK = 1_000_000  # lengths judged at once
+_ROWS = 16  # of which the highest is looked for at once
 _LARGEST_EPSILON = 600.0  # its ratio is a float; rates below 1e-260 are nobody's concern
 
 
@@ -60,6 +66,9 @@ class Shifts:
         Probability that a pair of a row tells a record of that row apart (one set holds it, the other does
         not), > 0, the same for all of them. A divergence is at least 0 for the other pairs, so the mean over
         the row divided by the share bounds each record.
+    records : int array of shape (R,), optional
+        The record of each row; -1 for a row that stands for all records (or some of them) that have none of their
+        own. None: row i is that of record i, or the only row stands for all.
 
     Examples
     --------
@@ -80,6 +89,7 @@ class Shifts:
     weights: Float[Array, " P"] | None = None
     mean_only: bool = False
     share: float = 1.0
+    records: Int[Array, " R"] | None = None
 
     def __post_init__(self) -> None:
         values = np.where(np.isnan(self.values), np.inf, self.values)
@@ -96,6 +106,8 @@ class Shifts:
         if not 0 < real("share", self.share) <= 1:
             raise ValueError(f"share must be > 0 and <= 1, got {self.share:g}")
         object.__setattr__(self, "values", values)
+        if self.records is not None and self.records.shape != values.shape[:1]:
+            raise ValueError(f"records must have shape {values.shape[:1]}, got {self.records.shape}")
         if self.weights is not None:
             self._check_weights(self.weights)
 
@@ -107,13 +119,45 @@ class Shifts:
         if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
             raise ValueError(f"weights must be >= 0 with sum 1, got sum {weights.sum():g}")
 
-    def rows(self, keep: Bool[Array, " R"]) -> Shifts:
+    def rows(self, keep: Bool[Array, " R"] | Int[Array, " r"]) -> Shifts:
         """The rows that are kept."""
-        return replace(self, values=self.values[keep])
+        records = None if self.records is None else self.records[keep]
+        return replace(self, values=self.values[keep], records=records)
 
     def mean(self, divergence: Float[Array, "R P"]) -> Float[Array, " R"]:
         """Mean over the pairs of each row."""
         return divergence.mean(axis=1) if self.weights is None else divergence @ self.weights
+
+    def mean_of(self, divergence: Callable[[Float[Array, "r P"]], Float[Array, "r P"]]) -> Float[Array, " R"]:
+        """Mean of a divergence of the lengths over the pairs of each row, some rows at a time."""
+        size = max(1, _BLOCK // self.values.shape[1])
+        starts = range(0, len(self.values), size)
+        return np.concatenate([self.mean(divergence(self.values[start : start + size])) for start in starts])
+
+    def highest(self) -> Shifts:
+        """The rows that can be the highest at some noise: what the worst record rests on.
+
+        Each divergence is a non-decreasing function of the length, so a row that lies rank by rank below another
+        has the smaller mean, whatever the noise. More than 16,384 known lengths of a row are put into groups of
+        neighbours and raised to the longest of their group: still a bound.
+        """
+        if len(self.values) == 1 and self.values.shape[1] <= _MOST_LENGTHS:
+            return self
+        equal = self.weights is None or bool(np.ptp(self.weights) == 0)
+        ordered = np.sort(self.values, axis=1) if equal else self.values
+        if not equal and not (np.diff(ordered, axis=1) >= 0).all():
+            return self
+        keep = undominated(ordered)
+        rows = replace(self.rows(keep), values=ordered[keep])
+        return rows._grouped() if self.exact else rows
+
+    def _grouped(self) -> Shifts:
+        n_lengths = self.values.shape[1]
+        if n_lengths <= _MOST_LENGTHS:
+            return self
+        ends = np.unique(np.linspace(0, n_lengths, _MOST_LENGTHS + 1).round().astype(int))
+        weights = np.full(n_lengths, 1 / n_lengths) if self.weights is None else self.weights
+        return replace(self, values=self.values[:, ends[1:] - 1], weights=np.add.reduceat(weights, ends[:-1]))
 
     def average(self) -> Shifts:
         """One row for a record drawn at random: the pairs of all rows, each row with the same weight.
@@ -122,8 +166,14 @@ class Shifts:
         ------
         ValueError
             If the pairs are a sample: those of different records come from the same fits and are not
-            independent; sample for the average with ``AverageSwap``.
+            independent; sample for the average with ``AverageSwap``. If the rows stand for different numbers of
+            records; sample with ``average_linear``.
         """
+        if self.records is not None:
+            raise ValueError(
+                f"the {len(self.values):,} rows of {self.coupling!r} stand for different numbers of records and have "
+                "no average row: sample with average_linear"
+            )
         if self.mean_only or len(self.values) == 1:  # one number for a row: the mean length of a random record
             return replace(self, values=self.values.mean(axis=0, keepdims=True), promise="average")
         if not self.exact:
@@ -150,13 +200,11 @@ class Shifts:
         Profile
             The points between those of the grid are left out, which errs on the safe side.
         """
-        slack = self._slack(confidence)
-        largest = 1.0
-        while (_profile(self, noise, largest) > 1e-12).any() and largest < _LARGEST_EPSILON:
+        slack, rows, largest = self._slack(confidence), self.highest(), 1.0
+        while (_profile(rows, noise, largest) > 1e-12).any() and largest < _LARGEST_EPSILON:
             largest = min(2 * largest, _LARGEST_EPSILON)
         epsilon = np.sinh(np.linspace(0, np.arcsinh(largest), _N_EPSILONS))
-        delta = np.array([_profile(self, noise, each).max() for each in epsilon])
-        return Profile(epsilon, np.minimum(delta + slack / self.share, 1))
+        return Profile(epsilon, np.minimum(_highest(rows, noise, epsilon) + slack / self.share, 1))
 
     def _slack(self, confidence: float | None) -> float:
         """e_B of the band."""
@@ -238,7 +286,8 @@ def worst_eta(shifts: Shifts, noise: Noise, prior: float | None = None, confiden
     >>> round(float(eta_bound(shifts, GaussianNoise(2.0), confidence=0.95).max()), 4)
     0.0839
     """
-    return float(row_bounds(shifts, noise, smaller_prior(shifts, prior), level(shifts, confidence)).max())
+    alpha = level(shifts, confidence)
+    return float(row_bounds(shifts.highest(), noise, smaller_prior(shifts, prior), alpha).max())
 
 
 def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
@@ -309,7 +358,7 @@ def row_bounds(shifts: Shifts, noise: Noise, smaller: float, alpha: float | None
     _check_noise(shifts, noise)
     if shifts.mean_only:
         return noise.shift_tv(2 * smaller * shifts.values[:, 0]) / 2
-    return upper_eta(shifts, shifts.mean(noise.shift_hockey(shifts.values, (1 - smaller) / smaller)), smaller, alpha)
+    return upper_eta(shifts, shifts.mean_of(partial(noise.shift_hockey, gamma=(1 - smaller) / smaller)), smaller, alpha)
 
 
 def upper_eta(shifts: Shifts, mean: Float[Array, " R"], smaller: float, alpha: float | None) -> Float[Array, " R"]:
@@ -324,7 +373,21 @@ def _profile(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]
     _check_noise(shifts, noise)
     if shifts.mean_only:
         return noise.shift_tv(shifts.values[:, 0])
-    return shifts.mean(noise.shift_hockey(shifts.values, math.exp(epsilon))) / shifts.share
+    return shifts.mean_of(partial(noise.shift_hockey, gamma=math.exp(epsilon))) / shifts.share
+
+
+def _highest(shifts: Shifts, noise: Noise, epsilon: Float[Array, " e"]) -> Float[Array, " e"]:
+    """Largest `_profile` of all rows at growing epsilons: as it falls, what a row had before bounds what it has now."""
+    before, highest = np.full(len(shifts.values), np.inf), []
+    for each in epsilon:
+        old, largest = np.ones(len(before), dtype=bool), 0.0
+        while (higher := old & (before > largest)).any():
+            some = np.zeros(len(before), dtype=bool)
+            some[np.argsort(np.where(higher, -before, np.inf))[: min(_ROWS, int(higher.sum()))]] = True
+            before[some] = _profile(shifts.rows(some), noise, each)
+            old[some], largest = False, max(largest, float(before[some].max()))
+        highest.append(largest)
+    return np.array(highest)
 
 
 def _check_noise(shifts: Shifts, noise: Noise) -> None:

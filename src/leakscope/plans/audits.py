@@ -82,7 +82,7 @@ class AuditPlan(Plan):
         default=(), description="numbers of the attacked records: one for per_datum, or the canaries"
     )
     references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
-    models: int = Field(default=64, ge=2, description="models fitted for each release and attacked")
+    models: int = Field(default=64, ge=2, description="models to fit for each release")
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
     fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest")

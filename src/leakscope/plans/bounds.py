@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import PagePlan
+from leakscope.plans.plan import PagePlan, columns
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -119,7 +119,7 @@ class TablePlan(PagePlan):
     """Counts of a table, published without noise."""
 
     data: Source
-    by: tuple[str, ...] = Field(min_length=1, description="columns whose values make the cells, as a,b")
+    by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
     k: Size = None
@@ -128,8 +128,9 @@ class TablePlan(PagePlan):
     @field_validator("by", mode="before")
     @classmethod
     def _columns(cls, by: object) -> tuple[str, ...]:
-        texts = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, (list, tuple)) else ()
-        return tuple(name.strip() for text in texts for name in str(text).split(",") if name.strip())
+        if not (names := columns(by)):
+            raise ValueError(f"name at least one column, as a,b; got {by!r}")
+        return names
 
     @model_validator(mode="after")
     def _part(self) -> TablePlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import tomllib
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
@@ -66,15 +67,61 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
         raise ValueError(f"{where}: {_first(kind, error)}") from None
 
 
+def columns(given: object) -> tuple[str, ...]:
+    """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma stands in double quotes.
+
+    Parameters
+    ----------
+    given : str, or list or tuple of str
+
+    Returns
+    -------
+    tuple of str
+        Without spaces around them; empty if there are none.
+
+    Raises
+    ------
+    ValueError
+        If a text is no line of CSV.
+
+    Examples
+    --------
+    >>> from leakscope.plans.plan import columns
+    >>> columns('sex,"pay, net"'), columns(["sex", "age,region"])
+    (('sex', 'pay, net'), ('sex', 'age', 'region'))
+    """
+    texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
+    names = []
+    for text in map(str, texts):
+        try:
+            rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+        except csv.Error:
+            raise ValueError(f"write columns as a,b and a name with a comma in double quotes, got {text!r}") from None
+        names += [name.strip() for row in rows for name in row]
+    return tuple(name for name in names if name)
+
+
 def settings(text: str, what: str) -> dict[str, Any]:
-    """``a=1,b=text`` as a mapping, numbers as numbers."""
+    """``a=1,b=text,c=[1,2]`` as a mapping, numbers as numbers."""
     made = {}
-    for part in text.split(","):
+    for part in _outside_of_brackets(text):
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise ValueError(f"{what}: write NAME=VALUE, got {part.strip()!r}")
         made[name.strip()] = constant(value.strip())
     return made
+
+
+def _outside_of_brackets(text: str) -> list[str]:
+    """Split at the commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def constant(text: str) -> Any:

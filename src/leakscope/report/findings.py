@@ -38,6 +38,7 @@ NAMES = {
     "posterior": "Posterior of membership",
     "leakage_score": "Leakage score",
     "noise_rms": "Noise in a coordinate, root mean square",
+    "noise_multiplier": "Noise multiplier",
     "smallest_cell": "{units} that every cell needs",
 }
 ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}

@@ -1,0 +1,194 @@
+"""Options of a command from the fields of its plan: TOML keys, keywords and flags are one list of words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
+
+import typer
+
+from leakscope.plans.plan import Plan, settings
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+
+class Spelling(NamedTuple):
+    """Where a flag differs from its field: the flag, and its help; empty where the field says it."""
+
+    flag: str = ""
+    help: str = ""
+
+
+AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
+
+
+def options_of(
+    plan: type[Plan], skip: Collection[str] = (), spelt: Mapping[str, Spelling] = AS_THE_FIELDS
+) -> list[inspect.Parameter]:
+    """An option for each field of a plan; what is not given is left to the plan.
+
+    A number is read as a number, a word as text for the plan to judge. A field of several values, or of a mapping
+    (``NAME=VALUE``), is an option that may be repeated. A truth value is a flag without a value, ``--no-`` where it
+    is true unless given. The help is the field's description with its default.
+
+    Parameters
+    ----------
+    plan : type of Plan
+    skip : collection of str
+        Fields that are no options.
+    spelt : mapping of str to Spelling
+        Fields whose flag or help differs from what the field says.
+
+    Returns
+    -------
+    list of inspect.Parameter
+        Keyword-only, named as the fields, None (or an empty list) unless given; for `command`.
+
+    Raises
+    ------
+    ValueError
+        If `skip` or `spelt` names a field that the plan has not.
+
+    Examples
+    --------
+    >>> from leakscope.cli.options import options_of
+    >>> from leakscope.plans import BOUND_PLANS
+    >>> [each.name for each in options_of(BOUND_PLANS["gap"], skip=("title", "unit", "date", "fpr"))]
+    ['gap', 'low', 'high', 'prior']
+    """
+    for name in (*skip, *spelt):
+        if name not in plan.model_fields:
+            raise ValueError(f"{plan.__name__} has no field {name!r}; fields: {', '.join(plan.model_fields)}")
+    made = []
+    for name, field in plan.model_fields.items():
+        if name not in skip:
+            own = spelt.get(name, Spelling())
+            made.append(option(name, _kind(field), own.help or _help(field), flag=own.flag or _flag(name, field)))
+    return made
+
+
+def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
+    """An option that is no field of a plan: what to write, where to run.
+
+    Parameters
+    ----------
+    name : str
+        Of the keyword.
+    kind : type
+        What the command line reads.
+    text : str
+        Its help.
+    default : object
+    flag : str
+        As it is typed; ``--name`` unless given, and ``--yes/--no`` for both sides of a truth value.
+    """
+    said = typer.Option(flag or f"--{name.replace('_', '-')}", help=text)
+    return _keyword(name, Annotated[kind, said], default)
+
+
+def argument(name: str, kind: Any, text: str) -> inspect.Parameter:
+    """An argument that may be left out: what stands behind the command without a flag."""
+    return _keyword(name, Annotated[kind | None, typer.Argument(help=text)], None)
+
+
+def command(
+    doc: str, run: Callable[..., None], parameters: Sequence[inspect.Parameter], name: str = ""
+) -> Callable[..., None]:
+    """A function with these parameters and this help, as ``typer.Typer.command`` reads it.
+
+    Parameters
+    ----------
+    doc : str
+        The help of the command: one line, an empty line, what else there is to say.
+    run : callable
+        Called with all parameters as keywords.
+    parameters : sequence of inspect.Parameter
+        Of `options_of`, `option` and `argument`.
+    name : str
+        Of the command, where typer is not told one; that of `run` unless given.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> from leakscope.cli.options import command, option
+    >>> greet = command("Say hello.", lambda name: print(f"hello {name}"), [option("name", str, "Whom.")])
+    >>> greet(name="Ada")
+    hello Ada
+    """
+
+    def asked(**given: Any) -> None:
+        run(**given)
+
+    asked.__name__ = name or run.__name__
+    asked.__doc__ = doc
+    asked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    asked.__annotations__ = {each.name: each.annotation for each in parameters}
+    return asked
+
+
+def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, in the words of the plan: without what was not given, and ``NAME=VALUE`` as a mapping.
+
+    Parameters
+    ----------
+    plan : type of Plan
+    given : mapping
+        Values of the parameters of `options_of`, or of some of them.
+
+    Raises
+    ------
+    ValueError
+        If what is no ``NAME=VALUE`` stands where one should.
+
+    Examples
+    --------
+    >>> from leakscope.cli.options import words_of
+    >>> from leakscope.plans.audits import ModelPlan
+    >>> words_of(ModelPlan, {"spec": "a:B", "name": None, "set": ["depth=3", "kind=gini"]})
+    {'spec': 'a:B', 'set': {'depth': 3, 'kind': 'gini'}}
+    """
+    said = {name: value for name, value in given.items() if value is not None and value != []}
+    for name in said.keys() & plan.model_fields.keys():
+        if get_origin(plan.model_fields[name].annotation) is dict:
+            flag = f"--{name.replace('_', '-')}"
+            said[name] = {key: value for text in said[name] for key, value in settings(text, flag).items()}
+    return said
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _flag(name: str, field: FieldInfo) -> str:
+    flag = name.replace("_", "-")
+    return f"--{flag}/--no-{flag}" if field.default is True else f"--{flag}"
+
+
+def _help(field: FieldInfo) -> str:
+    text = field.description or ""
+    default = "" if field.is_required() or field.default in (None, "", (), {}) else _shown(field.default)
+    return text[:1].upper() + text[1:] + "." + (f" [{default}]" if default else "")
+
+
+def _shown(value: Any) -> str:
+    """A default in brackets; a flag's goes without saying."""
+    if isinstance(value, bool):
+        return ""
+    if isinstance(value, tuple):
+        return ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in value)
+    return str(value)
+
+
+def _kind(field: FieldInfo) -> Any:
+    """The type that the command line reads: numbers as numbers, words as text for the plan to judge."""
+    if get_origin(field.annotation) is dict:
+        return list[str] | None
+    kinds = {field.annotation, *get_args(field.annotation)}
+    kind = next((each for each in (bool, float, int) if each in kinds), str)
+    return list[kind] | None if Ellipsis in kinds else kind | None

@@ -1,0 +1,134 @@
+"""``leakscope calibrate dpsgd``: the multiplier, what it keeps, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from leakscope.accounting import dpsgd
+from leakscope.cli.protects import multiplier_report
+from leakscope.noise import dpsgd_multiplier
+from leakscope.plans import MultiplierPlan
+from leakscope.report import Report
+from tests.cli.calling import Left, caller, refused
+
+SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+    """A command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return caller(monkeypatch, capfd)
+
+
+@pytest.mark.parametrize(
+    ("target", "promise"),
+    [
+        ({"advantage": 0.1}, "advantage <= 0.1"),
+        ({"fpr": 0.05, "fnr": 0.8}, "fnr >= 0.8 at fpr = 0.05"),
+        ({"epsilon": 2.0, "delta": 1e-6}, "(2, 1e-06)-DP"),
+    ],
+)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> None:
+    flags = " ".join(f"--{name} {value}" for name, value in target.items())
+    left = leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 1000 --adjacency {adjacency} {flags}")
+    assert (left.code, left.err) == (0, "")
+    assert max(map(len, left.out.splitlines())) <= 100
+    assert left.out.startswith(f"Which noise keeps {promise} in DP-SGD?\nBound, noise multiplier ")
+    kept = re.search(rf"^Noise multiplier (\S+) keeps {re.escape(promise)}; 0.1 % less does not\.$", left.out, re.M)
+    assert kept
+    multiplier = float(kept[1])
+    curve, less = (dpsgd(factor * multiplier, 0.01, 1000, adjacency) for factor in (1, 0.999))  # pyright: ignore[reportArgumentType]
+    assert keeps(curve, **target)
+    assert not keeps(less, **target)
+    words = " ".join(left.out.split())
+    assert f"The game, adjacency {adjacency}: " in words
+    assert "Source: dp_accounting, " in words
+    assert {"Advantage of any attacker", "TPR of any attacker at FPR 1 %", "TPR of any attacker at FPR 0.1 %"} <= {
+        line.split("  ")[0] for line in left.out.splitlines()
+    }
+    assert ("TPR of any attacker at FPR 5 %" in left.out) == ("fpr" in target)
+    assert "epsilon at delta = 1e-05" in left.out
+    assert ("epsilon at delta = 1e-06" in left.out) == ("delta" in target)
+
+
+@pytest.mark.parametrize(("adjacency", "noise"), [("replace_one", 2.5193), ("add_remove", 1.4224)])
+def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
+    """Found by bisection on dp_accounting's own privacy loss distributions."""
+    plan = MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1, adjacency=adjacency)
+    assert multiplier_report(plan).about["plan"]["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
+
+
+def test_json_and_nothing_else(leakscope) -> None:
+    command = "calibrate dpsgd --sample-rate 1 --steps 100 --epsilon 1 --delta 1e-5"
+    left = leakscope(f"{command} --json")
+    assert (left.code, left.err) == (0, "")
+    content = json.loads(left.out)
+    Draft202012Validator(SCHEMA).validate(content)
+    about = content["about"]
+    assert about["command"] == f"leakscope {command}"
+    assert about["plan"]["target"] == "(1, 1e-05)-DP"
+    least = dpsgd_multiplier(1, 100, epsilon=1, delta=1e-5)
+    assert least <= about["plan"]["noise_multiplier"] <= least * (1 + 1e-5)
+    assert [each["at"] for each in content["findings"] if each["quantity"] == "epsilon"] == [{"delta": 1e-5}]
+    assert list(Path().iterdir()) == []
+
+
+def test_its_page_can_be_drawn(tmp_path) -> None:
+    made = multiplier_report(MultiplierPlan(sample_rate=1, steps=1, advantage=0.2), "leakscope calibrate dpsgd")
+    made.to_json(tmp_path / "report.json")
+    assert "Noise multiplier" in Report.from_json(tmp_path / "report.json").to_html()
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ("", "calibrate dpsgd: give advantage, or fpr and fnr, or epsilon and delta; got none"),
+        ("--fpr 0.1", "calibrate dpsgd: give advantage, or fpr and fnr, or epsilon and delta; got fpr"),
+        (
+            "--advantage 0.1 --epsilon 1 --delta 1e-5",
+            "calibrate dpsgd: give advantage, or fpr and fnr, or epsilon and delta; got advantage, epsilon, delta",
+        ),
+        ("--fpr 0.1 --fnr 0.95", "calibrate dpsgd: fnr must be < 0.9, that of a guess at fpr = 0.1; got 0.95"),
+        ("--advantage 0.9", "calibrate dpsgd: no noise is needed for advantage = 0.9"),
+        ("--advantage 1e-13", "no noise is enough for advantage = 1e-13: the accountant counts 1e-12 as lost"),
+        ("--advantage 0.1 --sigma 2", "No such option: --sigma"),
+    ],
+)
+def test_one_line_for_what_cannot_be(leakscope, flags: str, line: str) -> None:
+    refused(leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 20 {flags}"), line)
+
+
+def test_steps_and_rate_are_needed(leakscope) -> None:
+    refused(
+        leakscope("calibrate dpsgd --steps 20 --advantage 0.1"), "calibrate dpsgd: the key 'sample_rate' is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    "flags", ["--data x.csv", "--jobs 2", "--json", "--out there", "--pairs-seed 0", "--by a", "--compare"]
+)
+def test_flags_before_the_command_are_refused(leakscope, flags: str) -> None:
+    line = f"calibrate dpsgd takes no {flags.split()[0]} before it"
+    refused(leakscope(f"calibrate {flags} dpsgd --sample-rate 0.1 --steps 9 --advantage 0.1"), line)
+
+
+def keeps(
+    curve: Any,
+    advantage: float = 1,
+    fpr: float = 0.5,
+    fnr: float = 0,
+    epsilon: float = 0,
+    delta: float = 1,
+) -> bool:
+    """What a trade-off says of a target."""
+    return curve.advantage() <= advantage and float(curve.fnr(fpr)) >= fnr and curve.delta(epsilon) <= delta

@@ -1,0 +1,124 @@
+"""Options from the fields of a plan: what the command line reads, what it says, what the plan gets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import pytest
+import typer
+from pydantic import Field
+from typer.testing import CliRunner
+
+from leakscope.cli.options import Spelling, argument, command, option, options_of, words_of
+from leakscope.plans import ProtectionPlan
+from leakscope.plans.plan import Plan
+
+
+class Cake(Plan):
+    """A plan with a field of each kind."""
+
+    flour: float = Field(description="kilograms")
+    eggs: int = Field(default=3, description="number of them")
+    kind: Literal["round", "square"] = Field(default="round", description="of the tin")
+    icing: str | None = Field(default=None, description="its colour")
+    layers: tuple[str, ...] = Field(default=(), description="from below")
+    heat: tuple[float, ...] = Field(default=(180.0, 1e-5), description="degrees")
+    names: tuple[str, ...] = Field(default=("default",), description="of the guests")
+    set: dict[str, Any] = Field(default={}, description="what else")
+    fan_on: bool = Field(default=False, description="of the oven")
+    sweet: bool = Field(default=True, description="with sugar")
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """What the plan gets for a command line, or the text that is printed in its place."""
+    monkeypatch.setenv("COLUMNS", "100")
+    got: list[dict[str, Any]] = []
+
+    def run(line: str, **words: Any) -> Any:
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        bake = command("Bake a cake.\n\nSlowly.", lambda **given: got.append(words_of(Cake, given)),
+                       options_of(Cake, **words), name="bake")  # fmt: skip
+        app.command()(bake)
+        done = CliRunner().invoke(app, line.split())
+        return got.pop() if got else str(done.exception) if isinstance(done.exception, ValueError) else done.output
+
+    return run
+
+
+def test_what_is_not_typed_is_left_to_the_plan(typed) -> None:
+    assert typed("") == {}
+
+
+def test_numbers_are_numbers_and_words_are_text(typed) -> None:
+    got = typed("--flour 1 --eggs 4 --kind oval --icing 7")
+    assert got == {"flour": 1.0, "eggs": 4, "kind": "oval", "icing": "7"}
+    assert [type(value) for value in got.values()] == [float, int, str, str]
+
+
+def test_several_values_are_a_repeated_flag(typed) -> None:
+    assert typed("--layers a --heat 200 --layers b,c") == {"layers": ["a", "b,c"], "heat": [200.0]}
+
+
+def test_truth_values_are_flags_without_a_value(typed) -> None:
+    assert typed("--fan-on --no-sweet") == {"fan_on": True, "sweet": False}
+    assert "No such option" in typed("--no-fan-on")
+
+
+def test_a_mapping_is_made_of_its_parts(typed) -> None:
+    assert typed("--set a=1,b=[1,2] --set c=none --set a=x") == {"set": {"a": "x", "b": [1, 2], "c": None}}
+    assert typed("--set a") == "--set: write NAME=VALUE, got 'a'"
+
+
+def test_help_is_the_description_with_the_default(typed) -> None:
+    lines = [re.sub(r" {2,}", "  ", line).strip() for line in typed("--help").splitlines()]
+    assert "Bake a cake." in lines
+    assert lines[lines.index("Options:") + 1 : -1] == [
+        "--flour <float>  Kilograms.",
+        "--eggs <int>  Number of them. [3]",
+        "--kind <str>  Of the tin. [round]",
+        "--icing <str>  Its colour.",
+        "--layers <list[str]>  From below.",
+        "--heat <list[float]>  Degrees. [180, 1e-05]",
+        "--names <list[str]>  Of the guests. [default]",
+        "--set <list[str]>  What else.",
+        "--fan-on  Of the oven.",
+        "--sweet / --no-sweet  With sugar.",
+    ]
+
+
+def test_exceptions_are_declared(typed) -> None:
+    words = {"skip": ("set", "flour"), "spelt": {"layers": Spelling("--layer", "One at a time.")}}
+    assert typed("--layer a --layer b", **words) == {"layers": ["a", "b"]}
+    assert "--layer <list[str]>" in typed("--help", **words)
+    assert "One at a time." in typed("--help", **words)
+    assert "No such option" in typed("--flour 1", **words)
+
+
+@pytest.mark.parametrize("words", [{"skip": ("floor",)}, {"spelt": {"floor": Spelling("--floor")}}])
+def test_exceptions_are_fields(words) -> None:
+    with pytest.raises(ValueError, match=r"^Cake has no field 'floor'; fields: flour, eggs, "):
+        options_of(Cake, **words)
+
+
+def test_a_command_is_named_and_may_have_options_of_its_own() -> None:
+    def run(**given: Any) -> None:
+        print(given)
+
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command()(command("Run.", run, [argument("file", str, "A file."), option("jobs", int, "Workers.", 2)]))
+    assert app.registered_commands[0].callback.__name__ == "run"  # pyright: ignore[reportOptionalMemberAccess]
+    assert CliRunner().invoke(app, []).output == "{'file': None, 'jobs': 2}\n"
+    assert CliRunner().invoke(app, ["plan.toml", "--jobs", "3"]).output == "{'file': 'plan.toml', 'jobs': 3}\n"
+
+
+def test_the_plan_of_a_protection_is_read_whole() -> None:
+    """Each field is an option, and what is typed makes the plan."""
+    parameters = options_of(ProtectionPlan)
+    assert [each.name for each in parameters] == list(ProtectionPlan.model_fields)
+    typed = dict.fromkeys(ProtectionPlan.model_fields) | {
+        "data": "a.csv", "eta": 0.1, "statistic": "table", "by": ["a", '"b, c"'], "set": ["bins=10"], "compare": True,
+    }  # fmt: skip
+    plan = ProtectionPlan(**words_of(ProtectionPlan, typed))
+    assert (plan.by, plan.set, plan.compare, plan.declare) == (("a", "b, c"), {"bins": 10}, True, False)

@@ -1,0 +1,75 @@
+"""What commands write: whole or not at all, and without a trace of the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from leakscope.bounding import bound
+from leakscope.cli.writing import command_line, emit, refuse_file, write
+from leakscope.report import Report
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["bound", "dp", "--epsilon", "1"], "leakscope bound dp --epsilon 1"),
+        (["audit", "/home/ada/plan.toml", "--jobs", "4"], "leakscope audit plan.toml"),
+        (["audit", "--out=a/b", "--store", "c", "--seed", "3"], "leakscope audit --seed 3"),
+        (["audit", "--no-records", "--json", "--seed=3"], "leakscope audit --seed=3"),
+        (["audit", "--data=/home/ada/a b.csv"], "leakscope audit '--data=a b.csv'"),
+        (["audit", "--out"], "leakscope audit"),
+    ],
+)
+def test_the_command_without_folders(monkeypatch, typed, said):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/leakscope", *typed])
+    assert command_line() == said
+
+
+def test_a_file_where_a_folder_should_be(tmp_path):
+    file = tmp_path / "report"
+    file.write_text("x")
+    refuse_file(tmp_path)
+    refuse_file(tmp_path / "new" / "folder")
+    for out in (file, file / "inner"):
+        with pytest.raises(ValueError) as refused:
+            refuse_file(out)
+        assert str(refused.value) == f"--out {out}: {file} is a file; give a folder"
+
+
+def test_report_page_and_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["leakscope", "bound", "dp"])
+    report = bound("dp", epsilon=1.0)
+    write(report, tmp_path / "out", True, time.time() - 7)
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["report.html", "report.json", "run.json"]
+    assert Report.from_json(tmp_path / "out" / "report.json").digest() == report.digest()
+    run = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
+    assert run["command"] == ["leakscope", "bound", "dp"]
+    assert run["report"] == report.digest()
+    assert 7 <= run["seconds"] < 60
+    emit(report, tmp_path / "out", True)
+    said = capsys.readouterr()
+    assert said.out == report.to_json()
+    assert said.err == f"leakscope: wrote {tmp_path / 'out/report.json'} and {tmp_path / 'out/report.html'}\n"
+    emit(report, None, False)
+    assert capsys.readouterr() == (report.table() + "\n", "")
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_files(tmp_path, monkeypatch):
+    first, second = bound("dp", epsilon=1.0), bound("dp", epsilon=2.0)
+    write(first, tmp_path, True, time.time())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(self: Report, path: Path, records: bool = True) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Report, "to_html", full)
+    with pytest.raises(OSError) as refused:
+        write(second, tmp_path, True, time.time())
+    assert str(refused.value) == f"the folder {tmp_path} cannot be written: No space left on device"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,160 @@
+"""Plans of protection: what is missing, too much or out of range is one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from leakscope.noise.families import FAMILIES
+from leakscope.plans.plan import read
+from leakscope.plans.protects import STATISTICS, CalibrationPlan, MultiplierPlan, NoiseName, ProtectionPlan
+from leakscope.releases import statistics
+
+DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
+RATES: dict[str, Any] = {"sample_rate": 0.01, "steps": 1000}
+
+
+@pytest.mark.parametrize("kind", [CalibrationPlan, ProtectionPlan, MultiplierPlan])
+def test_every_field_says_what_it_is(kind) -> None:
+    assert all(field.description for field in kind.model_fields.values())
+
+
+def test_the_names_are_those_of_the_rooms() -> None:
+    assert tuple(statistics.STATISTICS) == STATISTICS
+    assert tuple(FAMILIES) == NoiseName.__args__
+
+
+def test_what_is_promised_unless_told() -> None:
+    plan = read(ProtectionPlan, DATA, "protect")
+    assert (plan.statistic, plan.promise, plan.noise, plan.coupling) == ("mean", "every", "gaussian", "auto")
+    assert (plan.k, plan.confidence, plan.fits, plan.ledger, plan.insecure_seed) == (None, 0.95, 2000, None, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"statistic": "ols", "label": "pay"},
+        {"statistic": "ols"},  # data sets and .npz files come with their own
+        {"statistic": "numpy:median"},
+        {"statistic": "histogram", "by": "age,pay"},
+        {"promise": "average", "coupling": "average_swap"},
+        {"compare": True, "clip": 5},
+        {"eta": 0.499, "k": 1, "fits": 2, "games": 0},
+    ],
+)
+def test_what_can_be_asked(words) -> None:
+    assert read(CalibrationPlan, DATA | words, "calibrate").model_fields_set == {*DATA, *words}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ({"data": ""}, "data: String should have at least 1 character, got ''"),
+        ({"eta": 0}, "eta: Input should be greater than 0, got 0"),
+        ({"eta": 0.5}, "eta: Input should be less than 0.5, got 0.5"),
+        ({"eta": float("nan")}, "eta: Input should be less than 0.5, got nan"),
+        ({"eta": "small"}, "eta: Input should be a valid number, unable to parse string as a number, got 'small'"),
+        ({"k": 0}, "k: Input should be greater than or equal to 1, got 0"),
+        ({"k": 2.5}, "k: Input should be a valid integer, got a number with a fractional part, got 2.5"),
+        ({"confidence": 1}, "confidence: Input should be less than 1, got 1"),
+        ({"fits": 1}, "fits: Input should be greater than or equal to 2, got 1"),
+        ({"games": -1}, "games: Input should be greater than or equal to 0, got -1"),
+        ({"delta": 0}, "delta: Input should be greater than 0, got 0"),
+        ({"pairs_seed": -1}, "pairs_seed: Input should be greater than or equal to 0, got -1"),
+        ({"fpr": (1.0,)}, "fpr: fpr must be > 0 and < 1, got 1"),
+        ({"promise": "all"}, "promise: Input should be 'every' or 'average', got 'all'"),
+        (
+            {"noise": "normal"},
+            "noise: Input should be 'gaussian', 'gaussian_diagonal', 'gaussian_isotropic', 'laplace'",
+        ),
+        (
+            {"coupling": "moment"},
+            "coupling: Input should be 'auto', 'swap', 'mixture_swap', 'complement' or 'average_s",
+        ),
+        (
+            {"statistic": "men"},
+            "statistic: unknown statistic 'men' (did you mean 'mean'?); known: mean, sum, second_moment, covariance, "
+            "histogram, table, quantiles, ols, logistic, module:function",
+        ),
+        ({"statistic": "table"}, "statistic table needs by: the columns that it counts"),
+        ({"statistic": "table", "by": " , "}, "statistic table needs by: the columns that it counts"),
+        ({"by": "age"}, "statistic mean takes no by"),
+        ({"by": '"age'}, "by: write columns as a,b and a name with a comma in double quotes, got '\"age'"),
+        ({"label": "pay"}, "statistic mean takes no label; drop leaves a column out, got 'pay'"),
+        ({"statistic": "a:f", "label": "pay"}, "statistic a:f takes no label; drop leaves a column out, got 'pay'"),
+        (
+            {"coupling": "average_swap"},
+            "coupling average_swap promises nothing to every record; it needs promise = average",
+        ),
+        ({"clip": 3}, "clip is for compare: it belongs to no other noise than theirs, got clip = 3"),
+        ({"clip": -1, "compare": True}, "clip: Input should be greater than 0, got -1"),
+        ({"clip": float("inf"), "compare": True}, "clip: Input should be a finite number, got inf"),
+        ({"etta": 0.1}, "unknown key 'etta' (did you mean 'eta'?); known: "),
+        ({"declare": True}, "declare needs a ledger"),
+        ({"insecure_seed": -1}, "insecure_seed: Input should be greater than or equal to 0, got -1"),
+        ({"ledger": ""}, "ledger: String should have at least 1 character, got ''"),
+    ],
+)
+def test_the_line_that_a_bad_plan_gets(words, line: str) -> None:
+    check(ProtectionPlan, DATA | words, line)
+
+
+@pytest.mark.parametrize("missing", ["data", "eta"])
+def test_what_cannot_be_left_out(missing: str) -> None:
+    check(CalibrationPlan, {name: value for name, value in DATA.items() if name != missing}, f"the key '{missing}' is")
+
+
+def test_a_calibration_has_no_draw() -> None:
+    check(CalibrationPlan, DATA | {"ledger": "l.json"}, "unknown key 'ledger'")
+    check(CalibrationPlan, DATA | {"insecure_seed": 1}, "unknown key 'insecure_seed'")
+
+
+class TestMultiplier:
+    @pytest.mark.parametrize(
+        "target", [{"advantage": 0.1}, {"fpr": 0.01, "fnr": 0.95}, {"epsilon": 0.0, "delta": 1e-6}]
+    )
+    def test_target(self, target) -> None:
+        plan = read(MultiplierPlan, RATES | target, "")
+        assert plan.target == target
+        assert plan.adjacency == "replace_one"
+
+    @pytest.mark.parametrize(
+        ("words", "given"),
+        [
+            ({}, "none"),
+            ({"fpr": 0.1}, "fpr"),
+            ({"epsilon": 1}, "epsilon"),
+            ({"delta": 0.1, "fnr": 0.1}, "fnr, delta"),
+            ({"advantage": 0.1, "epsilon": 1, "delta": 1e-5}, "advantage, epsilon, delta"),
+            ({"advantage": 0.1, "fpr": 0.1, "fnr": 0.1}, "advantage, fpr, fnr"),
+        ],
+    )
+    def test_exactly_one_target(self, words, given: str) -> None:
+        check(MultiplierPlan, RATES | words, f"give advantage, or fpr and fnr, or epsilon and delta; got {given}")
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ({"advantage": 1}, "advantage: Input should be less than 1, got 1"),
+            ({"advantage": 0}, "advantage: Input should be greater than 0, got 0"),
+            ({"fpr": 0, "fnr": 0.5}, "fpr: Input should be greater than 0, got 0"),
+            ({"fpr": 0.1, "fnr": 0.9}, "fnr must be < 0.9, that of a guess at fpr = 0.1; got 0.9"),
+            ({"epsilon": -1, "delta": 1e-5}, "epsilon: Input should be greater than or equal to 0, got -1"),
+            ({"epsilon": float("inf"), "delta": 1e-5}, "epsilon: Input should be a finite number, got inf"),
+            ({"epsilon": 1, "delta": 0}, "delta: Input should be greater than 0, got 0"),
+            ({"advantage": 0.1, "sample_rate": 0}, "sample_rate: Input should be greater than 0, got 0"),
+            ({"advantage": 0.1, "sample_rate": 1.5}, "sample_rate: Input should be less than or equal to 1, got 1.5"),
+            ({"advantage": 0.1, "steps": 0}, "steps: Input should be greater than or equal to 1, got 0"),
+            ({"advantage": 0.1, "adjacency": "swap"}, "adjacency: Input should be 'add_remove' or 'replace_one', got"),
+        ],
+    )
+    def test_the_line_that_a_bad_one_gets(self, words, line: str) -> None:
+        check(MultiplierPlan, RATES | words, line)
+
+
+def check(kind: Any, words: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read(kind, words, "here")
+    assert str(caught.value).startswith(f"here: {line}")
+    assert "\n" not in str(caught.value)
