@@ -15,8 +15,8 @@ import tests.typecheck
 # Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
 CHECKED = (
     "accounting attacks auditing bounding bounds ceilings claims costs covariance data divergence games gates grid "
-    "information intervals judging metrics noise observing pool refuting releases report reporting seeds stating store "
-    "surveying tradeoff types"
+    "information intervals judging metrics noise observing pool protecting refuting releases report reporting seeds "
+    "stating store surveying tradeoff types"
 )
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED.split()], f"{tests.typecheck.__name__}.checked")
 

@@ -52,6 +52,7 @@ LAYERS = {
         "stating",
         "surveying",
         "bounding",
+        "protecting",
     ),
     5: ("cli",),
 }
@@ -65,7 +66,7 @@ HEAVY = {
     "jinja2": r"report/html\.py",
     "rich": r"observing\.py",
     "dp_accounting": r"accounting\.py",
-    "pydantic": r"plans/(plan|limits|audits|bounds)\.py|cli/bounds\.py",
+    "pydantic": r"plans/(plan|limits|audits|bounds|protects)\.py",
     "joblib": r"pool\.py",
     "threadpoolctl": r"pool\.py",
     "typer": r"cli/.*\.py",
@@ -116,9 +117,10 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def may_take_many(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """The public audits, keyword-only beyond the third, and the commands, whose arguments are the options."""
-    audit = name == "auditing.py" and function.name.startswith("audit") and len(function.args.args) <= 3
-    return audit or (name == "cli/audits.py" and function.name == "audit")
+    """The public audits and protections, keyword-only beyond the third."""
+    audit = name == "auditing.py" and function.name.startswith("audit")
+    release = name == "protecting/releasing.py" and function.name in ("protect", "calibrate")
+    return (audit or release) and len(function.args.args) <= 3
 
 
 every_file = pytest.mark.parametrize("name", SOURCES)

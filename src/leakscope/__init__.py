@@ -19,6 +19,12 @@ trade-off
 finding
     One number with its quantity, side, interval, status, assumptions and source. A **report** holds what it
     is about, findings, curves and records; the page is drawn from them.
+coupling
+    A way to pair a data set with the record and one without; it turns the noise into a promise. **Shifts**:
+    what a coupling measured.
+certificate
+    The report of protected data: what is promised, under which game, coupling and confidence. **ledger**: the
+    private memory of what was released from the same draw.
 plan
     A frozen description of a job. **store**: finished rows by content. **pool**: workers.
 """
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
     from leakscope.bounding import bound
     from leakscope.findings import Finding
+    from leakscope.protecting import calibrate, protect
     from leakscope.report import Report
     from leakscope.types import Game, Noise, NotApplicable, Points, Scores, Signals
 
@@ -44,6 +51,8 @@ _FROM = {
     "audit_scores": "auditing",
     "audit_signals": "auditing",
     "bound": "bounding",
+    "calibrate": "protecting",
+    "protect": "protecting",
     "Report": "report",
     "Finding": "findings",
     "Game": "types",
@@ -74,6 +83,7 @@ __all__ = [
     "audit_signals",
     "bound",
     "bounds",
+    "calibrate",
     "claims",
     "covariance",
     "data",
@@ -82,6 +92,7 @@ __all__ = [
     "metrics",
     "noise",
     "plans",
+    "protect",
     "tradeoff",
 ]
 

@@ -232,7 +232,7 @@ def _finished(job: _Job, sets: Sets, what: str, workshop: Workshop) -> Iterator[
     size, n_rows = job.release.chunk, sets.n_fits
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     shelf = Store(workshop.store) if workshop.store is not None and job.release.describe() is not None else None
-    with _progress(f"{what} of {job.release.name}", n_rows) as advance:
+    with progress(f"{what} of {job.release.name}", n_rows) as advance:
         missing, keys = [], []
         for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if shelf else ():
             name = job.key(*arguments)
@@ -263,7 +263,7 @@ def _place(arrays: dict[str, Array], made: Mapping[str, Array], rows: slice, n_m
 
 
 @contextmanager
-def _progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
+def progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
     """A bar on standard error, silent where that is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

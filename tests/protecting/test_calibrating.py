@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.bounds import exact_eta
-from leakscope.calibrating import Asked, calibrated
 from leakscope.data import from_arrays
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import GaussianNoise, LaplaceNoise
 from leakscope.noise.families import FAMILIES
 from leakscope.observing import DataSets, Workshop
+from leakscope.protecting.asking import Asked
+from leakscope.protecting.calibrating import calibrated
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.algorithms import Function
 from leakscope.releases.statistics import Fit, named
 from leakscope.seeds import stream

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from leakscope.data import from_arrays
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.observing import DataSets
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.algorithms import Function
 from leakscope.releases.statistics import Fit, named
 

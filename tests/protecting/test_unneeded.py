@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.bounds import exact_eta
-from leakscope.unneeded import unneeded
+from leakscope.protecting.unneeded import unneeded
 from tests.noise.games import all_subsets
 
 

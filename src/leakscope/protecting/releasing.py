@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.calibrating import Calibrated, calibrated
-from leakscope.certifying import report_of, rms_finding
-from leakscope.comparing import compared
-from leakscope.contesting import contest
 from leakscope.findings import Finding
-from leakscope.jobs import Given, Job, arrays_job, file_job
-from leakscope.mechanisms import Mechanism
 from leakscope.observing import Workshop
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
+from leakscope.protecting.calibrating import Calibrated, calibrated
+from leakscope.protecting.certifying import report_of, rms_finding
+from leakscope.protecting.comparing import compared
+from leakscope.protecting.contesting import contest
+from leakscope.protecting.jobs import Given, Job, arrays_job, file_job
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.remembering import Memory, randomness
+from leakscope.protecting.simulating import Contest
 from leakscope.releases.statistics import Statistic
-from leakscope.remembering import Memory, randomness
 from leakscope.report import Curve, Report
 from leakscope.seeds import subsets
-from leakscope.simulating import Contest
 from leakscope.types import Noise
 
 Array = np.ndarray

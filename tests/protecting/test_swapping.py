@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from leakscope import swapping
 from leakscope.bounds.exact import exact_eta
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, calibrate, shape_of
 from leakscope.observing import DataSets, Workshop
+from leakscope.protecting import swapping
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.swapping import swap_shifts
 from leakscope.releases.statistics import named
 from leakscope.seeds import stream
-from leakscope.swapping import swap_shifts
 from leakscope.types import Points
 from tests.noise.games import all_subsets
 

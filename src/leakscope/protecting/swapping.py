@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float
 
 from leakscope import pool
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import Lp, Mahalanobis, SampledSwap, Shifts
 from leakscope.noise.norms import EUCLIDEAN
-from leakscope.observing import _progress as progress
+from leakscope.observing import progress
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.updates import exact, records_of, swapped
 
 Array = np.ndarray
@@ -64,11 +64,11 @@ def swap_shifts(
     --------
     >>> import numpy as np
     >>> from leakscope.grid import Grid
-    >>> from leakscope.mechanisms import Mechanism
+    >>> from leakscope.protecting.mechanisms import Mechanism
     >>> from leakscope.noise import SampledSwap
     >>> from leakscope.observing import Workshop
     >>> from leakscope.releases.statistics import named
-    >>> from leakscope.swapping import swap_shifts
+    >>> from leakscope.protecting.swapping import swap_shifts
     >>> from leakscope.types import Points
     >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [20.0]]))
     >>> median = Mechanism(named("quantiles", probabilities=(0.5,)), points, 3, Workshop(jobs=1))

@@ -9,7 +9,6 @@ of the noise and the grid; the certifying pairs choose one number, the scale, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -18,7 +17,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import (
     Lp,
     Mahalanobis,
@@ -32,45 +30,17 @@ from leakscope.noise import (
     worst_eta,
 )
 from leakscope.noise.families import find_family
-from leakscope.piloting import Ready, norm_of, piloted
+from leakscope.protecting.asking import Asked, Ready
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.piloting import norm_of, piloted
+from leakscope.protecting.unneeded import unneeded
 from leakscope.seeds import integer
 from leakscope.tradeoff import TradeOff
 from leakscope.types import Noise, NotApplicable
-from leakscope.unneeded import unneeded
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What is promised, and by what means.
-
-    Parameters
-    ----------
-    eta : float
-        Allowed accuracy above the better prior guess.
-    promise : {"every", "average"}
-    noise : str, Noise, or callable
-        A row of ``FAMILIES``; a noise as it is, of which only the promise is checked; or the noise of each scale,
-        whose shape is public.
-    coupling : {"auto", "swap", "mixture_swap", "complement", "average_swap"}
-    confidence : float
-        Of what is sampled.
-    fits : int
-        Fits that may be made.
-    seed : int
-        Of the pairs.
-    """
-
-    eta: float
-    promise: Literal["every", "average"] = "every"
-    noise: str | Noise | Callable[[float], Noise] = "gaussian"
-    coupling: str = "auto"
-    confidence: float = 0.95
-    fits: int = 2000
-    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +151,9 @@ def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
     """Of any statistic: by pairs of data sets, after a pilot."""
     pilot = piloted(mechanism, asked, partial(_ready, asked.noise, ridge=_PILOT_RIDGE))
     ready = _ready(asked.noise, pilot.second_moment, int(pilot.noised.sum()), _PILOT_RIDGE)
-    made = mechanism.outputs(pilot.pairs)
-    failed = int((~np.isfinite(made).all(axis=1)).sum())
-    shifts = pilot.pairs.shifts(pilot.grid.snap(made), norm_of(ready), pilot.noised)
-    error = mechanism.sampling_std(made[:: pilot.pairs.fits_a_pair])
-    bare = Calibrated(None, pilot.noised, pilot.grid, "", 0.0, n_fits=len(made), n_failures=failed, sampling_std=error)
+    shifts, failed = pilot.measured.shifts(pilot.grid, norm_of(ready), pilot.noised)
+    error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
+    bare = Calibrated(None, pilot.noised, pilot.grid, "", 0.0, n_fits=n_fits, n_failures=failed, sampling_std=error)
     return _certified(shifts, asked, ready, bare)
 
 

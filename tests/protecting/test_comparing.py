@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from leakscope.comparing import compared, sensitivity
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
 from leakscope.observing import DataSets, Workshop
+from leakscope.protecting.comparing import compared, sensitivity
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.features import Cells, Histogram, SecondMoments
 from leakscope.releases.statistics import Linear, named
 from leakscope.report.protected_text import table

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.approximating import Simulation
-from leakscope.enumerating import Enumeration
 from leakscope.findings import Finding
 from leakscope.intervals import clopper_pearson
 from leakscope.judging import measured_curve
-from leakscope.mechanisms import Mechanism
 from leakscope.metrics import tpr_at_fpr
+from leakscope.protecting.approximating import Simulation
+from leakscope.protecting.enumerating import Enumeration
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.simulating import Contest, Played
 from leakscope.report import Curve
 from leakscope.report.protected_results import WITHOUT
 from leakscope.report.words import plural
-from leakscope.simulating import Contest, Played
 from leakscope.subjects import Subject
 from leakscope.types import Game, Noise, NotApplicable, Scores, Signals
 
@@ -76,8 +76,8 @@ def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Conteste
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.contesting import Contest, contest
-    >>> from leakscope.mechanisms import Mechanism
+    >>> from leakscope.protecting.contesting import Contest, contest
+    >>> from leakscope.protecting.mechanisms import Mechanism
     >>> from leakscope.noise import LaplaceNoise
     >>> from leakscope.releases.statistics import named
     >>> from leakscope.types import Points
@@ -130,8 +130,8 @@ def signals(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Signals:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.contesting import Contest, signals
-    >>> from leakscope.mechanisms import Mechanism
+    >>> from leakscope.protecting.contesting import Contest, signals
+    >>> from leakscope.protecting.mechanisms import Mechanism
     >>> from leakscope.noise import GaussianNoise
     >>> from leakscope.releases.statistics import named
     >>> from leakscope.types import Points

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.attacks import ATTACKS
-from leakscope.mechanisms import Mechanism
 from leakscope.metrics.thresholds import best_threshold
 from leakscope.noise import Lp, Mahalanobis
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.simulating import Contest, Drawn, Played
 from leakscope.seeds import stream
-from leakscope.simulating import Contest, Drawn, Played
 from leakscope.types import Game, Noise, Signals
 
 Array = np.ndarray

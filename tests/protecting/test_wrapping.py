@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from leakscope.intervals import clopper_pearson, clopper_pearson_lower, clopper_pearson_upper
-from leakscope.mechanisms import Mechanism
 from leakscope.observing import Workshop
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.wrapping import Algorithm1, CertificateVoid, Wrapped, wrap
 from leakscope.releases.statistics import named
 from leakscope.seeds import stream, subsets
 from leakscope.types import Points
-from leakscope.wrapping import Algorithm1, CertificateVoid, Wrapped, wrap
 
 ETA = 0.1
 HERE = Workshop(jobs=1)

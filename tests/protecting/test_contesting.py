@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope import simulating
-from leakscope.approximating import Law, Simulation, _covariance
 from leakscope.auditing import audit_signals
-from leakscope.contesting import Contest, _success, contest, signals
-from leakscope.enumerating import Enumeration
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import (
     BallNoise,
     GaussianNoise,
@@ -33,8 +28,13 @@ from leakscope.noise import (
     worst_eta,
 )
 from leakscope.observing import Workshop, read_signals
+from leakscope.protecting import simulating
+from leakscope.protecting.approximating import Law, Simulation, _covariance
+from leakscope.protecting.contesting import Contest, _success, contest, signals
+from leakscope.protecting.enumerating import Enumeration
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.simulating import Drawn
 from leakscope.releases.statistics import named
-from leakscope.simulating import Drawn
 from leakscope.types import Points
 from tests.noise.games import random_game
 from tests.report.made_protected import ceiling, protected

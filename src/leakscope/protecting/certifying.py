@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.calibrating import Calibrated
 from leakscope.findings import Finding
-from leakscope.jobs import Job
 from leakscope.noise import BallNoise
+from leakscope.protecting.calibrating import Calibrated
+from leakscope.protecting.jobs import Job
 from leakscope.report import Curve, Report
 from leakscope.types import Noise
 from leakscope.version import __version__

@@ -20,7 +20,6 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from leakscope.checks import count, positive
 from leakscope.findings import Finding
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import (
     Baseline,
     GaussianNoise,
@@ -35,6 +34,7 @@ from leakscope.noise import (
 )
 from leakscope.noise.norms import p_norm
 from leakscope.observing import DataSets
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.algorithms import Quantiles
 from leakscope.releases.features import Cells, Columns, Histogram, SecondMoments, numbers
 from leakscope.releases.statistics import Covariance, Linear
@@ -82,8 +82,8 @@ def compared(mechanism: Mechanism, eta: float, clip: float | None, n_draws: int,
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.comparing import compared
-    >>> from leakscope.mechanisms import Mechanism
+    >>> from leakscope.protecting.comparing import compared
+    >>> from leakscope.protecting.mechanisms import Mechanism
     >>> from leakscope.releases.statistics import named
     >>> from leakscope.types import Points
     >>> ages = Points(np.random.default_rng(0).uniform(20, 60, size=(1000, 1)))
@@ -144,8 +144,8 @@ def sensitivity(mechanism: Mechanism, clip: float | None = None) -> tuple[float,
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.comparing import sensitivity
-    >>> from leakscope.mechanisms import Mechanism
+    >>> from leakscope.protecting.comparing import sensitivity
+    >>> from leakscope.protecting.mechanisms import Mechanism
     >>> from leakscope.releases.statistics import named
     >>> from leakscope.types import Points
     >>> sensitivity(Mechanism.of(named("mean"), Points(np.zeros((10, 4)))), clip=1.0)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope.protecting as protecting
+import leakscope.protecting.releasing as protecting
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
 from leakscope.protecting import calibrate, calibrate_file, declare_file, protect, protect_file
@@ -141,7 +141,7 @@ class TestProtect:
     def test_huge_values_are_refused_or_exact(self):
         made = protect("mean", ROWS * 1e200, eta=0.1, **QUICK)
         assert np.isfinite(made.value).all()
-        with pytest.raises(ValueError, match="no exact sum on this grid|rescale|no grid fits"):
+        with pytest.raises(ValueError, match=r"no exact sum on this grid|rescale|no grid fits"):
             protect("mean", np.r_[ROWS, [[1e300, 0.0]]], eta=0.1, **QUICK)
 
     def test_two_records(self):

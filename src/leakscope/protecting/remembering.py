@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.calibrating import Calibrated
-from leakscope.certifying import SOURCES
 from leakscope.findings import Finding
-from leakscope.jobs import Job
-from leakscope.noise import GaussianNoise, SampledCoupling, Shifts, worst_eta
+from leakscope.noise import GaussianNoise, Shifts, worst_eta
 from leakscope.noise.ledger import Draw, Entry, Ledger, Query
-from leakscope.piloting import SAMPLED
+from leakscope.protecting.calibrating import Calibrated
+from leakscope.protecting.certifying import SOURCES
+from leakscope.protecting.jobs import Job
+from leakscope.protecting.measuring import Measured, measured
 from leakscope.seeds import entropy, integer, stream, subsets
 
 Array = np.ndarray
@@ -107,13 +107,14 @@ class Memory:
 
     @property
     def _scale_seed(self) -> int:
-        return integer(self.job.asked.seed, "certify")
+        return measured(self.job.mechanism, self.job.asked.coupling, self.job.asked.seed).pairs.seed
 
     @property
-    def _single(self) -> SampledCoupling:
+    def _single(self) -> Measured:
         """One pair of the coupling of the ledger, which tells its name and share."""
-        mechanism, asked = self.job.mechanism, self.job.asked
-        return SAMPLED[asked.coupling](mechanism.n, mechanism.k, 1, integer(asked.seed, "joint"))
+        asked = self.job.asked
+        single = measured(self.job.mechanism, asked.coupling, asked.seed)
+        return single.with_pairs(1, integer(asked.seed, "joint"))
 
     def _created(self, queries: list[Query]) -> Ledger:
         """A new ledger: here the records in use are drawn."""
@@ -121,16 +122,14 @@ class Memory:
         rng = randomness(getattr(self.job.plan, "insecure_seed", None), "draw")
         member = subsets(mechanism.n, mechanism.k, 1, rng)[0]
         exact = asked.coupling == "swap" and mechanism.features is not None
-        single, digest = self._single, mechanism.points.digest
+        single, digest = self._single.pairs, mechanism.points.digest
         name, seed, share = ("swap", None, 1.0) if exact else (single.name, single.seed, single.share)
         return Ledger.create(self.path, Draw(digest, member, name, asked.promise, seed, share), queries)
 
     def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
         """Shifts on the pairs of the ledger, which chose none of its scales."""
         n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else found.n_pairs
-        pairs = replace(self._single, n_pairs=n_pairs, seed=ledger.draw.seed)
-        made = self.job.mechanism.outputs(pairs)
-        return pairs.shifts(found.grid.snap(made), noise.norm, found.noised)
+        return self._single.with_pairs(n_pairs, ledger.draw.seed or 0).shifts(found.grid, noise.norm, found.noised)[0]
 
     def _joint(self, ledger: Ledger) -> list[Finding]:
         """What all releases so far promise together."""

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from leakscope.checks import count, probability
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.observing import DataSets
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.features import sums
 from leakscope.seeds import stream
 from leakscope.tradeoff import TradeOff

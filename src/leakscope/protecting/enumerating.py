@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.bounds.exact import exact_eta, exact_tradeoff, subsets
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import BallNoise
 from leakscope.observing import DataSets
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.simulating import Contest, Played
 from leakscope.releases.statistics import Fit
 from leakscope.seeds import stream
-from leakscope.simulating import Contest, Played
 from leakscope.tradeoff import Piecewise
 from leakscope.types import Noise
 

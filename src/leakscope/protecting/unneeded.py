@@ -55,7 +55,7 @@ def unneeded(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.unneeded import unneeded
+    >>> from leakscope.protecting.unneeded import unneeded
     >>> found = unneeded(np.repeat(np.eye(2), [400, 600], axis=0), k=500, eta=0.05)
     >>> found.coupling, round(found.eta, 4)
     ('table', 0.0199)

@@ -19,9 +19,9 @@ from leakscope import seeds
 from leakscope.checks import count, numbers, one_of, positive
 from leakscope.findings import Status
 from leakscope.grid import Grid
-from leakscope.mechanisms import Mechanism
 from leakscope.noise import NormNoise, izzo
 from leakscope.observing import DataSets, Workshop
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.statistics import Statistic
 from leakscope.types import Points
 
@@ -155,7 +155,7 @@ def wrap(
     >>> import numpy as np
     >>> from leakscope.releases.statistics import named
     >>> from leakscope.types import Points
-    >>> from leakscope.wrapping import Algorithm1, wrap
+    >>> from leakscope.protecting.wrapping import Algorithm1, wrap
     >>> points = Points(np.arange(100.0)[:, None])
     >>> wrapped = wrap(named("mean"), points, eta=0.1, algorithm=Algorithm1(sigma=[3.0]), seed=0)
     >>> wrapped.status, wrapped.rms.round().tolist()

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from leakscope import data as data_room
-from leakscope.calibrating import Asked
 from leakscope.checks import count
 from leakscope.data import Data
-from leakscope.mechanisms import Mechanism
 from leakscope.observing import Workshop
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan
+from leakscope.protecting.asking import Asked
+from leakscope.protecting.mechanisms import Mechanism
 from leakscope.releases.algorithms import Function
 from leakscope.releases.features import Cells, Histogram
 from leakscope.releases.logistic import Logistic

@@ -1,0 +1,177 @@
+"""How the pairs of a sampled coupling are measured: by fits of both data sets, or by a closed form of the second."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.grid import Grid
+from leakscope.noise import AverageSwap, Lp, Mahalanobis, SampledCoupling, SampledDisjoint, SampledSwap, Shifts
+from leakscope.observing import DataSets
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.swapping import swap_shifts
+from leakscope.releases.updates import records_of, swapped
+from leakscope.seeds import integer
+
+Array = np.ndarray
+SAMPLED: Mapping[str, type[SampledCoupling]] = MappingProxyType(
+    {"swap": SampledSwap, "complement": SampledDisjoint, "average_swap": AverageSwap}
+)
+_MOST_LENGTHS = 10**8  # records times rounds of a closed form
+_COUPLES = 4096  # of a round, whose differences a pilot looks at
+_DRAWS = 64  # that tell the spread of a statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(ABC):
+    """The pairs of a coupling, and what the statistic says of them.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    pairs : SampledCoupling
+    """
+
+    mechanism: Mechanism
+    pairs: SampledCoupling
+
+    @property
+    @abstractmethod
+    def fits_a_pair(self) -> int:
+        """Fits that a pair costs, or what takes as long."""
+
+    @property
+    @abstractmethod
+    def n_fits(self) -> int:
+        """Data sets that are fitted for the shifts."""
+
+    @abstractmethod
+    def outputs(self) -> Float[Array, "m d"]:
+        """The statistic on independent draws of D; NaN where it failed."""
+
+    @abstractmethod
+    def differences(self) -> Float[Array, "p d"]:
+        """``A(D) - A(D')`` of pairs that did not fail: all of them, or some."""
+
+    @abstractmethod
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+        """The shifts on a grid, and the number of failures."""
+
+    @final
+    def with_pairs(self, n_pairs: int, seed: int) -> Measured:
+        """The same coupling with so many pairs of another seed."""
+        return replace(self, pairs=replace(self.pairs, n_pairs=n_pairs, seed=seed))
+
+    def most_pairs(self, fits: int) -> int:
+        """Pairs that so many fits pay for."""
+        return fits // self.fits_a_pair
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fitted(Measured):
+    """Both data sets of each pair are fitted."""
+
+    @property
+    def fits_a_pair(self) -> int:
+        """Data sets of a draw."""
+        return self.pairs.fits_a_pair
+
+    @property
+    def n_fits(self) -> int:
+        """Of all draws."""
+        return self.pairs.n_fits
+
+    @cached_property
+    def _made(self) -> Float[Array, "m d"]:
+        return self.mechanism.outputs(self.pairs)
+
+    def outputs(self) -> Float[Array, "m d"]:
+        """Of the first data set of each draw."""
+        return self._made[:: self.pairs.fits_a_pair]
+
+    def differences(self) -> Float[Array, "p d"]:
+        """Of all pairs."""
+        return _finite(self.pairs.differences(self._made).reshape(-1, self._made.shape[1]))
+
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+        """Of the outputs on the grid; fits that failed."""
+        failed = int((~np.isfinite(self._made).all(axis=1)).sum())
+        return self.pairs.shifts(grid.snap(self._made), norm, noised), failed
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Updated(Measured):
+    """D is fitted, and all its swaps follow in closed form.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    pairs : SampledSwap
+    """
+
+    pairs: SampledSwap
+
+    @property
+    def fits_a_pair(self) -> int:
+        """2: D, and what its swaps take."""
+        return 2
+
+    @property
+    def n_fits(self) -> int:
+        """One a round."""
+        return self.pairs.n_pairs
+
+    def most_pairs(self, fits: int) -> int:
+        """Rounds, a length for every record in each of them."""
+        return min(fits // self.fits_a_pair, max(100, _MOST_LENGTHS // self.mechanism.n))
+
+    def outputs(self) -> Float[Array, "m d"]:
+        """Of the D of some rounds."""
+        return self._seen[0]
+
+    def differences(self) -> Float[Array, "p d"]:
+        """Of some couples of some rounds."""
+        return self._seen[1]
+
+    @cached_property
+    def _seen(self) -> tuple[Float[Array, "m d"], Float[Array, "p d"]]:
+        inside = np.array([self._inside(draw) for draw in range(min(self.pairs.n_pairs, _DRAWS))])
+        outputs = self.mechanism.outputs(DataSets(inside, np.zeros(len(inside), dtype=int)))
+        moved = [output - self._swapped(draw, inside[draw]) for draw, output in enumerate(outputs)]
+        return outputs, _finite(np.concatenate(moved))
+
+    def _swapped(self, draw: int, inside: Bool[Array, " n"]) -> Float[Array, "s d"]:
+        leaving, entering = (each[:: max(1, len(each) // _COUPLES)] for each in self.pairs.couples(draw))
+        made = swapped(self.mechanism.statistic, self.mechanism.points, inside, leaving, entering)
+        if made is None:
+            raise ValueError(f"{self.mechanism.statistic.name} has no closed form of its swaps")
+        return made
+
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+        """By `swap_shifts`; rounds that failed."""
+        return swap_shifts(self.mechanism, self.pairs, grid, norm, noised)
+
+    def _inside(self, draw: int) -> Bool[Array, " n"]:
+        """D of a round."""
+        return self.pairs.rows(slice(draw * self.pairs.fits_a_pair, draw * self.pairs.fits_a_pair + 1))[0]
+
+
+def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Measured:
+    """The pairs of a coupling of ``SAMPLED``, measured in the way that costs less."""
+    pairs = SAMPLED[name](mechanism.n, mechanism.k, n_pairs, integer(seed, "certify"))
+    if isinstance(pairs, SampledSwap) and records_of(mechanism.statistic, mechanism.points) is not None:
+        return Updated(mechanism, pairs)
+    return Fitted(mechanism, pairs)
+
+
+def _finite(v: Float[Array, "p d"]) -> Float[Array, "q d"]:
+    return v[np.isfinite(v).all(axis=1)]
