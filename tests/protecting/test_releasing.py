@@ -9,10 +9,18 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import leakscope.protecting.releasing as protecting
+from leakscope.data import from_arrays, read
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
+from leakscope.observing import Workshop
 from leakscope.protecting import calibrate, calibrate_file, declare_file, protect, protect_file
+from leakscope.protecting.asking import Asked
+from leakscope.protecting.calibrating import calibrated
+from leakscope.protecting.mechanisms import Mechanism
+from leakscope.protecting.releasing import _released
+from leakscope.releases.statistics import named
 from leakscope.report import Report
+from leakscope.seeds import stream, subsets
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
@@ -67,11 +75,14 @@ class TestProtect:
         assert "Not for publication." not in protect("mean", ROWS, eta=0.1, **QUICK).certificate.to_html()
 
     def test_the_noise_has_the_size_that_the_certificate_says(self):
-        """300 releases: the variance of value - statistic is that of noise and draw together, to 5 standard errors."""
-        values = np.array([protect("mean", ROWS, eta=0.1, seed=seed, **QUICK).value for seed in range(300)])
+        """2,000 releases: the variance is that of noise and draw together, to 5 standard errors."""
+        mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), workshop=Workshop(jobs=1))
+        found = calibrated(mechanism, Asked(0.1))
+        values = np.array([_released(mechanism, found, subsets(120, 60, 1, rng)[0], rng) for rng in _streams(2000)])
         row = protect("mean", ROWS, eta=0.1, seed=0, **QUICK).certificate.about["values"][0]
+        assert row["noise_std"] == found.rms[0]
         want = row["noise_std"] ** 2 + row["sampling_std"] ** 2 / 2  # k = n/2 without replacement
-        assert abs(values[:, 0].var() / want - 1) < 5 * np.sqrt(2 / 300)
+        assert abs(values[:, 0].var() / want - 1) < 5 * np.sqrt(2 / 2000)
 
     def test_a_function_of_the_records(self):
         made = protect(np.median, ROWS[:, :1], eta=0.1, fits=300, **QUICK)
@@ -86,7 +97,7 @@ class TestProtect:
     def test_a_statistic_that_is_sometimes_not_finite_counts_these_as_failures(self):
         rows = np.random.default_rng(1).normal(size=(12, 1))
         made = calibrate(
-            lambda x: x.mean(axis=0) if x.sum() > -4 else np.array([np.nan]), rows, eta=0.2, fits=2000, **QUICK
+            lambda x: x.mean(axis=0) if x.sum() > -0.45 else np.array([np.nan]), rows, eta=0.2, fits=2000, **QUICK
         )
         certificate = made.certificate.about["certificate"]
         assert certificate["failures"] > 0
@@ -139,9 +150,9 @@ class TestProtect:
         assert "\n" not in str(refused.value)
 
     def test_huge_values_are_refused_or_exact(self):
-        made = protect("mean", ROWS * 1e200, eta=0.1, **QUICK)
+        made = protect("mean", ROWS * 1e140, eta=0.1, **QUICK)
         assert np.isfinite(made.value).all()
-        with pytest.raises(ValueError, match=r"no exact sum on this grid|rescale|no grid fits"):
+        with pytest.raises(ValueError, match=r"values up to 1e\+300 have no squares: rescale them below 1e\+150"):
             protect("mean", np.r_[ROWS, [[1e300, 0.0]]], eta=0.1, **QUICK)
 
     def test_two_records(self):
@@ -263,8 +274,10 @@ class TestLedger:
         assert str(tmp_path) not in text
 
 
-def _digest(people):
-    from leakscope.data import from_arrays, read
+def _streams(n):
+    return (stream(seed, "test") for seed in range(n))
 
+
+def _digest(people):
     points = read(people).points
     return from_arrays(points.x.drop(columns=["town"])).digest

@@ -106,7 +106,19 @@ def swap_rows(
     n_values: int,
     n_exact: int | None = None,
 ) -> tuple[Shifts, Int[Array, " n"]]:
-    """`swap_linear`, and the row that stands for each record."""
+    """`swap_linear`, and the row that stands for each record.
+
+    Parameters
+    ----------
+    features, k, statistic, norm, n_values, n_exact
+        As in `swap_linear`.
+
+    Returns
+    -------
+    shifts : Shifts
+    row_of : array of shape (n,)
+        Number of the row of each record.
+    """
     z = _coordinates(features, k, statistic, norm)
     n, d = z.shape
     ends = np.unique(np.linspace(0, n - 1, min(count("n_values", n_values), n - 1) + 1).round().astype(int))
@@ -174,7 +186,19 @@ def average_linear(
 
 
 def average_row(shifts: Shifts, row_of: Int[Array, " n"], n_values: int = 4096) -> Shifts:
-    """One row for a random record from `swap_rows`: rows count for the records that they stand for, then groups."""
+    """One row for a random record: each row counts for the records that it stands for.
+
+    Parameters
+    ----------
+    shifts, row_of
+        From `swap_rows`.
+    n_values : int
+        Lengths that are kept; beyond, neighbours are raised to the longest of their group.
+
+    Returns
+    -------
+    Shifts
+    """
     n_records = np.bincount(row_of, minlength=len(shifts.values))
     weights = np.full(shifts.values.shape[1], 1 / shifts.values.shape[1]) if shifts.weights is None else shifts.weights
     order = np.argsort(shifts.values, axis=None)

@@ -40,6 +40,7 @@ from leakscope.types import Noise, NotApplicable
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
+_LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
 
 
@@ -117,6 +118,8 @@ def calibrated(mechanism: Mechanism, asked: Asked) -> Calibrated:
 
 def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Asked) -> Calibrated:
     """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
+    if np.abs(features).max() > _LARGEST:
+        raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     spread = features.std(axis=0)
     noised = spread > 0
     least = float(spread[noised].min()) if noised.any() else 1.0

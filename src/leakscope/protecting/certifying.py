@@ -87,7 +87,16 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
 
 
 def rms_finding(found: Calibrated, name: str = "", promise: Literal["every", "average"] = "every") -> Finding:
-    """The noise over all coordinates, root mean square; under a name in a comparison."""
+    """The noise over all coordinates, root mean square.
+
+    Parameters
+    ----------
+    found : Calibrated
+    name : str
+        Of a row in a comparison; empty for the release itself.
+    promise : {"every", "average"}
+        Of that row.
+    """
     game = "average_datum" if name and promise == "average" else ""
     detail = {"confidence": found.confidence or 1.0} if name else {}
     rms = float(np.sqrt(np.square(found.rms).mean()))

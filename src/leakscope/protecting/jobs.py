@@ -63,6 +63,14 @@ class Given:
 def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], workshop: Workshop) -> Job:
     """The job of a call from Python.
 
+    Parameters
+    ----------
+    kind : type of CalibrationPlan
+    given : Given
+    words : mapping
+        Fields of the plan beside statistic, noise and data.
+    workshop : Workshop
+
     Raises
     ------
     ValueError
@@ -84,6 +92,13 @@ def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], workshop: 
 
 def file_job(plan: CalibrationPlan, workshop: Workshop, command: str = "") -> Job:
     """The job of a plan, with the data of its file; columns that hold no numbers are left out where there is no use.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+    workshop : Workshop
+    command : str
+        Printed on the page.
 
     Raises
     ------

@@ -166,7 +166,17 @@ class Updated(Measured):
 
 
 def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Measured:
-    """The pairs of a coupling of ``SAMPLED``, measured in the way that costs less."""
+    """The pairs of a coupling of ``SAMPLED``, measured in the way that costs less.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    name : str
+        A row of ``SAMPLED``.
+    seed : int
+        Of the plan; the pairs that certify have a seed of their own.
+    n_pairs : int
+    """
     pairs = SAMPLED[name](mechanism.n, mechanism.k, n_pairs, integer(seed, "certify"))
     if isinstance(pairs, SampledSwap) and records_of(mechanism.statistic, mechanism.points) is not None:
         return Updated(mechanism, pairs)
