@@ -35,13 +35,13 @@ class Grid:
 
     Parameters
     ----------
-    step : float
-        A power of two.
+    step : float, or tuple of d floats
+        A power of two; one for each coordinate where their units differ.
 
     Raises
     ------
     ValueError
-        If the step is no power of two.
+        If a step is no power of two.
 
     Examples
     --------
@@ -54,21 +54,22 @@ class Grid:
     True
     """
 
-    step: float
+    step: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if math.frexp(positive("step", self.step))[0] != 0.5:
-            raise ValueError(f"step must be a power of two, got {self.step:g}")
+        for each in self.step if isinstance(self.step, tuple) else (self.step,):
+            if math.frexp(positive("step", each))[0] != 0.5:
+                raise ValueError(f"step must be a power of two, got {each:g}")
 
     @classmethod
-    def for_noise(cls, scale: float, magnitude: float, error: float | None = None) -> Grid:
+    def for_noise(cls, scale: ArrayLike, magnitude: ArrayLike, error: float | None = None) -> Grid:
         """The coarsest grid with at least 1,024 steps in the scale of the noise.
 
         Parameters
         ----------
-        scale : float
-            Of the noise: the smallest standard deviation of a coordinate.
-        magnitude : float
+        scale : float, or array of shape (d,)
+            Of the noise: the smallest standard deviation of a coordinate, or that of each.
+        magnitude : float, or array of shape (d,)
             Largest absolute value that the statistic is expected to take, known without looking at the data in
             use.
         error : float, optional
@@ -80,15 +81,15 @@ class Grid:
         ValueError
             If such a step would be below the arithmetic error: no grid hides it under so little noise.
         """
-        error = non_negative("magnitude", magnitude) * _ARITHMETIC if error is None else non_negative("error", error)
-        finest = positive("scale", scale) / _STEPS_A_SCALE
-        step = 2.0 ** math.floor(math.log2(finest)) if finest > 0 else 0.0
-        if not step or step < error:
-            raise ValueError(
-                f"no grid fits: noise of scale {scale:g} needs steps of at most {finest:g}, "
-                f"the arithmetic error of the statistic is {error:g}"
-            )
-        return cls(step)
+        if np.ndim(scale) or np.ndim(magnitude):
+            pairs = np.broadcast_arrays(scale, magnitude)
+            return cls(tuple(_step(float(each), float(size), error) for each, size in zip(*pairs, strict=True)))
+        return cls(_step(float(np.asarray(scale)), float(np.asarray(magnitude)), error))
+
+    @property
+    def steps(self) -> Float[Array, "*d"]:
+        """The step, or that of each coordinate."""
+        return np.asarray(self.step)
 
     def round(self, value: ArrayLike) -> Int[Array, "*shape"]:
         """The nearest multiples, as whole numbers of steps; halves go to the even one.
@@ -108,12 +109,12 @@ class Grid:
         ValueError
             Beyond 2^53 steps.
         """
-        return np.asarray(self._in_range(multiples).astype(float) * self.step)
+        return np.asarray(self._in_range(multiples).astype(float) * self.steps)
 
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """The nearest numbers on the grid; where a value is not finite or beyond 2^53 steps, NaN: a failed fit."""
         steps = self._steps(value)
-        return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.step)
+        return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.steps)
 
     def release(self, statistic: ArrayLike, noise: ArrayLike) -> Float[Array, "*shape"]:
         """The sum of the two, each rounded to the grid first, added as whole numbers.
@@ -128,10 +129,25 @@ class Grid:
     def _steps(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """Nearest whole numbers of steps; exact, since the step is a power of two."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.rint(np.asarray(value, dtype=float) / self.step))
+            return np.asarray(np.rint(np.asarray(value, dtype=float) / self.steps))
 
     def _in_range(self, steps: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
         """The numbers of steps, refused where a double could not hold them exactly."""
         if not (np.abs(steps) <= _LARGEST).all():
-            raise ValueError(f"a value is not finite, or beyond 2^53 steps of {self.step:g}: no exact sum on this grid")
+            raise ValueError(
+                f"a value is not finite, or beyond 2^53 steps of {self.steps.max():g}: no exact sum on this grid"
+            )
         return steps
+
+
+def _step(scale: float, magnitude: float, error: float | None) -> float:
+    """That of a coordinate."""
+    error = non_negative("magnitude", magnitude) * _ARITHMETIC if error is None else non_negative("error", error)
+    finest = positive("scale", scale) / _STEPS_A_SCALE
+    step = 2.0 ** math.floor(math.log2(finest)) if finest > 0 else 0.0
+    if not step or step < error:
+        raise ValueError(
+            f"no grid fits: noise of scale {scale:g} needs steps of at most {finest:g}, "
+            f"the arithmetic error of the statistic is {error:g}"
+        )
+    return step

@@ -60,7 +60,7 @@ def protected(
         "k": 500,
         "n": 1000,
         "coupling": "swap",
-        "noise": {"family": "gaussian", "scale": 1.0, "rms": [0.56, 0.0517, 0.37], "grid": 2.0**-20}
+        "noise": {"family": "gaussian", "scale": 1.0, "rms": [0.56, 0.0517, 0.37], "grid": [2.0**-20] * 3}
         | dict(noise or {}),
         "exact": True,
         "confidence": 1.0,

@@ -98,11 +98,19 @@ def _noise(result: ProtectedResult) -> Markup:
     if result.certificate["no_noise"]:
         return say("None: the draw alone keeps the promise.")
     origin = GIVEN if result.about["insecure_seed"] else ENTROPY
-    grid = say(", on a grid of step {step}", step=parameter(noise["grid"])) if noise["grid"] else Markup("")
+    grid = _grid(noise["grid"]) if noise["grid"] else Markup("")
     words = "{family}, standard deviation {sizes}; {origin}{grid}."
     drawn = origin if result.values else "not drawn yet"
     family = capital(noise["family"].replace("_", " "))
     return say(words, family=family, sizes=_sizes(noise["rms"], result.values), origin=drawn, grid=grid)
+
+
+def _grid(steps: Sequence[float]) -> Markup:
+    """The steps of the coordinates, or their range."""
+    low, high = parameter(min(steps)), parameter(max(steps))
+    if low == high:
+        return say(", on a grid of step {step}", step=low)
+    return say(", on a grid of step {low} to {high}", low=low, high=high)
 
 
 def _sizes(rms: Sequence[float], values: Sequence[Mapping[str, Any]]) -> Markup:
