@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import beta
 
 from leakscope.noise import GaussianNoise, Shifts, eta_bound, worst_eta
-from leakscope.noise.ranks import undominated
+from leakscope.noise.ranks import rank_limits, undominated
 
 TABLES = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
 
@@ -46,3 +47,20 @@ def test_more_rows_than_champions_are_kept():
     """Rows (i, 200 - i) dominate each other in no pair."""
     ordered = np.array([[i, 200.0 - i] for i in range(100)])
     assert len(undominated(ordered)) == 100
+
+
+def test_limits_of_ranks_are_quantiles_of_beta_laws():
+    for n in (1, 7, 500, 501, 20_000):
+        ranks, limits = rank_limits(n, 0.05)
+        assert len(ranks) == len(limits) <= 500
+        assert ranks[-1] == n - 1
+        assert (np.diff(limits) > 0).all()
+        np.testing.assert_allclose(beta.cdf(limits, ranks + 1, n - ranks), 0.05 / len(ranks), rtol=1e-6)
+        assert abs(limits[-1] - (0.05 / len(ranks)) ** (1 / n)) < 1e-9
+
+
+def test_all_limits_hold_at_once():
+    """95 %: at least 3,760 of 4,000 samples of uniform numbers lie nowhere below their limits."""
+    drawn = np.sort(np.random.default_rng(0).uniform(size=(4000, 60)), axis=1)
+    ranks, limits = rank_limits(60, 0.05)
+    assert (drawn[:, ranks] >= limits).all(axis=1).sum() >= 3760

@@ -1,11 +1,13 @@
-"""Rows of numbers compared rank by rank."""
+"""Samples rank by rank: rows that lie below others, and what a rank proves of the law."""
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import betaincinv
 
 Array = np.ndarray
+_MOST_RANKS = 500  # that are judged; all at once cost their number in the level
 _CHAMPIONS = 64  # rows that all others are compared with
 
 
@@ -38,3 +40,35 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
         rest = np.flatnonzero(alive)
         alive[rest] = (ordered[rest] > ordered[champion]).any(axis=1)
     return np.sort(np.array([*kept, *np.flatnonzero(alive)], dtype=int))
+
+
+def rank_limits(n: int, alpha: float) -> tuple[Int[Array, " m"], Float[Array, " m"]]:
+    """Lower limits of a distribution function at some of the order statistics of a sample, all of them at once.
+
+    ``F(u_(i))`` of the i-th of n independent draws has at least the law Beta(i, n-i+1), whatever F is; with its
+    quantile at alpha/m for each of m ranks, all m limits hold with probability 1 - alpha (Bonferroni). Beyond 500
+    draws the ranks lie closer towards the longest.
+
+    Parameters
+    ----------
+    n : int
+        Draws.
+    alpha : float
+        In (0, 1).
+
+    Returns
+    -------
+    ranks : array of shape (m,)
+        From 0, of the sorted sample.
+    limits : array of shape (m,)
+        ``F(u_(rank)) >= limit``, increasing.
+
+    Examples
+    --------
+    >>> from leakscope.noise.ranks import rank_limits
+    >>> ranks, limits = rank_limits(1, alpha=0.05)
+    >>> ranks.tolist(), limits.round(6).tolist()
+    ([0], [0.05])
+    """
+    ranks = np.unique(n - np.geomspace(1, n, _MOST_RANKS).round().astype(int)) if n > _MOST_RANKS else np.arange(n)
+    return ranks, betaincinv(ranks + 1.0, n - ranks, alpha / len(ranks))

@@ -25,7 +25,7 @@ from leakscope.checks import non_negative, probability, real
 from leakscope.intervals import chernoff_kl_upper
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
-from leakscope.noise.ranks import undominated
+from leakscope.noise.ranks import rank_limits, undominated
 from leakscope.tradeoff import Profile
 from leakscope.types import Noise, NotApplicable
 
@@ -184,36 +184,39 @@ class Shifts:
     def tradeoff(self, noise: Noise, confidence: float | None = None) -> Profile:
         """Ceiling of every attack on every record: the certified band.
 
-        The privacy profile ``delta(e) = max over rows of mean H_(e^e)(u)`` at a grid of epsilons e. For
-        sampled pairs ``sqrt(ln(1/alpha)/(2 P))``, alpha = (1 - confidence)/R, is added to every delta(e): the
-        one-sided band of Dvoretzky, Kiefer & Wolfowitz (Massart 1990, for alpha <= 1/2) holds for all e at
-        once, since ``H_(e^e)`` is a non-decreasing function of u in [0, 1].
+        The privacy profile ``delta(e) = max over rows of mean H_(e^e)(u)`` at a grid of epsilons e. For sampled
+        pairs the lesser of two limits, each at level (1 - confidence)/(2 R) for a row, and each for all e, and all
+        scales of the noise, at once, since ``H_(e^e)`` is a non-decreasing function of u in [0, 1]: the mean plus
+        ``sqrt(ln(1/alpha)/(2 P))`` (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), and the mean over the law that
+        puts no more on the lengths up to each of the sampled ones than `rank_limits` proves, the rest at infinity.
 
         Parameters
         ----------
         noise : Noise
         confidence : float, optional
-            Needed for sampled pairs, and only for them.
+            For sampled pairs, and only for them.
 
         Returns
         -------
         Profile
-            The points between those of the grid are left out, which errs on the safe side.
         """
-        slack, rows, largest = self._slack(confidence), self.highest(), 1.0
+        rows, largest, alpha = self.highest(), 1.0, row_alpha(self, confidence)
+        if alpha is not None and alpha > 0.5:
+            raise ValueError(f"confidence must be >= 0.5 for a band, got {confidence:g}")
         while (_profile(rows, noise, largest) > 1e-12).any() and largest < _LARGEST_EPSILON:
             largest = min(2 * largest, _LARGEST_EPSILON)
         epsilon = np.sinh(np.linspace(0, np.arcsinh(largest), _N_EPSILONS))
-        return Profile(epsilon, np.minimum(_highest(rows, noise, epsilon) + slack / self.share, 1))
+        delta = _highest(rows, noise, epsilon)
+        if alpha is not None:
+            slack = math.sqrt(math.log(2 / alpha) / (2 * self.values.shape[1]))
+            delta = np.minimum(delta + slack / self.share, _highest(rows._proved(alpha / 2), noise, epsilon))
+        return Profile(epsilon, np.minimum(delta, 1))
 
-    def _slack(self, confidence: float | None) -> float:
-        """e_B of the band."""
-        alpha = row_alpha(self, confidence)
-        if alpha is None:
-            return 0.0
-        if alpha > 0.5:
-            raise ValueError(f"confidence must be >= 0.5 for a band, got {confidence:g}")
-        return math.sqrt(-math.log(alpha) / (2 * self.values.shape[1]))
+    def _proved(self, alpha: float) -> Shifts:
+        """The longest lengths that the sampled ones allow at this level, as a law with weights."""
+        ranks, limits = rank_limits(self.values.shape[1], alpha)
+        values = np.c_[np.sort(self.values, axis=1)[:, ranks], np.full(len(self.values), np.inf)]
+        return replace(self, values=values, weights=np.diff(limits, prepend=0.0, append=1.0), exact=True)
 
 
 def eta_bound(
