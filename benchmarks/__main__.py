@@ -5,25 +5,29 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks import dpsgd, half_splits, pmp, scoring, statistic
-from benchmarks.memory import LIMIT, WORK
+from benchmarks import dpsgd, half_splits, memory, pmp, protection, scoring, statistic
 
 
-def peak_gigabytes() -> float:
-    """Peak memory of the scoring, in a process that does nothing else."""
-    command = [sys.executable, "-m", "benchmarks.memory"]
+def peak_gigabytes(*module: str) -> float:
+    """Peak memory of a piece of work, in a process that does nothing else."""
+    command = [sys.executable, "-m", *module]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> int:
-    """Print a row for each benchmark; 1 if a ratio is below half of the wanted one, or the memory above its limit."""
-    line = "{:72} {:>10} {:>10}".format
+    """Print a row for each benchmark; 1 if a ratio is below half of the wanted one, or a memory above its limit."""
+    line, kept = "{:72} {:>10} {:>10}".format, True
     print(line("work, against", "measured", "wanted"))
     # before the ratios: the peak of a child is never below the size of its parent
-    peak = peak_gigabytes()
-    print(line(WORK, f"{peak:.2f} GB", f"< {LIMIT:g} GB"))
-    kept = peak < LIMIT
-    for row in [*scoring.rows(), *statistic.rows(), *pmp.rows(), *half_splits.rows(), *dpsgd.rows()]:
+    for work, limit, *module in (
+        (memory.WORK, memory.LIMIT, "benchmarks.memory"),
+        (protection.WORK, protection.LIMIT, "benchmarks.protection", "--peak"),
+    ):
+        peak = peak_gigabytes(*module)
+        print(line(work, f"{peak:.2f} GB", f"< {limit:g} GB"))
+        kept &= peak < limit
+    modules = (scoring, statistic, pmp, half_splits, protection, dpsgd)
+    for row in [row for module in modules for row in module.rows()]:
         print(line(row.name, f"{row.ratio:,.0f}x", f"{row.wanted:,.0f}x"))
         kept &= row.ratio >= row.wanted / 2
     for reason in dpsgd.left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 
 from leakscope.cli.main import main
 from tests.bad_files import FILES, FRAME
+from tests.bad_protections import PROTECTION_FILES, PROTECTIONS
 
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 LOGISTIC = "--model sklearn.linear_model:LogisticRegression"
@@ -268,6 +270,7 @@ CASES = [
     Bad("compare empty.json empty.json", "empty.json is not a leakscope report of schema 1"),
     Bad("compare cut.json cut.json", "cut.json is not JSON: "),
     Bad("compare hollow.json hollow.json", "hollow.json is not a whole report: KeyError('curves')"),
+    *(Bad(*row) for row in PROTECTIONS),
 ]
 
 
@@ -275,7 +278,7 @@ CASES = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder with every file of the table."""
     made = tmp_path_factory.mktemp("bad")
-    for name, write in FILES.items():
+    for name, write in (FILES | PROTECTION_FILES).items():
         write(made / name)
     return made
 
@@ -286,13 +289,17 @@ def stand(folder: Path, monkeypatch: pytest.MonkeyPatch, as_users_run_it: None) 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    for name in ("mine", "own"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     return folder
 
 
 def called(command: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The exit code of a command; an audit is kept small, and writes to ``out`` unless it says where."""
+    """The exit code of a command; audits and calibrations are kept small, and write to ``out`` unless told where."""
     words = shlex.split(command)
+    if words[0] in ("calibrate", "protect") and "dpsgd" not in words:
+        defaults = {"--jobs": "1", "--games": "0", "--fits": "200", "--store": str(out.parent / "store")}
+        words += [word for flag, value in defaults.items() if flag not in words for word in (flag, value)]
     if words[0] == "audit":
         fits = "--signals" not in words and "--models" not in words and "--predict" not in words
         words += ["--models", "2"] if fits and not command.endswith(".toml") else []
@@ -321,12 +328,13 @@ def test_bad_input_gets_one_line_and_nothing_is_written(bad, stand, tmp_path, mo
 def test_the_table_is_long_enough():
     assert len(CASES) >= 50
     assert len({bad.command for bad in CASES}) == len(CASES)
+    assert len(PROTECTIONS) >= 30
 
 
 def test_every_file_of_the_table_is_used():
     words = " ".join(bad.command for bad in CASES)
-    unused = {name for name in FILES if name not in words and Path(name).stem + ":" not in words}
-    assert unused == {"two.csv"}
+    unused = {name for name in FILES | PROTECTION_FILES if name not in words and Path(name).stem + ":" not in words}
+    assert unused == {"two.csv", "there.html"}
 
 
 @pytest.mark.parametrize("data", ["two.csv", "constant.csv", "script.csv"])
@@ -360,3 +368,70 @@ def test_an_unexpected_error_is_one_line_too(stand, tmp_path, monkeypatch, capfd
     assert called(WINE, tmp_path / "out", monkeypatch) == 1
     line = "leakscope: error: unexpected LookupError: lost; set LEAKSCOPE_TRACEBACK=1 for where, and report it\n"
     assert capfd.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("--data huge.csv --statistic covariance", "covariance failed in every pair of the pilot: there is nothing to"),
+        (
+            "--data fine.csv --statistic own:changes",
+            "(no coupling keeps the promise; |changes failed in every pair of the pilot: )",
+        ),
+    ],
+)
+def test_fits_that_fail_are_refused_before_a_draw(command, line, stand, tmp_path, monkeypatch, capfd):
+    """These have been fitted: their store is there, and nothing else."""
+    before = {path: path.stat().st_mtime_ns for path in stand.rglob("*")}
+    assert called(f"protect --eta 0.1 {command} --out {tmp_path}/r.json", tmp_path / "out", monkeypatch) == 1
+    said = capfd.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert re.match(f"leakscope: error: {line}", said.err)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert {path: path.stat().st_mtime_ns for path in stand.rglob("*")} == before
+
+
+def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
+    ledger = tmp_path / "l.json"
+    protect = f"protect --eta 0.1 --ledger {ledger}"
+    assert called(f"{protect} --data fine.csv --out {tmp_path}/a.json", tmp_path / "out", monkeypatch) == 0
+    kept = ledger.read_bytes()
+    capfd.readouterr()
+    for other in ("fine.csv --drop label", "two.csv"):
+        assert called(f"{protect} --data {other} --out {tmp_path}/b.json", tmp_path / "out", monkeypatch) == 1
+        assert capfd.readouterr().err.startswith(f"leakscope: error: {ledger} belongs to other data: digest ")
+    assert called(f"{protect} --data fine.csv --declare --statistic sum", tmp_path / "out", monkeypatch) == 1
+    assert "a query chosen after an output is outside of the joint certificate" in capfd.readouterr().err
+    assert ledger.read_bytes() == kept
+    assert not (tmp_path / "b.json").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "two.csv",
+        "constant.csv",
+        "twice.csv",
+        "script.csv",
+        "script.csv --statistic quantiles --k 20",
+        "constant.csv --statistic covariance",
+        "words.csv --statistic logistic --label label",
+    ],
+)
+def test_odd_data_that_make_sense_are_protected(words, stand, tmp_path, monkeypatch):
+    """Two records, equal ones, ones that do not differ, a column called <script>, a label of two words."""
+    made = {
+        "constant.csv": FRAME.assign(a=1.0, b=1.0, label=1),
+        "twice.csv": FRAME.loc[FRAME.index.repeat(2)],
+        "script.csv": FRAME.assign(**{"<script>alert(1)</script>": FRAME.a * 2}),
+    }
+    name = words.split()[0]
+    source = stand / name if name in FILES else tmp_path / name
+    if name in made:
+        made[name].to_csv(source, index=False)
+    command = f"protect --eta 0.3 --data {words.replace(name, str(source))} --out {tmp_path}/r.json"
+    assert called(command, tmp_path / "out", monkeypatch) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert name in page
+    assert "alert(1)</script>" not in page
+    assert ("alert(1)&lt;/script&gt;" in page) == (name == "script.csv")

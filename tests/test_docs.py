@@ -14,11 +14,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
+from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +92,16 @@ def test_another_output_is_not_shown(shown: str) -> None:
 
 def test_pages_with_examples_are_found() -> None:
     found = {page.name for page in PAGES if fences(page)}
-    assert found >= {"README.md", "tour.md", "measure.md", "bound.md", "errata.md", "report.md", "add-a-method.md"}
+    assert found >= {
+        "README.md",
+        "tour.md",
+        "measure.md",
+        "bound.md",
+        "limit.md",
+        "errata.md",
+        "report.md",
+        "add-a-method.md",
+    }
 
 
 def sections(page: str) -> dict[str, str]:
@@ -114,6 +125,15 @@ def test_every_bound_has_a_command_a_call_and_a_price() -> None:
         assert "```python\n" in text
         assert "*Price*" in text
         assert BOUNDS[name].status in text.lower()
+
+
+def test_the_page_of_limits_names_every_choice() -> None:
+    text = (ROOT / "docs" / "limit.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert {*NOISES, *STATISTICS, *get_args(Coupling)} - {"auto"} <= named
+    options = set(re.findall(r"--([\w-]+)", " ".join(rows)))
+    assert options <= {name.replace("_", "-") for name in ProtectionPlan.model_fields} | {"signals"}
 
 
 def test_every_erratum_has_lines_that_run() -> None:

@@ -20,6 +20,7 @@ from leakscope.cli.main import main
 pytestmark = pytest.mark.kills
 HERE = Path(__file__).parent / "kills"
 AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --models 24 --attack loss --attack lira_offline")
+CALIBRATE = shlex.split("calibrate --data wine --statistic slow:middle --eta 0.3 --fits 160 --games 0")
 N_CHUNKS = 6  # 24 models, 4 in a chunk
 OF_THE_RUN = np.linspace(0.06, 0.97, 8)  # moments, as shares of the time of an undisturbed run
 OF_THE_FITS = np.linspace(0.0, 1.1, 7)  # further ones, in seconds from the first chunk
@@ -37,10 +38,16 @@ class Undisturbed:
 
 
 def started(
-    folder: Path, jobs: int, pause: float, script: Sequence[str] = ("-m", "leakscope.cli"), store: Path | None = None
+    folder: Path,
+    jobs: int,
+    pause: float,
+    script: Sequence[str] = ("-m", "leakscope.cli"),
+    store: Path | None = None,
+    command: Sequence[str] = AUDIT,
 ) -> subprocess.Popen[str]:
-    """An audit in a session of its own, with its store and report in a folder."""
-    words = [*AUDIT, "--jobs", str(jobs), "--store", str(store or folder / "store"), "--out", str(folder / "out")]
+    """A command, an audit unless told, in a session of its own, with its store and report in a folder."""
+    words = [*command, "--jobs", str(jobs), "--store", str(store or folder / "store")]
+    words += [] if "--out" in command else ["--out", str(folder / "out")]
     quick = {"PYTHONPATH": str(HERE), "SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *script, *words],
@@ -80,9 +87,12 @@ def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     """With two workers, as users run it."""
-    folder = tmp_path_factory.mktemp("undisturbed")
+    return to_its_end(tmp_path_factory.mktemp("undisturbed"), 0.15, AUDIT)
+
+
+def to_its_end(folder: Path, pause: float, command: Sequence[str]) -> Undisturbed:
     start = time.monotonic()
-    run = started(folder, jobs=2, pause=0.15)
+    run = started(folder, jobs=2, pause=pause, command=command)
     _, said = run.communicate(timeout=120)
     assert run.returncode == 0, said
     report, page = ((folder / "out" / name).read_bytes() for name in ("report.json", "report.html"))
@@ -91,10 +101,17 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 @pytest.fixture
 def again(monkeypatch: pytest.MonkeyPatch, as_users_run_it: None) -> Callable[..., int]:
-    """The same audit in this process with one worker: its exit code."""
+    """The same command in this process with one worker: its exit code."""
 
-    def run(folder: Path, store: Path | None = None, out: Path | None = None, seed: int = 0) -> int:
-        words = [*AUDIT, "--jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
+    def run(
+        folder: Path,
+        store: Path | None = None,
+        out: Path | None = None,
+        seed: int = 0,
+        command: Sequence[str] = AUDIT,
+    ) -> int:
+        places = ["--jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
+        words = [*command, *places]
         monkeypatch.setattr(sys, "argv", ["leakscope", *words, *(["--seed", str(seed)] if seed else [])])
         with pytest.raises(SystemExit) as left:
             main()
@@ -247,3 +264,68 @@ def test_a_report_on_a_full_disk_leaves_the_old_one_whole(disk, undisturbed, aga
     disk.mount("remount,size=8m")
     assert again(tmp_path, out=out, seed=1) == 0
     assert (out / "report.json").read_bytes() != old["report.json"]
+
+
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    return to_its_end(tmp_path_factory.mktemp("calibration"), 0.02, CALIBRATE)
+
+
+class TestCalibration:
+    """The sampled fits of a calibration: as those of an audit."""
+
+    PROTECT = ("protect", *CALIBRATE[1:])
+
+    def test_a_kill_in_the_midst_of_the_fits(self, calibration, again, tmp_path) -> None:
+        left = []
+        for chunks_first in (1, 6, 12):
+            folder = tmp_path / str(chunks_first)
+            folder.mkdir()
+            run = started(folder, jobs=2, pause=0.05, command=CALIBRATE)
+            until(lambda store=folder / "store", least=chunks_first: len(chunks(store)) >= least)
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
+            there = chunks(folder / "store")
+            assert there.items() <= calibration.chunks.items()
+            assert not (folder / "out").exists()
+            left.append(len(there))
+            written = {name: (folder / "store" / name).stat().st_mtime_ns for name in there}
+            check_rerun(folder, again(folder, command=CALIBRATE), calibration)
+            assert {name: (folder / "store" / name).stat().st_mtime_ns for name in there} == written  # not made again
+        assert sum(n < len(calibration.chunks) for n in left) >= 2, left  # in the midst of the fits
+
+    def test_ctrl_c_before_a_release(self, calibration, again, tmp_path) -> None:
+        """Nothing is drawn yet: no file of a release; the calibration goes on from there."""
+        run = started(tmp_path, jobs=2, pause=0.1, command=[*self.PROTECT, "--out", "r.json"])
+        until(lambda: chunks(tmp_path / "store"))
+        os.killpg(run.pid, signal.SIGINT)
+        assert (run.communicate(timeout=30), run.returncode) == (("", LINE), 130)
+        until(lambda: not alive(run.pid), seconds=5)
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
+        assert chunks(tmp_path / "store").items() <= calibration.chunks.items()
+        check_rerun(tmp_path, again(tmp_path, command=CALIBRATE), calibration)
+
+    def test_a_store_on_a_full_disk(self, calibration, again, disk, tmp_path, capfd) -> None:
+        size = sum(map(len, calibration.chunks.values())) // 1024
+        disk.mount(f"size={max(8, size // 2)}k")
+        store, release = disk.folder / "store", tmp_path / "r.json"
+        assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 1
+        line = f"leakscope: error: the store {store} cannot be written: No space left on device\n"
+        assert capfd.readouterr().err == line
+        assert 0 < len(chunks(store)) < len(calibration.chunks)
+        assert chunks(store).items() <= calibration.chunks.items()
+        assert list(store.glob(".*")) == []
+        assert [path.name for path in tmp_path.iterdir()] == ["disk"]
+        disk.mount("remount,size=4m")
+        assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 0
+        assert chunks(store) == calibration.chunks
+        assert release.exists()
+
+    def test_a_read_only_store(self, calibration, again, disk, tmp_path, capfd) -> None:
+        disk.mount("size=4m")
+        disk.mount("remount,ro")
+        store, release = disk.folder / "store", tmp_path / "r.json"
+        assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 1
+        line = f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
+        assert capfd.readouterr().err == line
+        assert [path.name for path in tmp_path.iterdir()] == ["disk"]

@@ -79,7 +79,7 @@ def _public() -> list[tuple[str, object]]:
         "protecting.unneeded", "protecting.jobs", "protecting.certifying", "protecting.remembering",
         "protecting.comparing", "protecting.wrapping", "protecting.contesting", "protecting.enumerating",
         "protecting.approximating", "protecting.simulating", "protecting.swapping", "releases.updates",
-        "noise.families", "noise.linear", "noise.ranks",
+        "noise.families", "noise.linear", "noise.minimax", "noise.ranks",
         "releases.algorithms",
         "releases.logistic",
         "bounds", "bounds.dp", "bounds.exact", "bounds.exponential", "bounds.gaussian", "bounds.generalisation",

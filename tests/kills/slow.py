@@ -1,4 +1,4 @@
-"""A classifier that takes its time without the processor, so that a kill falls into its fits."""
+"""A classifier and a statistic that take their time without the processor, so that a kill falls into their fits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any
 
+import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 
@@ -16,3 +17,9 @@ class SlowTree(DecisionTreeClassifier):
         """Rest, then fit."""
         time.sleep(float(os.environ.get("SLOW_TREE_SECONDS", "0")))
         return super().fit(X, y, *arguments, **words)
+
+
+def middle(x: Any) -> Any:
+    """The median of each column, after as long a rest."""
+    time.sleep(float(os.environ.get("SLOW_TREE_SECONDS", "0")))
+    return np.median(np.asarray(x), axis=0)

@@ -62,7 +62,7 @@ class TestProtect:
 
     def test_the_value_lies_on_the_grid(self):
         made = protect("mean", ROWS, eta=0.1, **QUICK)
-        steps = made.value / made.certificate.about["certificate"]["noise"]["grid"]
+        steps = made.value / np.array(made.certificate.about["certificate"]["noise"]["grid"])
         np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
 
     def test_two_releases_differ_and_two_of_a_seed_do_not(self):

@@ -217,7 +217,7 @@ def test_bad_input_is_one_line(algorithm, words, line):
 @pytest.mark.parametrize("variant", ["sound", "printed"])
 def test_a_failed_fit_has_no_moments(variant):
     with pytest.raises(ValueError, match=r"fails_with_record_0 failed on \d+ of \d+ data sets: no moments"):
-        wrapped(X, Algorithm1(variant, n_subsets=32), "tests.test_wrapping:fails_with_record_0", seed=0)
+        wrapped(X, Algorithm1(variant, n_subsets=32), "tests.protecting.test_wrapping:fails_with_record_0", seed=0)
 
 
 @pytest.mark.parametrize("variant", ["sound", "printed"])

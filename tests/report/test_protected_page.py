@@ -188,7 +188,7 @@ def test_other_priors_and_sizes(pages):
     text = Page(pages["uneven"]).whole
     assert "right in at most 82.5 of 100 cases" in text
     assert "guessing from the prior alone gives 80." in text
-    assert "Prior 20 %." in text
+    assert "Prior 200/1,000." in text
     assert "\N{MINUS SIGN}123,500,000" in text  # the second digit of 1.96 * 4,500,000 is the 100,000
     assert "1.235 \N{MULTIPLICATION SIGN} 10 \N{MINUS SIGN}7" in text
     assert 'id="s0-title"' not in pages["uneven"]  # the axis of the dots begins at 50

@@ -7,14 +7,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import typer
 
 from leakscope.checks import count
@@ -23,7 +24,7 @@ from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, wri
 from leakscope.findings import Finding
 from leakscope.plans.plan import PagePlan, Plan, read
 from leakscope.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.types import NotApplicable
+from leakscope.types import NotApplicable, Signals
 
 if TYPE_CHECKING:
     from leakscope.report import Report
@@ -39,6 +40,7 @@ KEPT = {  # a target of DP-SGD in a sentence
 }
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
+    option("signals", Path | None, "File (.npz) of simulated releases, for leakscope audit --signals. [none]"),
     option("store", str | None, f"Folder of finished fits. [{STORE}]"),
     option("jobs", int | None, "Worker processes. [all cores]"),
 )
@@ -124,6 +126,46 @@ class Files:
                     _beside(file).unlink()
 
 
+@contextmanager
+def _simulated(file: Path | None, ledger: str | None = None) -> Iterator[dict[str, Any]]:
+    """Where simulated releases go: beside their place before anything is drawn, renamed when all is well."""
+    if file is None:
+        yield {}
+        return
+    if file.suffix != ".npz":
+        raise ValueError(f"--signals {file}: signals are a file whose name ends in .npz")
+    if ledger is not None and Path(ledger).resolve() == file.resolve():
+        raise ValueError(f"--signals {file}: the ledger would stand there")
+    _refuse_there(file)
+    try:
+        yield {"simulated": lambda signals: _put_signals(file, signals)}
+        _refuse_there(file)
+        _beside(file).replace(file)
+    finally:
+        with suppress(OSError):
+            _beside(file).unlink()
+
+
+def _refuse_there(file: Path) -> None:
+    if os.path.lexists(file):
+        raise ValueError(f"--signals {file} exists already; choose another name")
+    if not file.parent.is_dir():
+        raise ValueError(f"--signals {file}: no such folder {file.parent}")
+
+
+def _put_signals(file: Path, signals: Signals) -> None:
+    """For its owner alone, as a store: signals of single records are in it."""
+    game = signals.game
+    arrays = {"member": game.member, "judged": game.judged, "n_targets": game.n_targets, **signals.arrays}
+    try:
+        with open(os.open(_beside(file), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
+            np.savez(made, allow_pickle=False, **arrays)
+            made.flush()
+            os.fsync(made.fileno())
+    except OSError as error:
+        raise OSError(f"{file} cannot be written: {error.strerror or error}") from error
+
+
 def _beside(file: Path) -> Path:
     return file.with_name(f".{file.name}.{os.getpid()}.part")
 
@@ -147,40 +189,54 @@ def _flush(folder: Path) -> None:
 
 
 def _calibrate(
-    context: typer.Context, out: Path | None, store: str | None, jobs: int | None, as_json: bool, **given: Any
+    context: typer.Context, out: Path | None, signals: Path | None, store: str | None, as_json: bool, **given: Any
 ) -> None:
     """The least noise for a statistic of a file; DP-SGD has a command of its own below this one."""
     if context.invoked_subcommand is not None:
         _refuse_before(context)
         return
+    jobs = given.pop("jobs")
     started, words = time.time(), _words(CalibrationPlan, given, "calibrate", jobs)
     if out is not None:
         refuse_file(out)
-    protecting = import_module("leakscope.protecting")
-    places = {"store": store or STORE, "jobs": jobs}
-    report = protecting.calibrate_file(command=command_line(), **places, **words).certificate
-    if out is not None:
-        write(report, out, True, started)
+    with _simulated(signals) as simulated:
+        protecting = import_module("leakscope.protecting")
+        places = {"store": store or STORE, "jobs": jobs, **simulated}
+        report = protecting.calibrate_file(command=command_line(), **places, **words).certificate
+        if out is not None:
+            write(report, out, True, started)
     emit(report, out, as_json)
+    _say_signals(signals, words["eta"])
 
 
-def _protect(out: Path | None, store: str | None, jobs: int | None, as_json: bool, **given: Any) -> None:
+def _protect(
+    out: Path | None, signals: Path | None, store: str | None, jobs: int | None, as_json: bool, **given: Any
+) -> None:
     """A release with its certificate, or the announcement of one in the ledger."""
     words = _words(ProtectionPlan, given, "protect", jobs)
     if words.get("declare"):
-        if out is not None:
-            raise ValueError("protect --declare releases nothing; it takes no --out")
+        for flag, file in (("out", out), ("signals", signals)):
+            if file is not None:
+                raise ValueError(f"protect --declare releases nothing; it takes no --{flag}")
         line = import_module("leakscope.protecting").declare_file(**words)
         print(json.dumps(line) if as_json else line)
         return
     files = Files.of(Path(RELEASE) if out is None else out, words.get("ledger"))
     files.check()
-    protecting = import_module("leakscope.protecting")
-    places = {"store": store or STORE, "jobs": jobs}
-    report = protecting.protect_file(command=command_line(), before=files.ready, **places, **words).certificate
-    files.write(report)
+    with _simulated(signals, words.get("ledger")) as simulated:
+        protecting = import_module("leakscope.protecting")
+        places = {"store": store or STORE, "jobs": jobs, **simulated}
+        report = protecting.protect_file(command=command_line(), before=files.ready, **places, **words).certificate
+        files.write(report)
     emit(report, None, as_json)
     say(f"wrote {files.release} and {files.page}")
+    _say_signals(signals, words["eta"])
+
+
+def _say_signals(file: Path | None, eta: float) -> None:
+    if file is not None:
+        audit = f"leakscope audit --signals {file} --attack likelihood_ratio --claim eta={eta:g}"
+        say(f"wrote {file}; audit it with: {audit}")
 
 
 def _multiplier(as_json: bool, **given: Any) -> None:

@@ -20,6 +20,7 @@ from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import information_of_eta, information_of_noise, noise_of_information
 from leakscope.noise.izzo import izzo
 from leakscope.noise.linear import average_linear, swap_linear
+from leakscope.noise.minimax import worst_case_covariance
 from leakscope.noise.mixture import MixtureSwap
 from leakscope.noise.norms import Lp, Mahalanobis
 from leakscope.noise.pairs import AverageSwap, SampledCoupling, SampledDisjoint, SampledSwap, shape_of
@@ -70,5 +71,6 @@ __all__ = [
     "shape_of",
     "swap",
     "swap_linear",
+    "worst_case_covariance",
     "worst_eta",
 ]

@@ -194,8 +194,10 @@ class Mahalanobis(Norm):
             raise ValueError("shape must be finite")
         if shape.ndim == 2 and not np.allclose(shape, shape.T, rtol=1e-9, atol=1e-12 * np.abs(shape).max()):
             raise ValueError("shape must be symmetric")
-        smallest = float(np.min(shape if shape.ndim == 1 else np.linalg.eigvalsh(shape)))
-        if smallest <= 1e-14 * float(np.abs(shape).max()):
+        unit = _units(shape)
+        scaled = shape / unit / (unit[:, None] if shape.ndim == 2 else unit)
+        smallest = float(np.min(scaled if shape.ndim == 1 else np.linalg.eigvalsh(scaled)))
+        if smallest <= 1e-14:
             raise ValueError(f"shape must be positive definite, its smallest eigenvalue is {smallest:g}")
         shape.setflags(write=False)
         object.__setattr__(self, "shape", shape)
@@ -239,7 +241,9 @@ class Mahalanobis(Norm):
         v = vectors(v, self.d)
         if self.root.ndim == 1:
             return v / self.root
-        return np.linalg.solve(self.root, v.reshape(-1, self.d).T).T.reshape(v.shape)
+        unit = _units(self.shape)
+        scaled = (v / unit).reshape(-1, self.d)
+        return np.linalg.solve(self.root / unit[:, None], scaled.T).T.reshape(v.shape)
 
     def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
         """``L z``."""
@@ -253,6 +257,12 @@ class Mahalanobis(Norm):
 
 
 EUCLIDEAN = Lp(2.0)
+
+
+def _units(shape: Float[Array, "d d"] | Float[Array, " d"]) -> Float[Array, " d"]:
+    """Powers of two near the standard deviations, in which what is small is not small for its unit."""
+    variances = np.diagonal(shape) if shape.ndim == 2 else shape
+    return np.exp2(np.rint(np.log2(np.where(variances > 0, variances, 1.0)) / 2))
 
 
 def p_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"]:

@@ -9,6 +9,7 @@ of the noise and the grid; the certifying pairs choose one number, the scale, wh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -27,6 +28,7 @@ from leakscope.noise import (
     calibrate,
     eta_bound,
     swap_linear,
+    worst_case_covariance,
     worst_eta,
 )
 from leakscope.noise.families import find_family
@@ -42,6 +44,9 @@ Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
 _LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
+_TRIED, _FARTHEST = 1000, 64  # records with which two shapes are tried: evenly spaced ones, and the farthest
+_CONSTANT = 2.0**-16  # of a column of equal values: beside it lies their grid
+_MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +125,17 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Ask
     """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
-    spread = features.std(axis=0)
-    noised = spread > 0
-    least = float(spread[noised].min()) if noised.any() else 1.0
-    grid = Grid.for_noise(least, mechanism.k * float(np.abs(features).max()), error=0.0)  # sums on it are exact
+    noised, grid = _grid_of(features, mechanism.k)
     moving = grid.snap(features)[:, noised]
-    if not np.isfinite(moving).all():
-        raise ValueError(
-            f"values up to {np.abs(features).max():g} are beyond 2^53 steps of {grid.step:g}: rescale them"
-        )
     error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
     bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
     if not noised.any():
         return replace(bare, coupling="swap", reason="all records have the same values")
     if asked.coupling == "auto" and isinstance(asked.noise, str):
-        found = unneeded(features[:, noised], mechanism.k, asked.eta, asked.promise)
+        found = unneeded(moving, mechanism.k, asked.eta, asked.promise)
         if found is not None:
             return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
-    ready = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), moving.shape[1], _RIDGE)
+    ready = _ready_of(moving, mechanism.prior, asked)
     bare = replace(bare, noised=noised)
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if asked.coupling == "mixture_swap":
@@ -148,6 +146,23 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Ask
     elif asked.promise == "average":
         shifts = shifts.average()
     return _certified(shifts, asked, ready, bare)
+
+
+def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], Grid]:
+    """Coordinates that differ at all, and a grid beside their spread on which every sum of k records is exact.
+
+    To differ is a fact of the values: a standard deviation of equal numbers may be above 0, and one of tiny numbers 0.
+    """
+    largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
+    noised = span > 0
+    spread = span * ((features - features.min(axis=0)) / np.where(noised, span, 1)).std(axis=0)
+    alone = np.where(largest > 0, largest * _CONSTANT, 1.0)
+    grid = Grid.for_noise(np.where(noised, spread, alone), largest, error=0.0)
+    if not (k * np.abs(grid.snap(features) / grid.steps) <= _MOST_STEPS).all():
+        raise ValueError(
+            f"sums of {k:,} values up to {largest.max():g} are beyond 2^52 steps of their grid: centre or rescale them"
+        )
+    return noised, grid
 
 
 def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
@@ -166,7 +181,9 @@ def _mixed(mixture: MixtureSwap, asked: Asked, ready: Ready | Noise, bare: Calib
         noise = ready if isinstance(ready, Noise) else mixture.calibrate(asked.eta, ready, asked.confidence)
     except NotApplicable as reason:
         return replace(bare, coupling="swap", eta=asked.eta, reason=str(reason))
-    eta, band = mixture.worst_eta(noise, asked.confidence), mixture.tradeoff(noise, asked.confidence)
+    # draws that chose the scale prove what was asked for, no more; a curve needs others
+    eta = mixture.worst_eta(noise, asked.confidence) if isinstance(ready, Noise) else asked.eta
+    band = replace(mixture, seed=integer(asked.seed, "band")).tradeoff(noise, asked.confidence)
     found = replace(bare, coupling="mixture swap", eta=eta, band=band, confidence=asked.confidence)
     return _kept(replace(found, noise=noise, n_pairs=mixture.n_draws), asked)
 
@@ -218,6 +235,41 @@ def _ready(
     weights = 1 / np.diagonal(second_moment)
     shape = best_covariance(second_moment, 1.0, weights, family.structure, ridge)
     return family.of(d, shape * d / np.trace(shape))
+
+
+def _ready_of(moving: Float[Array, "n d"], prior: float, asked: Asked) -> Ready | Noise:
+    """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
+
+    The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
+    rarely the shape for the average record keeps that with less noise; then it is taken for both promises.
+    """
+    d = moving.shape[1]
+    average = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+    family = find_family(asked.noise) if isinstance(asked.noise, str) else None
+    if asked.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
+        return average
+    shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
+    both = (family.of(d, shape * d / np.trace(shape)), average)
+    few = _few(moving, [norm_of(ready) for ready in both])
+    return min(both, key=lambda ready: np.sum(_variances(few, prior, asked.eta, ready) / moving.var(axis=0)))
+
+
+def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
+    """All of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
+    centred = moving - moving.mean(axis=0)
+    far = [np.argsort(-norm(centred), kind="stable")[:_FARTHEST] for norm in norms]
+    even = np.arange(0, len(moving), math.ceil(len(moving) / _TRIED))
+    return moving[np.unique(np.concatenate([even, *far]))]
+
+
+def _variances(features: Float[Array, "m d"], prior: float, eta: float, ready: Ready | Noise) -> Float[Array, " d"]:
+    """Of the least noise that keeps eta for these records."""
+    shifts = swap_linear(features, 1, "sum", norm_of(ready))
+    try:
+        noise = ready if isinstance(ready, Noise) else calibrate(shifts, eta, ready, prior=prior)
+    except NotApplicable:  # so many are equal, whatever the shape
+        return np.zeros(features.shape[1])
+    return np.square(_deviations(noise, features.shape[1]))
 
 
 def _deviations(noise: Noise, d: int) -> Float[Array, " d"]:

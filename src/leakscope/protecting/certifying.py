@@ -144,7 +144,7 @@ def _about(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> dic
 def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
     mechanism, noise = job.mechanism, found.noise
     return {
-        "eta": job.asked.eta,
+        "eta": found.eta if noise is None and found.eta > 0 else job.asked.eta,  # without noise: what is proved
         "promise": job.asked.promise,
         "prior": mechanism.prior,
         "k": mechanism.k,
@@ -154,7 +154,7 @@ def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
             "family": "none" if noise is None else _family(noise),
             "scale": 0.0 if noise is None else _scale(noise),
             "rms": found.rms.tolist(),
-            "grid": found.grid.step / mechanism.divisor,
+            "grid": (np.broadcast_to(found.grid.steps, found.rms.shape) / mechanism.divisor).tolist(),
         },
         "exact": found.confidence is None,
         "confidence": 1.0 if found.confidence is None else found.confidence,

@@ -44,7 +44,7 @@ from leakscope.types import NotApplicable
 Array = np.ndarray
 _DELTA = 1e-5  # of (epsilon, delta)-DP, as is the custom
 _MOST = 2000  # numbers whose covariance is made: its eigenvectors take seconds
-_ROUNDING = 2.0**-52  # of the deviation
+_ROUNDING = 2.0**-26  # of the deviation: what a grid needs, 1,024 steps of at least 2^-36
 _INDEPENDENT = "each record is in the data in use independently of the others, with probability k/n (Poisson draws)"
 _LITERAL = "sigma is taken from draws of all records: from halves of the data in use, as printed, it promises nothing"
 
@@ -345,7 +345,9 @@ def _information(mechanism: Mechanism, eta: float, fixed: _Spread | str, poisson
         row = information_baselines(eta, scaled, mechanism.n, mechanism.prior)[place]
         rms = unit * np.sqrt(np.diagonal(row.covariance))
         if (rms < _ROUNDING * spread.std).any():
-            assumed.append("real numbers: so little noise is lost in the rounding of floating point")
+            lost = f"lost in the rounding of floating point: {mechanism.n:,} records share the information"
+            yield _row(mechanism, row, None, reason=lost, method=promise, assumptions=assumed, **game)
+            continue
         words = {"status": spread.status, "method": f"{promise}; {spread.method}", "assumptions": assumed}
         yield _row(mechanism, row, spread.whole(rms), **words, **game)
 

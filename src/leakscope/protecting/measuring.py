@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.grid import Grid
 from leakscope.noise import AverageSwap, Lp, Mahalanobis, SampledCoupling, SampledDisjoint, SampledSwap, Shifts
@@ -24,7 +24,7 @@ Array = np.ndarray
 SAMPLED: Mapping[str, type[SampledCoupling]] = MappingProxyType(
     {"swap": SampledSwap, "complement": SampledDisjoint, "average_swap": AverageSwap}
 )
-_MOST_LENGTHS = 10**8  # records times rounds of a closed form
+_MOST_LENGTHS = 5 * 10**7  # records times rounds of a closed form
 _COUPLES = 4096  # of a round, whose differences a pilot looks at
 _DRAWS = 64  # that tell the spread of a statistic
 
@@ -77,7 +77,17 @@ class Measured(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Fitted(Measured):
-    """Both data sets of each pair are fitted."""
+    """Both data sets of each pair are fitted.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    pairs : SampledCoupling
+    release : int
+        Number of the release that these pairs measure. Of another one the statistic's own randomness is another.
+    """
+
+    release: int = 0
 
     @property
     def fits_a_pair(self) -> int:
@@ -91,7 +101,7 @@ class Fitted(Measured):
 
     @cached_property
     def _made(self) -> Float[Array, "m d"]:
-        return self.mechanism.outputs(self.pairs)
+        return self.mechanism.outputs(_Reseeded(self.pairs, self.release) if self.release else self.pairs)
 
     def outputs(self) -> Float[Array, "m d"]:
         """Of the first data set of each draw."""
@@ -102,9 +112,10 @@ class Fitted(Measured):
         return _finite(self.pairs.differences(self._made).reshape(-1, self._made.shape[1]))
 
     def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """Of the outputs on the grid; fits that failed."""
-        failed = int((~np.isfinite(self._made).all(axis=1)).sum())
-        return self.pairs.shifts(grid.snap(self._made), norm, noised), failed
+        """Of the outputs as they are released; fits that failed, or lie off the grid."""
+        made = self.mechanism.on_grid(self.pairs, grid)
+        made = grid.snap(self._made) if made is None else made
+        return self.pairs.shifts(made, norm, noised), int((~np.isfinite(made).all(axis=1)).sum())
 
 
 @final
@@ -161,8 +172,10 @@ class Updated(Measured):
         return swap_shifts(self.mechanism, self.pairs, grid, norm, noised)
 
     def _inside(self, draw: int) -> Bool[Array, " n"]:
-        """D of a round."""
-        return self.pairs.rows(slice(draw * self.pairs.fits_a_pair, draw * self.pairs.fits_a_pair + 1))[0]
+        """D of a round: all of it leaves in some swap. The data sets of a round would be k n truth values."""
+        inside = np.zeros(self.pairs.n, dtype=bool)
+        inside[self.pairs.couples(draw)[0]] = True
+        return inside
 
 
 def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Measured:
@@ -181,6 +194,25 @@ def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Me
     if isinstance(pairs, SampledSwap) and records_of(mechanism.statistic, mechanism.points) is not None:
         return Updated(mechanism, pairs)
     return Fitted(mechanism, pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reseeded:
+    """The data sets of some pairs; a seed a draw as theirs, but others for each release."""
+
+    pairs: SampledCoupling
+    release: int
+
+    @property
+    def n_fits(self) -> int:
+        return self.pairs.n_fits
+
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        return (self.pairs.fit_seeds + integer(self.pairs.seed, "release", self.release)) % 2**32
+
+    def rows(self, rows: slice) -> Bool[Array, "m n"]:
+        return self.pairs.rows(rows)
 
 
 def _finite(v: Float[Array, "p d"]) -> Float[Array, "q d"]:

@@ -13,11 +13,13 @@ from jaxtyping import Bool, Float
 from leakscope.checks import count
 from leakscope.grid import Grid
 from leakscope.observing import DataSets, Sets, Workshop, outputs
+from leakscope.releases.features import sums
 from leakscope.releases.statistics import Fit, Linear, Statistic
 from leakscope.seeds import stream, subsets
 from leakscope.types import Points
 
 Array = np.ndarray
+_MEMBERS = 2**24  # memberships in memory at once
 _SETTLING = 8  # draws on which a function is tried for the shape of its output
 
 
@@ -110,10 +112,23 @@ class Mechanism:
         """The statistic on each of these data sets; NaN where it failed."""
         return outputs(self.statistic, self.points, sets, self.workshop)
 
+    def on_grid(self, sets: Sets, grid: Grid) -> Float[Array, "m d"] | None:
+        """A sum or mean of these data sets as `release` makes it, but for the noise; None of other statistics.
+
+        Each feature is rounded, not the sum: what is measured must be what is released.
+        """
+        if self.features is None:
+            return None
+        features, size = grid.snap(self.features), max(1, _MEMBERS // self.n)
+        blocks = [slice(start, start + size) for start in range(0, sets.n_fits, size)]
+        return np.concatenate([sums(features, sets.rows(block))[0] for block in blocks]) / self.divisor
+
     def release(
         self, member: Bool[Array, " n"], noise: Float[Array, " d"], grid: Grid, rng: np.random.Generator
     ) -> Float[Array, " d"]:
-        """The statistic of the members plus a draw of the noise, both as whole multiples of a step; NaN if it failed.
+        """The statistic of the members plus a draw of the noise, both as whole multiples of a step.
+
+        NaN if the statistic failed, or lies beyond 2^53 steps, as in the calibration.
 
         A sum of features on the grid is exact in whole numbers, and so is that of a mean before it is divided by
         k: no bit of it depends on an order of summation. Any other statistic is rounded to the grid.
@@ -131,14 +146,15 @@ class Mechanism:
         Raises
         ------
         ValueError
-            If a number is beyond 2^53 steps.
+            If a sum of features or the noise is beyond 2^53 steps.
         """
         if self.features is not None:
             total = grid.round(self.features[member]).sum(axis=0)
             return grid.value(total + grid.round(self.divisor * noise)) / self.divisor
         drawn = DataSets(member[None], rng.integers(2**32, size=1))
         output = outputs(self.statistic, self.points, drawn, Workshop(jobs=1))[0]  # in no store: it has no noise
-        return grid.release(output, noise) if np.isfinite(output).all() else output
+        output = grid.snap(output)
+        return grid.release(output, noise) if np.isfinite(output).all() else np.full(self.d, np.nan)
 
     def sampling_std(self, made: Float[Array, "m d"]) -> Float[Array, " d"]:
         """Standard deviation of the statistic over samples of k records from a large population.

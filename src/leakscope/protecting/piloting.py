@@ -69,21 +69,23 @@ def piloted(
     certifying = _affordable(mechanism, asked)
     trials = [_trial(each, asked, len(certifying)) for each in certifying]
     every = np.concatenate([trial.differences() for trial in trials])
-    largest = max(float(np.nanmax(np.abs(trial.outputs()), initial=0.0)) for trial in trials)
+    seen = np.concatenate([trial.outputs() for trial in trials])
     if not len(every):
         raise ValueError(f"{mechanism.statistic.name} failed in every pair of the pilot: there is nothing to calibrate")
-    noised = (every != 0).any(axis=0)
+    noised, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
+    if mechanism.features is not None:
+        noised &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
     if not noised.any():  # the certifying pairs will tell whether they differ
-        return Pilot(certifying[0], ~noised, None, Grid.for_noise(largest * _UNSEEN or 1.0, largest))
+        return Pilot(certifying[0], ~noised, None, _grid(noised, np.empty((0, 0)), largest))
     moment = _second_moment(every[:, noised])
     chosen = 0
     if len(trials) > 1:
-        noise, grid = ready(moment, int(noised.sum())), _grid(moment, largest)
+        noise, grid = ready(moment, int(noised.sum())), _grid(noised, moment, largest)
         tried = [trial.shifts(grid, norm_of(noise), noised)[0] for trial in trials]
         chosen = _best(tried, [each.pairs.n_pairs for each in certifying], asked, noise)
     own = _second_moment(trials[chosen].differences()[:, noised])
     moment = own if np.diagonal(own).all() else moment
-    return Pilot(certifying[chosen], noised, moment, _grid(moment, largest))
+    return Pilot(certifying[chosen], noised, moment, _grid(noised, moment, largest))
 
 
 def norm_of(ready: Ready | Noise) -> Lp | Mahalanobis:
@@ -134,8 +136,11 @@ def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], asked: Asked, noise: 
     return most_promising(tried, n_pairs, asked.eta, noise, asked.promise, asked.confidence)
 
 
-def _grid(moment: Float[Array, "e e"], largest: float) -> Grid:
-    return Grid.for_noise(float(np.sqrt(np.diagonal(moment).min())) / _FINER, largest)
+def _grid(noised: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:
+    """Fine beside what the noise will be, in each coordinate; where there is none, beside the outputs."""
+    scale = np.where(largest > 0, largest * _UNSEEN, 1.0)
+    scale[noised] = np.sqrt(np.diagonal(moment)) / _FINER
+    return Grid.for_noise(scale, largest)
 
 
 def _second_moment(v: Float[Array, "m e"]) -> Float[Array, "e e"]:

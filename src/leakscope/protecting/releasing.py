@@ -17,7 +17,7 @@ from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protecting.calibrating import Calibrated, calibrated
 from leakscope.protecting.certifying import report_of, rms_finding
 from leakscope.protecting.comparing import compared
-from leakscope.protecting.contesting import contest
+from leakscope.protecting.contesting import contest, signals
 from leakscope.protecting.jobs import Given, Job, arrays_job, file_job
 from leakscope.protecting.mechanisms import Mechanism
 from leakscope.protecting.remembering import Memory, randomness
@@ -25,7 +25,7 @@ from leakscope.protecting.simulating import Contest
 from leakscope.releases.statistics import Statistic
 from leakscope.report import Curve, Report
 from leakscope.seeds import subsets
-from leakscope.types import Noise
+from leakscope.types import Noise, Signals
 
 Array = np.ndarray
 
@@ -171,10 +171,22 @@ def protect(
 
 
 def calibrate_file(
-    *, command: str = "", store: str | os.PathLike[str] | None = None, jobs: int | None = None, **words: Any
+    *,
+    command: str = "",
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    simulated: Callable[[Signals], Any] | None = None,
+    **words: Any,
 ) -> CalibratedNoise:
-    """`calibrate` for a file: what ``leakscope calibrate`` does with the fields of a ``CalibrationPlan``."""
-    return _calibration(file_job(read(CalibrationPlan, words, "calibrate"), Workshop(store, jobs), command))
+    """`calibrate` for a file: what ``leakscope calibrate`` does with the fields of a ``CalibrationPlan``.
+
+    Parameters
+    ----------
+    command, store, jobs, simulated
+        As in `protect_file`.
+    """
+    job = file_job(read(CalibrationPlan, words, "calibrate"), Workshop(store, jobs), command)
+    return _calibration(job, _audited(job.plan, simulated))
 
 
 def protect_file(
@@ -183,6 +195,7 @@ def protect_file(
     store: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     before: Callable[[], Any] = lambda: None,
+    simulated: Callable[[Signals], Any] | None = None,
     **words: Any,
 ) -> Protected:
     """`protect` for a file: what ``leakscope protect`` does with the fields of a ``ProtectionPlan``.
@@ -195,9 +208,12 @@ def protect_file(
         As in `protect`.
     before : callable
         Called when all is calibrated and nothing is drawn yet: the last moment to refuse.
+    simulated : callable, optional
+        Called after that with simulated releases of the same noise, for an audit of the promise; still before the
+        draw. They are never a real draw or a real noise.
     """
     plan = read(ProtectionPlan, words, "protect")
-    return _protection(file_job(plan, Workshop(store, jobs), command), before)
+    return _protection(file_job(plan, Workshop(store, jobs), command), before, _audited(plan, simulated))
 
 
 def declare_file(**words: Any) -> str:
@@ -206,13 +222,17 @@ def declare_file(**words: Any) -> str:
     return Memory.of(file_job(plan, Workshop(), ""), plan.ledger or "").declared()
 
 
-def _calibration(job: Job) -> CalibratedNoise:
+def _calibration(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
     found = calibrated(job.mechanism, job.asked)
     findings, curves = _beside(job, found)
+    if simulated:
+        simulated(_signals(job, found))
     return CalibratedNoise(found.noise, report_of(job, found, None, findings, curves))
 
 
-def _protection(job: Job, before: Callable[[], Any] = lambda: None) -> Protected:
+def _protection(
+    job: Job, before: Callable[[], Any] = lambda: None, simulated: Callable[[Signals], Any] | None = None
+) -> Protected:
     """Everything that can be refused comes before the draw, and the ledger before the value."""
     plan = job.plan
     insecure = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
@@ -221,6 +241,8 @@ def _protection(job: Job, before: Callable[[], Any] = lambda: None) -> Protected
     found = calibrated(job.mechanism, job.asked)
     findings, curves = _beside(job, found)
     before()
+    if simulated:
+        simulated(_signals(job, found))
     if memory:
         ledger, joint = memory.appended(found)
         findings, member = [*findings, *joint], ledger.draw.member
@@ -241,10 +263,31 @@ def _released(
 
 def _beside(job: Job, found: Calibrated) -> tuple[list[Finding], list[Curve]]:
     """What the best attack reaches, and what other methods need."""
+    contested = contest(job.mechanism, found.noise, _contest(job, found))
+    return [*contested.findings, *(_compared(job) if job.plan.compare else [])], list(contested.curves)
+
+
+def _contest(job: Job, found: Calibrated) -> Contest:
+    """How the release is attacked."""
     plan, asked, noised = job.plan, job.asked, None if found.noise is None else found.noised
     place = (found.exposed, asked.promise, plan.unit, found.grid, noised)
-    contested = contest(job.mechanism, found.noise, Contest(plan.games, asked.seed, plan.confidence, plan.fpr, *place))
-    return [*contested.findings, *(_compared(job) if plan.compare else [])], list(contested.curves)
+    return Contest(plan.games, asked.seed, plan.confidence, plan.fpr, *place)
+
+
+def _signals(job: Job, found: Calibrated) -> Signals:
+    """Simulated releases, of which an audit judges the most exposed record: the promise is to every one."""
+    made = signals(job.mechanism, found.noise, _contest(job, found))
+    first = np.arange(made.game.member.shape[1]) == 0
+    return replace(made, game=replace(made.game, kind="per_datum", judged=first))
+
+
+def _audited(plan: CalibrationPlan, simulated: Callable[[Signals], Any] | None) -> Callable[[Signals], Any] | None:
+    """Refused before anything is computed where the signals would audit no promise."""
+    if simulated and not plan.games:
+        raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
+    if simulated and plan.promise == "average":
+        raise ValueError("signals are of the most exposed record, to whom promise = average promises nothing")
+    return simulated
 
 
 def _compared(job: Job) -> list[Finding]:

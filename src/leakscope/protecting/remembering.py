@@ -11,10 +11,11 @@ import numpy as np
 from leakscope.findings import Finding
 from leakscope.noise import GaussianNoise, Shifts, worst_eta
 from leakscope.noise.ledger import Draw, Entry, Ledger, Query
+from leakscope.plans.protects import ProtectionPlan
 from leakscope.protecting.calibrating import Calibrated
 from leakscope.protecting.certifying import SOURCES
 from leakscope.protecting.jobs import Job
-from leakscope.protecting.measuring import Measured, measured
+from leakscope.protecting.measuring import Fitted, Measured, measured
 from leakscope.seeds import entropy, integer, stream, subsets
 
 Array = np.ndarray
@@ -59,7 +60,7 @@ class Memory:
             raise ValueError(f"only Gaussian releases add up under a ledger, got noise {asked.noise}")
         if asked.coupling == "mixture_swap":
             raise ValueError("the mixture swap keeps no pairs that could add up; take swap or complement for a ledger")
-        ledger = Ledger.open(path, mechanism.points.digest) if Path(path).exists() else None
+        ledger = _opened(path, job) if Path(path).exists() else None
         if ledger is None:
             return cls(replace(job, asked=replace(asked, coupling=_coupling(job))), Path(path), None)
         draw = ledger.draw
@@ -103,7 +104,16 @@ class Memory:
 
     @property
     def _query(self) -> Query:
-        return Query(dict(self.job.mechanism.statistic.describe() or {}), self.job.asked.eta)
+        """With what shapes and scales its noise: a noise chosen after an output is outside of the joint certificate."""
+        asked, described = self.job.asked, self.job.mechanism.statistic.describe()
+        noise = asked.noise if isinstance(asked.noise, str) else self.job.plan.noise
+        sampled = {} if self._exact else {name: getattr(asked, name) for name in ("confidence", "fits", "seed")}
+        return Query({**described, "noise": noise, **sampled} if described else {}, asked.eta)
+
+    @property
+    def _exact(self) -> bool:
+        """Whether nothing is sampled."""
+        return self.job.asked.coupling == "swap" and self.job.mechanism.features is not None
 
     @property
     def _scale_seed(self) -> int:
@@ -119,17 +129,18 @@ class Memory:
     def _created(self, queries: list[Query]) -> Ledger:
         """A new ledger: here the records in use are drawn."""
         mechanism, asked = self.job.mechanism, self.job.asked
-        rng = randomness(getattr(self.job.plan, "insecure_seed", None), "draw")
-        member = subsets(mechanism.n, mechanism.k, 1, rng)[0]
-        exact = asked.coupling == "swap" and mechanism.features is not None
-        single, digest = self._single.pairs, mechanism.points.digest
-        name, seed, share = ("swap", None, 1.0) if exact else (single.name, single.seed, single.share)
+        member = subsets(mechanism.n, mechanism.k, 1, randomness(_insecure(self.job), "draw"))[0]
+        single, digest = self._single.pairs, _data(self.job, _insecure(self.job) is not None)
+        name, seed, share = ("swap", None, 1.0) if self._exact else (single.name, single.seed, single.share)
         return Ledger.create(self.path, Draw(digest, member, name, asked.promise, seed, share), queries)
 
     def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
         """Shifts on the pairs of the ledger, which chose none of its scales."""
         n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else found.n_pairs
-        return self._single.with_pairs(n_pairs, ledger.draw.seed or 0).shifts(found.grid, noise.norm, found.noised)[0]
+        pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
+        if isinstance(pairs, Fitted):  # the releases of a draw do not share the randomness of their statistics
+            pairs = replace(pairs, release=len(ledger.releases))
+        return pairs.shifts(found.grid, noise.norm, found.noised)[0]
 
     def _joint(self, ledger: Ledger) -> list[Finding]:
         """What all releases so far promise together."""
@@ -147,6 +158,33 @@ class Memory:
             "assumptions": ["the queries were declared before the first release, and released in that order"],
         }
         return [Finding("success", mechanism.blind + eta, **common), Finding("eta", eta, **common)]
+
+
+def _insecure(job: Job) -> int | None:
+    """The seed of draw and noise, if one was given."""
+    return job.plan.insecure_seed if isinstance(job.plan, ProtectionPlan) else None
+
+
+def _data(job: Job, insecure: bool) -> str:
+    """What a ledger calls its data: a draw from a seed that was given is good for no other releases."""
+    digest = job.mechanism.points.digest
+    return f"insecure:{digest}" if insecure else digest
+
+
+def _opened(path: str, job: Job) -> Ledger:
+    """The ledger of a file, if it is of these data, and its draw as secret as that of the job."""
+    insecure = _insecure(job) is not None
+    try:
+        return Ledger.open(path, _data(job, insecure))
+    except ValueError as reason:
+        try:
+            Ledger.open(path, _data(job, not insecure))
+        except ValueError:
+            raise reason from None
+    begun = "without" if insecure else "with"
+    raise ValueError(
+        f"{path} was begun {begun} an insecure seed: its draw is not for this release; start another ledger"
+    )
 
 
 def _coupling(job: Job) -> str:

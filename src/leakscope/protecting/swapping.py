@@ -154,11 +154,11 @@ class _Rounds:
         """At least the length of every vector with coordinates up to a step."""
         if exact(self.mechanism.statistic):
             return 0.0
-        d = int(self.noised.sum())
+        steps = np.broadcast_to(self.grid.steps, self.noised.shape)[self.noised]
         if isinstance(self.norm, Lp):
-            return float(self.norm(np.full(d, self.grid.step)))
-        whitened = self.norm.standardise(np.eye(d))  # e^T S^-1 e is at most the sum of |S^-1_ij| times the step squared
-        return self.grid.step * float(np.sqrt(np.abs(whitened @ whitened.T).sum()))
+            return float(self.norm(steps))
+        whitened = self.norm.standardise(np.diag(steps))  # e^T S^-1 e is at most the sum of |h_i S^-1_ij h_j|
+        return float(np.sqrt(np.abs(whitened @ whitened.T).sum()))
 
 
 def _rounded_up(lengths: Float[Array, " b"]) -> Float[Array, " b"]:

@@ -36,10 +36,9 @@ GAME = (
     "{k} of the {n} are drawn uniformly at random and in secret. The attacker knows all {n_rows} rows, the method and "
     "the law of the noise, but neither the draw nor the noise. Prior {prior}."
 )
-NOT_PROMISED = (
-    "Differential privacy. Protection of what the {units} have in common. Anything about a second release of the same "
-    "{k}: with a ledger the joint bound is computed."
-)
+NOT_PROMISED = "Differential privacy. Protection of what the {units} have in common. {further}"
+SECOND = "Anything about a second release of the same {k}: with a ledger the joint bound is computed."
+BESIDE = "Anything about a release of the same {k} that is not in the ledger; those in it have the joint bound below."
 PARTICULAR = " Anything about a particular {unit}."
 ENTROPY = "drawn once, from the operating system\u2019s entropy"
 GIVEN = "drawn from a seed that was given"
@@ -88,7 +87,7 @@ def _game(result: ProtectedResult) -> Markup:
         k=count(certificate["k"]),
         n=several(certificate["n"], result.unit),
         n_rows=count(certificate["n"]),
-        prior="½" if prior == 0.5 else percent(prior),
+        prior="½" if prior == 0.5 else f"{count(certificate['k'])}/{count(certificate['n'])}",
     )
 
 
@@ -174,5 +173,6 @@ def _assumed(sentences: Sequence[str]) -> Markup:
 
 
 def _not_promised(result: ProtectedResult) -> Markup:
+    k, remembered = count(result.certificate["k"]), any("of this draw" in each.release for each in result.findings)
     words = NOT_PROMISED + (PARTICULAR if result.on_average else "")
-    return say(words, unit=result.unit, units=result.units, k=count(result.certificate["k"]))
+    return say(words, unit=result.unit, units=result.units, further=say(BESIDE if remembered else SECOND, k=k))

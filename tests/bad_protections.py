@@ -1,0 +1,140 @@
+"""What bad input of ``calibrate`` and ``protect`` gets: the command, the line's start, its end where told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bad_files import text
+
+OWN = """
+import numpy as np
+
+number = 3
+def raises(x): raise KeyError("age")
+def says(x): return "mean"
+def turns(x): return 1j
+def ragged(x): return [[1.0], [1.0, 2.0]]
+def nothing(x): return None
+def nans(x): return np.nan
+def changes(x): return np.asarray(x)[: 1 + (np.asarray(x)[:, 0].sum() > 0), 0]
+"""
+
+
+def private(content: str) -> Callable[[Path], Any]:
+    """A file for its owner alone, as a ledger is."""
+
+    def write(path: Path) -> None:
+        path.write_text(content, encoding="utf-8")
+        path.chmod(0o600)
+
+    return write
+
+
+def open_to_others(path: Path) -> None:
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0o644)
+
+
+PROTECTION_FILES: dict[str, Callable[[Path], Any]] = {
+    "own.py": text(OWN),
+    "prose_only.csv": text("a,b\n" + "x,y\n" * 20),
+    "ledgers.json": Path.mkdir,
+    "open.json": open_to_others,
+    "damaged.json": private("{"),
+    "foreign.json": private("{}"),
+    "there.html": text("kept"),
+}
+
+FINE = "calibrate --data fine.csv --eta 0.1"
+OF_OWN = f"{FINE} --statistic own"
+DPSGD = "calibrate dpsgd --sample-rate 0.1 --steps 10"
+NO_NUMBERS = "its output is no array of finite numbers"
+TARGETS = "calibrate dpsgd: give advantage, or fpr and fnr, or epsilon and delta; got"
+
+PROTECTIONS: list[tuple[str, ...]] = [
+    # files
+    ("calibrate --data empty.csv --eta 0.1", "empty.csv: the file is empty"),
+    ("protect --data header.csv --eta 0.1", "header.csv: the table has no rows or no columns"),
+    ("protect --data missing.csv --eta 0.1", "missing.csv: no such file"),
+    ("calibrate --data garbage.npz --eta 0.1", "garbage.npz: cannot be read as npz without pickle: it is no .npz"),
+    # numbers of the table
+    ("calibrate --data nan.csv --eta 0.1", "column a has missing or infinite values; drop or fill them"),
+    ("protect --data inf.csv --eta 0.1", "column a has missing or infinite values; drop or fill them"),
+    ("protect --data huge.csv --eta 0.1", "values up to 1e+308 ", "rescale them below 1e+150"),
+    ("calibrate --data prose_only.csv --eta 0.1", "prose_only.csv: no column holds numbers; columns: a, b"),
+    ("protect --data one.csv --eta 0.1", "a game needs at least 2 points, got 1"),
+    # regressions
+    ("calibrate --data one_class.csv --eta 0.1 --statistic logistic --label label", "logistic cannot be computed on "),
+    ("calibrate --data floats.csv --eta 0.1 --statistic logistic --label label", "logistic cannot be computed on "),
+    ("calibrate --data words.csv --eta 0.1 --statistic ols --label label", "ols cannot be computed on ", "encode it"),
+    ("calibrate --data lost_label.csv --eta 0.1 --statistic ols --label label", "label is missing at 1 points, first"),
+    ("protect --data infinite_label.csv --eta 0.1 --statistic ols --label label", "label has infinite values"),
+    ("protect --data only.csv --eta 0.1 --statistic ols --label label", "only.csv: no feature columns are left beside"),
+    (f"{FINE} --statistic ols --label lable", "fine.csv: no column 'lable' (did you mean 'label'?)", "a, b, label"),
+    (f"{FINE} --label label", "calibrate: statistic mean takes no label; drop leaves a column out, got 'label'"),
+    # sizes and promises
+    (f"{FINE} --k 0", "calibrate: k: Input should be greater than or equal to 1, got 0"),
+    (f"{FINE} --k 60", "k must be from 1 to n - 1 = 59, got 60"),
+    ("protect --data fine.csv --eta 0.1 --k 99", "k must be from 1 to n - 1 = 59, got 99"),
+    (f"{FINE} --k half", "Invalid value for '--k': Input should be a valid integer"),
+    ("calibrate --data fine.csv --eta 0", "calibrate: eta: Input should be greater than 0, got 0.0"),
+    ("protect --data fine.csv --eta 0.5", "protect: eta: Input should be less than 0.5, got 0.5"),
+    ("calibrate --data fine.csv --eta nan", "calibrate: eta: Input should be ", "got nan"),
+    ("calibrate --data fine.csv --eta 5%", "Invalid value for '--eta': Input should be a valid number"),
+    ("protect --data fine.csv --eta 0.2 --k 10", "eta must be > 0 and < 0.166667, the smaller prior; got 0.2"),
+    (f"{FINE} --promise all", "calibrate: promise: Input should be 'every' or 'average', got 'all'"),
+    (f"{FINE} --confidence 1", "calibrate: confidence: Input should be less than 1, got 1.0"),
+    (f"{FINE} --games -1", "calibrate: games: Input should be greater than or equal to 0, got -1"),
+    (f"{FINE} --fits 1", "calibrate: fits: Input should be greater than or equal to 2, got 1"),
+    (f"{FINE} --statistic covariance --fits 9", "eta = 0.1 at confidence 0.95 needs at least ", "got 9"),
+    # statistics, noises, couplings
+    (f"{FINE} --statistic meen", "calibrate: statistic: unknown statistic 'meen' (did you mean 'mean'?); known: mean"),
+    (f"{FINE} --noise gausian", "calibrate: noise: unknown noise 'gausian' (did you mean 'gaussian'?); known: gauss"),
+    (f"{FINE} --noise laplace", "noise laplace is for one number, the statistic has 3; take gaussian"),
+    (f"{FINE} --coupling swop", "calibrate: coupling: Input should be 'auto', 'swap', 'mixture_swap', ", "got 'swop'"),
+    (f"{FINE} --coupling average_swap", "calibrate: coupling average_swap promises nothing to every record; it needs"),
+    (f"{FINE} --statistic covariance --coupling mixture_swap", "coupling mixture_swap does not promise every for"),
+    (f"{FINE} --statistic table", "calibrate: statistic table needs by: the columns that it counts"),
+    (f"{FINE} --statistic table --by c", "unknown column 'c'; known: a, b, label"),
+    (f"{FINE} --by a", "calibrate: statistic mean takes no by"),
+    (f"{FINE} --statistic histogram --by a --set bins=0", "bins must be >= 1, got 0"),
+    (f"{FINE} --statistic histogram --by a --set bins=many", "bins must be a number, got 'many'"),
+    (f"{FINE} --statistic quantiles --set probabilities=[2]", "a quantile's probability must be >= 0 and <= 1, got 2"),
+    (f"{FINE} --clip 3", "calibrate: clip is for compare: "),
+    # functions
+    (f"{OF_OWN}:nowhere", "own:nowhere: cannot be imported: module 'own' has no attribute 'nowhere'"),
+    (f"{FINE} --statistic nowhere_at_all:f", "nowhere_at_all:f: cannot be imported: No module named 'nowhere_at_all'"),
+    (f"{FINE} --statistic broken:f", "broken:f: cannot be imported: invalid syntax (broken.py, line 1)"),
+    (f"{OF_OWN}:number", "own:number must be a function of the records alone; got 3"),
+    (f"{OF_OWN}:raises", "raises cannot be computed on any of 8 data sets: 'age'"),
+    (f"{OF_OWN}:says", "says cannot be computed on any of 8 data sets: ", NO_NUMBERS),
+    (f"{OF_OWN}:turns", "turns cannot be computed on any of 8 data sets: ", NO_NUMBERS),
+    (f"{OF_OWN}:ragged", "ragged cannot be computed on any of 8 data sets: setting an array element with a sequence"),
+    (f"{OF_OWN}:nothing", "nothing cannot be computed on any of 8 data sets: ", NO_NUMBERS),
+    (f"{OF_OWN}:nans", "nans cannot be computed on any of 8 data sets: ", NO_NUMBERS),
+    # DP-SGD
+    ("calibrate dpsgd", "calibrate dpsgd: the key 'sample_rate' is missing"),
+    (DPSGD, f"{TARGETS} none"),
+    (f"{DPSGD} --advantage 0.1 --epsilon 1", f"{TARGETS} advantage, epsilon"),
+    (f"{DPSGD} --fpr 0.01", f"{TARGETS} fpr"),
+    (f"{DPSGD} --advantage 1", "calibrate dpsgd: advantage: Input should be less than 1, got 1.0"),
+    (f"{DPSGD} --advantage 0.1 --steps 0", "calibrate dpsgd: steps: Input should be greater than or equal to 1, got 0"),
+    (
+        "calibrate dpsgd --sample-rate 2 --steps 10 --advantage 0.1",
+        "calibrate dpsgd: sample_rate: Input should be less",
+    ),
+    (f"{DPSGD} --advantage 0.1 --adjacency swop", "calibrate dpsgd: adjacency: Input should be 'add_remove' or"),
+    # places
+    ("protect --data fine.csv --eta 0.1 --ledger ledgers.json", "ledgers.json cannot be read: Is a directory"),
+    ("protect --data fine.csv --eta 0.1 --ledger open.json", "open.json is open to others (mode 644); only its owner"),
+    ("protect --data fine.csv --eta 0.1 --ledger damaged.json", "damaged.json is damaged: not the JSON that was"),
+    ("protect --data fine.csv --eta 0.1 --ledger foreign.json", "foreign.json is damaged: not the JSON that was"),
+    ("protect --data fine.csv --eta 0.1 --ledger nowhere/l.json", "nowhere/l.json cannot be written: No such file"),
+    ("protect --data fine.csv --eta 0.1 --out empty.json", "empty.json exists already, and a release is never written"),
+    ("protect --data fine.csv --eta 0.1 --out there.json", "there.html exists already, and a release is never written"),
+    ("protect --data fine.csv --eta 0.1 --out taken/r.json", "--out taken/r.json: taken is a file; give a folder"),
+    ("protect --data fine.csv --eta 0.1 --signals nans.npz", "--signals nans.npz exists already; choose another name"),
+    (f"{FINE} --store taken --statistic quantiles", "the store taken is a file; give a folder"),
+]
