@@ -119,7 +119,7 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def may_take_many(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """The public audits and protections, keyword-only beyond the third."""
     audit = name == "auditing.py" and function.name.startswith("audit")
-    release = name == "protecting/releasing.py" and function.name in ("protect", "calibrate")
+    release = name == "protecting/releasing.py" and function.name in ("protect", "calibrate", "declare")
     return (audit or release) and len(function.args.args) <= 3
 
 

@@ -53,9 +53,9 @@ class Trial:
         for attack in attacks:
             try:
                 scores = by_unit(attack(apart))
-                evidence[attack.name] = counting.evidence(scores, method, independent=True)
                 won = games_won(scores, 1 - LEVEL / len(attacks), independent=True)
                 success[attack.name] = float(won.low.max())
+                evidence[attack.name] = counting.evidence(scores, method, independent=True)
             except NotApplicable as reason:
                 reasons.append(str(reason))
         return cls(method, evidence, success, reasons[0] if reasons else "no attack applies")

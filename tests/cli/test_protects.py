@@ -74,9 +74,9 @@ def protecting(monkeypatch) -> Protecting:
 @pytest.mark.parametrize(
     ("command", "plan", "of_the_run"),
     [
-        ("calibrate", CalibrationPlan, {"--out", "--store", "--jobs", "--json", "--help"}),
+        ("calibrate", CalibrationPlan, {"--out", "--store", "--jobs", "--json", "--signals", "--help"}),
         ("calibrate dpsgd", MultiplierPlan, {"--json", "--help"}),
-        ("protect", ProtectionPlan, {"--out", "--store", "--jobs", "--json", "--help"}),
+        ("protect", ProtectionPlan, {"--out", "--store", "--jobs", "--json", "--signals", "--help"}),
     ],
 )
 def test_options_are_the_fields_of_the_plan(leakscope, monkeypatch, command: str, plan, of_the_run) -> None:

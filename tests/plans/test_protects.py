@@ -8,7 +8,7 @@ import pytest
 
 from leakscope.noise.families import FAMILIES
 from leakscope.plans.plan import read
-from leakscope.plans.protects import STATISTICS, CalibrationPlan, MultiplierPlan, NoiseName, ProtectionPlan
+from leakscope.plans.protects import NOISES, STATISTICS, CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.releases import statistics
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
@@ -22,7 +22,7 @@ def test_every_field_says_what_it_is(kind) -> None:
 
 def test_the_names_are_those_of_the_rooms() -> None:
     assert tuple(statistics.STATISTICS) == STATISTICS
-    assert tuple(FAMILIES) == NoiseName.__args__
+    assert tuple(FAMILIES) == NOISES
 
 
 def test_what_is_promised_unless_told() -> None:

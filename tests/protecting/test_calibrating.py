@@ -154,7 +154,7 @@ class TestSampled:
 
     def test_fewer_fits_than_needed_are_refused_with_the_number(self):
         with pytest.raises(
-            ValueError, match=r"eta = 0.05 at confidence 0.95 needs at least 73 fits \(coupling complement"
+            ValueError, match=r"eta = 0.05 at confidence 0.95 needs at least 73 fits \(coupling (swap|complement)"
         ):
             calibrated(mechanism("covariance"), Asked(0.05, fits=72))
         calibrated(mechanism("covariance"), Asked(0.05, fits=73))

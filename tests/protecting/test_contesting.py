@@ -39,7 +39,7 @@ from leakscope.types import Points
 from tests.noise.games import random_game
 from tests.report.made_protected import ceiling, protected
 
-HERE = "tests.test_contesting"
+HERE = "tests.protecting.test_contesting"
 ALONE = Workshop(jobs=1)
 
 

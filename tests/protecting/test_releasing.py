@@ -133,6 +133,8 @@ class TestProtect:
             ({"eta": 0.7}, "eta"),
             ({"eta": 0.1, "k": 120}, "k must be from 1 to n - 1 = 119, got 120"),
             ({"eta": 0.1, "k": 0}, "k"),
+            ({"eta": 0.1, "declare": True}, "protect takes no declare; use leakscope.protecting.declare"),
+            ({"eta": 0.1, "insecure_seed": 3}, "protect takes no insecure_seed; use seed"),
             ({"eta": 0.1, "noise": "gausian"}, "did you mean 'gaussian'"),
             ({"eta": 0.1, "statistic": "mena"}, "did you mean 'mean'"),
             ({"eta": 0.1, "promise": "all"}, "promise"),

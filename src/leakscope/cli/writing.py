@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OUT = "leakscope-report"
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
     "--json": 0, "--records": 0, "--no-records": 0, "--out": 1, "--store": 1, "--jobs": 1, "--ledger": 1,
-    "--insecure-seed": 1,
+    "--insecure-seed": 1, "--signals": 1,
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from leakscope.findings import Finding
 from leakscope.noise import BallNoise
+from leakscope.plans.protects import ProtectionPlan
 from leakscope.protecting.calibrating import Calibrated
 from leakscope.protecting.jobs import Job
 from leakscope.report import Curve, Report
@@ -35,6 +36,7 @@ KNOWS = (
     "the attacker knows all {n:,} records, the statistic, the noise and this certificate, but neither draw nor noise"
 )
 ALONE = "nothing else of the same draw is released"
+RECORDED = "what else is released of the same draw stands in its ledger, and counts in the joint bound alone"
 ON_GRID = "statistic and noise are rounded to a grid of their own before they are added, so that no low bit tells more"
 BALL = "the noise has an end: a release near it proves the membership of some record for certain"
 
@@ -144,7 +146,7 @@ def _about(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> dic
 def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
     mechanism, noise = job.mechanism, found.noise
     return {
-        "eta": found.eta if noise is None and found.eta > 0 else job.asked.eta,  # without noise: what is proved
+        "eta": _promised(job, found),
         "promise": job.asked.promise,
         "prior": mechanism.prior,
         "k": mechanism.k,
@@ -167,9 +169,15 @@ def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
     }
 
 
+def _promised(job: Job, found: Calibrated) -> float:
+    """Without noise what is proved, rounded up; else what was asked for."""
+    return math.ceil(found.eta * 1e4) / 1e4 if found.noise is None and found.eta > 0 else job.asked.eta
+
+
 def _assumptions(job: Job, found: Calibrated) -> list[str]:
     size = {"k": job.mechanism.k, "n": job.mechanism.n}
-    said = [DRAWN.format(**size), KNOWS.format(**size), ALONE, ON_GRID]
+    remembered = isinstance(job.plan, ProtectionPlan) and job.plan.ledger is not None
+    said = [DRAWN.format(**size), KNOWS.format(**size), RECORDED if remembered else ALONE, ON_GRID]
     return [*said, BALL] if isinstance(found.noise, BallNoise) else said
 
 

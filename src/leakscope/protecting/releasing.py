@@ -144,7 +144,7 @@ def protect(
         Workers; all cores unless given.
     **words
         Further fields of ``leakscope.plans.ProtectionPlan``: k, promise, coupling, confidence, fits, games, ledger,
-        declare, compare, clip, delta, pairs_seed, title, unit, fpr, date, and ``set`` for the parameters of the
+        compare, clip, delta, pairs_seed, title, unit, fpr, date, and ``set`` for the parameters of the
         statistic.
 
     Returns
@@ -166,6 +166,9 @@ def protect(
     ((2,), 'swap')
     """
     given = Given(statistic, x, y, noise)
+    for name, instead in (("insecure_seed", "seed"), ("declare", "leakscope.protecting.declare")):
+        if name in words:
+            raise ValueError(f"protect takes no {name}; use {instead}")
     words = dict(words, eta=eta, insecure_seed=seed)
     return _protection(arrays_job(ProtectionPlan, given, words, Workshop(store, jobs)))
 
@@ -214,6 +217,45 @@ def protect_file(
     """
     plan = read(ProtectionPlan, words, "protect")
     return _protection(file_job(plan, Workshop(store, jobs), command), before, _audited(plan, simulated))
+
+
+def declare(
+    statistic: str | Callable[..., Any] | Statistic,
+    x: Any,
+    y: Any = None,
+    *,
+    eta: float,
+    ledger: str | os.PathLike[str],
+    noise: str | Noise | Callable[[float], Noise] = "gaussian",
+    seed: int | None = None,
+    **words: Any,
+) -> str:
+    """Announce a query in a ledger, before the first release of its draw; what was done, in a line.
+
+    Parameters
+    ----------
+    statistic, x, y, eta, noise, seed, **words
+        As in `protect`: those with which it will be released. The first query begins the ledger, and draws.
+    ledger : path
+        Private file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> from leakscope.protecting import declare
+    >>> rows, ledger = np.random.default_rng(0).normal(size=(100, 2)), f"{tempfile.mkdtemp()}/ledger.json"
+    >>> for name in ("mean", "sum"):
+    ...     print(declare(name, rows, eta=0.1, ledger=ledger).split(": ")[1])
+    1 declared, 0 released
+    2 declared, 0 released
+    >>> ls.protect("mean", rows, eta=0.1, ledger=ledger, games=0).value.shape
+    (2,)
+    """
+    words = dict(words, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
+    job = arrays_job(ProtectionPlan, Given(statistic, x, y, noise), words, Workshop())
+    return Memory.of(job, os.fspath(ledger)).declared()
 
 
 def declare_file(**words: Any) -> str:

@@ -8,8 +8,10 @@ statistic cannot be computed gives a row of NaN.
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
@@ -130,7 +132,7 @@ class Covariance:
         """
         table = numbers(points.x)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            centre, d = table.mean(axis=0), table.shape[1]
+            centre, d = _centre(table), table.shape[1]
             total, size = sums(table, member, lambda rows: _moments(rows - centre))
             mean = total / size[:, None]
             return _wanted(mean[:, d:] - products(mean[:, :d]), want)
@@ -214,7 +216,7 @@ class Fit:
         for row in member:
             try:
                 output = _output(self.algorithm, points, row, stream(0, "shape"))
-            except Exception as error:  # the function is the user's: it may raise anything
+            except (Exception, SystemExit) as error:  # the function is the user's: it may raise anything
                 errors.append((str(error).strip().splitlines() or [type(error).__name__])[0])
                 continue
             return replace(self, shape=self.shape or output.shape) if isinstance(self.algorithm, Function) else self
@@ -236,7 +238,7 @@ class Fit:
         for row, (inside, seed) in enumerate(zip(member, seeds, strict=True)):
             try:
                 output = _output(self.algorithm, points, inside, stream(int(seed), "statistic"))
-            except Exception:  # a failure, whatever its kind, is counted by who reads the row
+            except (Exception, SystemExit):  # a failure, whatever its kind, is counted by who reads the row
                 continue
             if output.size == size and shape in (None, output.shape):
                 made[row] = output.ravel()
@@ -321,13 +323,22 @@ def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) ->
 
 
 def _output(algorithm: Algorithm, points: Points, inside: Bool[Array, " N"], rng: np.random.Generator) -> Array:
-    """What an algorithm gives on the member rows, refused unless it is an array of finite real numbers."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    """What an algorithm gives on the member rows, refused unless it is an array of finite real numbers.
+
+    What it prints may be about the records in use: nobody gets to see it.
+    """
+    silent = io.StringIO()
+    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(silent), redirect_stderr(silent):
         warnings.simplefilter("ignore")
         output = np.asarray(algorithm(points.take(np.flatnonzero(inside)), rng))
     if output.dtype.kind not in "biuf" or not np.isfinite(output := output.astype(float)).all():
         raise ValueError("its output is no array of finite numbers")
     return output
+
+
+def _centre(table: Float[Array, "N d"]) -> Float[Array, " d"]:
+    """Mean of each column; of equal numbers exactly that number."""
+    return np.where(np.ptp(table, axis=0) == 0, table[0], table.mean(axis=0))
 
 
 def _moments(rows: Float[Array, "b d"]) -> Float[Array, "b p"]:
