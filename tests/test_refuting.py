@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,15 @@ def test_eta_is_refuted_by_the_games_of_one_record() -> None:
     assert made.word == "refuted"
     # all games of 32 targets (the other half are references), 40 records: alpha ** (1/32) by Clopper-Pearson
     assert made.measured == pytest.approx((LEVEL / 40) ** (1 / 32) - 0.5, abs=1e-6)
+
+
+def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
+    """Three judged records are too few for pairs; the games of one of them are enough for eta."""
+    game = games.half_split(400, 64)
+    game = replace(game, judged=np.arange(400) < 3)
+    trial = _trial(game, Told(0.02))
+    assert verdict(Claim("eta", 0.05), game, trial, []).word == "refuted"
+    assert verdict(Claim("eta", 0.05), game, _trial(game, Told(0.5)), []).word == "not_refuted"
 
 
 def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
