@@ -185,7 +185,7 @@ def _of_features(statistic: Linear, d: int, clip: float | None) -> tuple[float, 
 
 def _bounded(clip: float | None) -> float:
     if clip is None:
-        raise NotApplicable("the values of the columns have no bound; give clip, their largest absolute value")
+        raise NotApplicable("needs clip, the largest value")
     return clip
 
 
