@@ -56,7 +56,7 @@ class TestExactly:
         assert abs(found.noise.scale - 1 / (2 * 0.2533471031357997)) < 1e-6
         assert (found.coupling, found.confidence, found.n_fits, found.n_pairs) == ("swap", None, 0, 1)
 
-    @settings(max_examples=40)
+    @settings(max_examples=20)
     @given(st.integers(0, 10_000), st.integers(1, 7), st.sampled_from([0.02, 0.05, 0.1]))
     def test_no_attacker_of_a_mean_exceeds_the_certificate(self, seed, k, eta):
         x = np.random.default_rng(seed).standard_cauchy(size=(8, 1))
