@@ -58,7 +58,7 @@ def unneeded(
     >>> from leakscope.protecting.unneeded import unneeded
     >>> found = unneeded(np.repeat(np.eye(2), [400, 600], axis=0), k=500, eta=0.05)
     >>> found.coupling, round(found.eta, 4)
-    ('table', 0.0199)
+    ('table', 0.0154)
     >>> unneeded(np.repeat(np.eye(2), [20, 980], axis=0), k=500, eta=0.05) is None
     True
     """
