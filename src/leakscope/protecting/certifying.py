@@ -100,10 +100,9 @@ def rms_finding(found: Calibrated, name: str = "", promise: Literal["every", "av
         Of that row.
     """
     game = "average_datum" if name and promise == "average" else ""
-    detail = {"confidence": found.confidence or 1.0} if name else {}
-    rms = float(np.sqrt(np.square(found.rms).mean()))
+    rms, level = float(np.sqrt(np.square(found.rms).mean())), found.confidence if name else None
     return Finding(
-        "noise_rms", rms, release=name, status="certified", game=game, detail=detail, source=SOURCES[found.coupling]
+        "noise_rms", rms, release=name, status="certified", game=game, confidence=level, source=SOURCES[found.coupling]
     )
 
 
