@@ -42,11 +42,12 @@ def function(name):
 
 
 def eta_of(made, found):
-    """Exact eta of the mechanism with its noise, by all subsets."""
-    n = made.n
-    member = all_subsets(n, made.k)
-    outputs = made.outputs(DataSets(member, np.zeros(len(member), dtype=int)))
-    return exact_eta(found.grid.snap(outputs)[:, found.noised], member, found.noise)
+    """Exact eta of the mechanism with its noise, by all subsets; a sum is that of features on the grid."""
+    member = all_subsets(made.n, made.k)
+    sets = DataSets(member, np.zeros(len(member), dtype=int))
+    outputs = made.on_grid(sets, found.grid)
+    outputs = found.grid.snap(made.outputs(sets)) if outputs is None else outputs
+    return exact_eta(outputs[:, found.noised], member, found.noise)
 
 
 class TestExactly:

@@ -114,9 +114,11 @@ class TestOneMean:
         expected = roots / math.sqrt(3) / stats.norm.ppf(0.5 + ETA)
         assert self.found["moment bound"].value == pytest.approx(expected, rel=1e-5)
 
-    def test_all_are_certified_and_say_what_they_promise(self):
+    def test_all_but_the_printed_algorithm_are_certified_and_say_what_they_promise(self):
         for name, row in self.found.items():
-            assert (row.quantity, row.side, row.status) == ("noise_rms", "point", "certified")
+            certified = name != "Algorithm 1 as printed"  # it calibrates on the data in use
+            assert (row.quantity, row.side) == ("noise_rms", "point")
+            assert row.status == ("certified" if certified else "estimated")
             assert row.source
             assert ("a random record" in row.method) == (name == "averaged information, Poisson draws")
             assert ("any data" in row.method) == (name in DP)
@@ -149,7 +151,8 @@ def test_sampled_covariances_agree_with_exact_ones():
     sampled = rows(made, n_draws=2000)
     for name in SPREAD:
         assert sampled[name].value == pytest.approx(exact[name].value, rel=0.08)
-        assert (exact[name].status, sampled[name].status) == ("certified", "estimated")
+        assert exact[name].status == ("estimated" if name == "Algorithm 1 as printed" else "certified")
+        assert sampled[name].status == "estimated"
         assert "2,000 of 2,000 draws" in sampled[name].method
     assert sampled["averaged information, Poisson draws"].value != sampled["PAC privacy, least noise"].value
 
@@ -383,5 +386,5 @@ def test_one_table(clip):
         return
     for row in found:
         line = next(line for line in lines if line.startswith(row.release))
-        assert line.endswith("certified")
+        assert line.endswith(row.status)
         assert ("a random person" in line) == (row.game == "average_datum")
