@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import tests.typecheck
+from tests.disks import Disk
 
 # Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
 CHECKED = (
@@ -30,6 +32,15 @@ def as_users_run_it() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """A small file system, to be mounted; it is gone after the test."""
+    made = Disk(tmp_path / "disk")
+    made.folder.mkdir()
+    yield made
+    subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
 
 
 @pytest.fixture(scope="session")

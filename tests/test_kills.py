@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,34 +186,6 @@ def test_ctrl_c_while(when, undisturbed, again, tmp_path):
     until(lambda: not alive(run.pid), seconds=5)
     assert chunks(tmp_path / "store").items() <= undisturbed.chunks.items()
     check_rerun(tmp_path, again(tmp_path), undisturbed)
-
-
-class Disk:
-    """A small file system in memory."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def mount(self, options: str) -> None:
-        """Mount it, or mount it anew with other options."""
-        words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
-        made = subprocess.run(words, capture_output=True, text=True, check=False)
-        if made.returncode and os.environ.get("LEAKSCOPE_NO_MOUNT") == "1":
-            pytest.skip("LEAKSCOPE_NO_MOUNT: no small disk can be mounted here")
-        assert made.returncode == 0, f"{made.stderr}; set LEAKSCOPE_NO_MOUNT=1 where mounting is not permitted"
-
-    def used(self) -> int:
-        """In kilobytes."""
-        room = os.statvfs(self.folder)
-        return (room.f_blocks - room.f_bfree) * room.f_frsize // 1024
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    made = Disk(tmp_path / "disk")
-    made.folder.mkdir()
-    yield made
-    subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
 
 
 def test_a_store_on_a_full_disk(disk, undisturbed, again, tmp_path, capfd):

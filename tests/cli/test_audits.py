@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,21 +21,13 @@ import pytest
 
 from leakscope import auditing
 from leakscope.attacks import ATTACKS, DEFAULT
-from leakscope.cli import main as cli
 from leakscope.plans import AuditPlan
 from leakscope.report import Report
+from tests.cli.calling import Left, caller
 
 N = 80
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 NOISE = "audit --data noise.csv --label label --models 24 --attack gap --attack lira --jobs 1"
-
-
-class Left(NamedTuple):
-    """What a command left behind."""
-
-    code: Any
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -45,15 +37,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     frame = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N), "label": rng.integers(0, 2, N)})
     frame.to_csv(tmp_path / "noise.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(command: str) -> Left:
-        monkeypatch.setattr(sys, "argv", ["leakscope", *shlex.split(command)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return Left(left.value.code, *capfd.readouterr())
-
-    return run
+    return caller(monkeypatch, capfd)
 
 
 @pytest.fixture

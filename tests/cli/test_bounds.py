@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from leakscope.bounds import BOUNDS
-from leakscope.cli import main as cli
 from leakscope.plans import BOUND_PLANS
-
-
-class Left(NamedTuple):
-    """What a command left behind."""
-
-    code: Any
-    out: str
-    err: str
+from tests.cli.calling import Left, caller
 
 
 @pytest.fixture
@@ -37,14 +27,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     )
     frame.to_csv(tmp_path / "people.csv", index=False)
     monkeypatch.chdir(tmp_path)
-
-    def run(command: str) -> Left:
-        monkeypatch.setattr(sys, "argv", ["leakscope", *shlex.split(command)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return Left(left.value.code, *capfd.readouterr())
-
-    return run
+    return caller(monkeypatch, capfd)
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))

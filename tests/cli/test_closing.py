@@ -8,7 +8,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from leakscope.protecting.simulating import Contest
 from leakscope.releases.statistics import named
 from leakscope.report import Report
 from tests.cli.calling import Left, caller, refused
-from tests.test_kills import Disk
 
 AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
 MEAN = "--data people.csv --eta 0.05"
@@ -208,14 +207,6 @@ class TestTheFile:
         assert Path("s.npz").read_text() == "theirs"
         assert Path("leakscope-release.json").exists()  # once drawn, a value is never lost
         assert list(Path().glob(".*")) == []
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    made = Disk(tmp_path / "disk")
-    made.folder.mkdir()
-    yield made
-    subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
 
 
 @pytest.mark.kills

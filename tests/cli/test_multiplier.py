@@ -13,9 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from leakscope.accounting import dpsgd
-from leakscope.cli.protects import multiplier_report
 from leakscope.noise import dpsgd_multiplier
 from leakscope.plans import MultiplierPlan
+from leakscope.protecting import multiplier_report
 from leakscope.report import Report
 from tests.cli.calling import Left, caller, refused
 

@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -20,7 +20,6 @@ from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.report import Report
 from tests.cli.calling import Left, caller, refused
 from tests.report.made_protected import compared, means
-from tests.test_kills import Disk
 
 KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
 CALIBRATE = "calibrate --data people.csv --eta 0.05"
@@ -311,14 +310,6 @@ class TestNothingIsLost:
         left = leakscope(PROTECT)
         assert (left.code, left.out, protecting.drawn) == (130, "", 0)
         assert list(Path().iterdir()) == []
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    made = Disk(tmp_path / "disk")
-    made.folder.mkdir()
-    yield made
-    subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
 
 
 @pytest.mark.kills

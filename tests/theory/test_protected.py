@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -42,6 +41,7 @@ from leakscope.protecting.simulating import Contest
 from leakscope.releases.algorithms import Function
 from leakscope.releases.statistics import Fit, named
 from leakscope.types import NotApplicable
+from tests.theory.games import Game
 
 PARTS, N_GAMES = 4, 2600  # games in each part
 ROUNDING = 1e-9
@@ -65,23 +65,6 @@ STATISTICS: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of the rows of 
     "count": lambda rows: (rows > 0).sum(axis=-1).astype(float),
     "some": only_some,
 }
-
-
-@dataclass(frozen=True)
-class Game:
-    """A statistic of every subset, and who is in which; NaN where it failed."""
-
-    outputs: np.ndarray
-    member: np.ndarray
-
-    @property
-    def prior(self) -> float:
-        return float(self.member[0].mean())
-
-    @property
-    def room(self) -> float:
-        """The largest eta that there can be."""
-        return min(self.prior, 1 - self.prior)
 
 
 @cache

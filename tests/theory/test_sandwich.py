@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -32,6 +31,7 @@ from leakscope.noise import (
     swap,
 )
 from leakscope.tradeoff import EpsilonDelta, Gaussian
+from tests.theory.games import Game
 
 PARTS, N_NOISY, N_DISCRETE = 4, 1250, 1250  # games in each part
 ROUNDING = 1e-9
@@ -41,28 +41,6 @@ STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
     "max": np.max,
     "median": np.median,
 }
-
-
-@dataclass(frozen=True)
-class Game:
-    """A statistic of every subset, and who is in which."""
-
-    outputs: np.ndarray
-    member: np.ndarray
-
-    @property
-    def prior(self) -> float:
-        return float(self.member[0].mean())
-
-    @property
-    def room(self) -> float:
-        """The largest eta that there can be."""
-        return min(self.prior, 1 - self.prior)
-
-    def adjacent(self) -> np.ndarray:
-        """Pairs of subsets that differ by a swap."""
-        shared = self.member.astype(int) @ self.member.T.astype(int)
-        return np.argwhere(shared == self.member[0].sum() - 1)
 
 
 def games(n_games: int, seed: int) -> Iterator[Game]:

@@ -9,8 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,23 +20,15 @@ import typer
 from leakscope.checks import count
 from leakscope.cli.options import command, option, options_of, words_of
 from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, write
-from leakscope.findings import Finding
 from leakscope.plans.plan import PagePlan, Plan, read
 from leakscope.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.types import NotApplicable, Signals
+from leakscope.types import Signals
 
 if TYPE_CHECKING:
     from leakscope.report import Report
 
 STORE = f"{OUT}/store"  # of both commands: what was fitted to calibrate is there to protect
 RELEASE = "leakscope-release.json"
-RATES = (0.01, 0.001)  # false-alarm rates at which DP-SGD is judged
-DELTA = 1e-5
-KEPT = {  # a target of DP-SGD in a sentence
-    "advantage": "advantage <= {advantage:g}",
-    "fpr": "fnr >= {fnr:g} at fpr = {fpr:g}",
-    "epsilon": "({epsilon:g}, {delta:g})-DP",
-}
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakscope audit --signals. [none]"),
@@ -242,70 +233,7 @@ def _say_signals(file: Path | None, eta: float) -> None:
 def _multiplier(as_json: bool, **given: Any) -> None:
     """The least noise for DP-SGD, and what the accountant says that it keeps."""
     plan = read(MultiplierPlan, words_of(MultiplierPlan, given), "calibrate dpsgd")
-    emit(multiplier_report(plan, command_line()), None, as_json)
-
-
-def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
-    """The bound of DP-SGD at the least noise multiplier that keeps a target.
-
-    Parameters
-    ----------
-    plan : MultiplierPlan
-    command : str
-        Of the report.
-
-    Returns
-    -------
-    Report
-        Of the bound ``dpsgd``; the multiplier is ``about["plan"]["noise_multiplier"]``, rounded up to six digits.
-
-    Raises
-    ------
-    ValueError
-        If no noise is needed, or none is enough.
-
-    Examples
-    --------
-    >>> from leakscope.plans import MultiplierPlan
-    >>> report = multiplier_report(MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1))
-    >>> round(report.about["plan"]["noise_multiplier"], 2)
-    2.52
-    """
-    target = plan.target
-    setting = {"sample_rate": plan.sample_rate, "steps": plan.steps, "adjacency": plan.adjacency}
-    try:
-        least = import_module("leakscope.noise").dpsgd_multiplier(**setting, **target)
-    except NotApplicable as reason:
-        raise ValueError(f"calibrate dpsgd: {reason}") from None
-    multiplier = _rounded_up(least)
-    promise = KEPT[next(iter(target))].format(**target)
-    report: Report = import_module("leakscope.bounding").bound(
-        "dpsgd",
-        noise_multiplier=multiplier,
-        delta=target.get("delta", DELTA),
-        fpr=(*RATES, target.get("fpr", RATES[0])),
-        title=f"Which noise keeps {promise} in DP-SGD?",
-        command=command,
-        **setting,
-    )
-    asked, *others = report.findings
-    usual = [replace(asked, value=report.curves[0].tradeoff.epsilon(DELTA), at={"delta": DELTA})]
-    notes = [
-        f"noise multiplier {multiplier:g} keeps {promise}; 0.1 % less does not",
-        "the noise has a standard deviation of the noise multiplier times the clipping norm, in every step",
-        f"the game, adjacency {plan.adjacency}: {asked.game}",
-        *asked.assumptions,
-    ]
-    about = {**report.about, "notes": notes, "plan": {**report.about["plan"], "target": promise}}
-    least_noise = Finding("noise_multiplier", multiplier, status="certified", source=asked.source)
-    return replace(
-        report, about=about, findings=(least_noise, asked, *(usual if asked.at["delta"] != DELTA else []), *others)
-    )
-
-
-def _rounded_up(value: float) -> float:
-    """To six digits, so that it can be written out."""
-    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(value))
+    emit(import_module("leakscope.protecting").multiplier_report(plan, command_line()), None, as_json)
 
 
 def _words(kind: type[Plan], given: Mapping[str, Any], name: str, jobs: int | None) -> dict[str, Any]:

@@ -284,6 +284,17 @@ def _outputs(outputs: Num[Array, "s d"]) -> Float[Array, "s d"]:
     return outputs
 
 
+def finite_features(features: Num[Array, "n d"]) -> Float[Array, "n d"]:
+    """What records add to a sum or mean, as numbers: two records or more, all finite."""
+    features = np.asarray(features, dtype=float)
+    if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
+        raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
+    if not np.isfinite(features).all():
+        bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        raise ValueError(f"features must be finite, those of record {bad} are not")
+    return features
+
+
 def subset_size(k: int, n: int) -> None:
     """A size of D that leaves a record in and one out."""
     if not 1 <= count("k", k) <= n - 1:

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from leakscope.checks import count, one_of
-from leakscope.noise.couplings import subset_size
+from leakscope.noise.couplings import finite_features, subset_size
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, p_norm
 from leakscope.noise.shifts import Shifts
 from leakscope.seeds import stream
@@ -272,12 +272,7 @@ def _coordinates(
     features: Num[Array, "n d"], k: int, statistic: Literal["mean", "sum"], norm: Lp | Mahalanobis
 ) -> Float[Array, "n d"]:
     """What a record adds to the statistic, in coordinates where the norm is the plain p-norm."""
-    features = np.asarray(features, dtype=float)
-    if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
-        raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
-    if not np.isfinite(features).all():
-        bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(f"features must be finite, those of record {bad} are not")
+    features = finite_features(features)
     subset_size(k, len(features))
     one_of("statistic", statistic, ("mean", "sum"))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from leakscope.checks import one_of, positive, real
+from leakscope.noise.couplings import finite_features
 
 Array = np.ndarray
 _POWER = 0.9  # of a step; below 1 every step raises the dual objective
@@ -106,12 +107,7 @@ def _weighted(
     features: Num[Array, "n d"], weights: Num[Array, " d"] | None
 ) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
     """Centred features in units in which every coordinate costs the same, and the roots of the weights."""
-    features = np.asarray(features, dtype=float)
-    if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
-        raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
-    if not np.isfinite(features).all():
-        bad = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ValueError(f"features must be finite, those of record {bad} are not")
+    features = finite_features(features)
     constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
     if len(constant):
         raise ValueError(f"column {constant[0]} is constant: it needs no noise, leave it out")

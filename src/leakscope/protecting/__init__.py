@@ -5,7 +5,7 @@ of sums and means, or, after a pilot (``piloting``), by pairs of data sets, some
 (``swapping``); ``unneeded`` knows where the draw alone is enough. ``releasing`` draws and adds, ``remembering`` keeps
 the ledger, ``certifying`` writes the certificate. ``contesting`` attacks what is protected: ``enumerating`` tries
 every data set, ``approximating`` takes the statistic for Gaussian, both on the games of ``simulating``. ``comparing``
-and ``wrapping`` say what other methods do.
+and ``wrapping`` say what other methods do. ``multiplying`` is for DP-SGD, whose accountant does the rest.
 
 The names of the room are imported when they are first used: pydantic is not loaded by ``import leakscope``.
 """
@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leakscope.protecting.multiplying import multiplier_report
     from leakscope.protecting.releasing import (
         CalibratedNoise,
         Protected,
@@ -34,6 +35,7 @@ __all__ = [
     "calibrate_file",
     "declare",
     "declare_file",
+    "multiplier_report",
     "protect",
     "protect_file",
 ]
@@ -42,5 +44,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used (PEP 562)."""
     if name in __all__:
-        return getattr(import_module(f"{__name__}.releasing"), name)
+        file = "multiplying" if name == "multiplier_report" else "releasing"
+        return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
