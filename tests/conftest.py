@@ -22,8 +22,16 @@ CHECKED = (
 )
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED.split()], f"{tests.typecheck.__name__}.checked")
 
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no workers unless a test asks for them
+
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("same every time")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first, so that no worker is left alone with one at the end."""
+    long = ("benchmarks", "statistics", "kills")
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in long))
 
 
 @pytest.fixture
@@ -41,6 +49,13 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     made.folder.mkdir()
     yield made
     subprocess.run(["umount", str(made.folder)], check=False, capture_output=True)
+
+
+@pytest.fixture(autouse=True)
+def fast_statistics(request: pytest.FixtureRequest) -> None:
+    """Thousands of runs go two to three times faster; the shapes of their functions are checked by other tests."""
+    if request.node.get_closest_marker("statistics"):
+        request.getfixturevalue("as_users_run_it")
 
 
 @pytest.fixture(scope="session")

@@ -69,8 +69,11 @@ def test_no_workers():
     assert str(caught.value) == "jobs must be >= 1, got 0"
 
 
-def test_one_worker_a_core_unless_said():
-    assert pool.workers() == (os.cpu_count() or 1)
+def test_one_worker_for_each_core_that_may_be_used_unless_said(monkeypatch):
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
+    assert 1 <= pool.workers() <= len(os.sched_getaffinity(0))
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert pool.workers() == 1
     assert pool.workers(3) == 3
 
 

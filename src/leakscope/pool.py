@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from multiprocessing import resource_tracker
 from typing import Any
 
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import ThreadpoolController
 
 from leakscope.checks import count
 
@@ -46,8 +47,8 @@ def run(
 
 
 def workers(jobs: int | None = None) -> int:
-    """The number of workers: as asked for, else one a core."""
-    return count("jobs", jobs) if jobs is not None else os.cpu_count() or 1
+    """The number of workers: as asked for, else one for each core that this process may use."""
+    return count("jobs", jobs) if jobs is not None else cpu_count()
 
 
 @contextmanager
@@ -63,8 +64,14 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     """One BLAS thread, whatever the number of workers: results do not depend on it."""
-    with threadpool_limits(1):
+    with _threads(len(sys.modules)).limit(limits=1):
         return task(*given)
+
+
+@lru_cache(maxsize=1)
+def _threads(n_modules: int) -> ThreadpoolController:
+    """The BLAS libraries of this process: to look for them takes longer than many a fit, and an import may add one."""
+    return ThreadpoolController()
 
 
 def _numbered(number: int, task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[int, Any]:
