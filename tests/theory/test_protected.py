@@ -43,6 +43,7 @@ from leakscope.releases.statistics import Fit, named
 from leakscope.types import NotApplicable
 from tests.theory.games import Game
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games
 PARTS, N_GAMES = 4, 2600  # games in each part
 ROUNDING = 1e-9
 STEP = 0.15  # of the mesh, in scales of the noise

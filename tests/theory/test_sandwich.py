@@ -33,6 +33,7 @@ from leakscope.noise import (
 from leakscope.tradeoff import EpsilonDelta, Gaussian
 from tests.theory.games import Game
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games
 PARTS, N_NOISY, N_DISCRETE = 4, 1250, 1250  # games in each part
 ROUNDING = 1e-9
 STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
