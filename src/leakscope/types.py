@@ -57,6 +57,15 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
         ),
         "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
+        "gradient_norm": SignalKind(
+            ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
+        ),
+        "taylor": SignalKind(
+            ("M", "N", "P"),
+            "nats",
+            "(theta - theta0).g and g^T H^-1 g: parameters around those of models that know nothing of the game, "
+            "g the gradient of the point's loss there, H the Hessian of the training loss",
+        ),
     }
 )
 
