@@ -6,8 +6,8 @@ Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.half_spli
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.scoring import Row, cpu_seconds
 
+from benchmarks.scoring import Row, cpu_seconds
 from leakscope.releases.statistics import Covariance
 from leakscope.seeds import stream, subsets
 from leakscope.types import Points

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, islice
 
 import numpy as np
-from benchmarks.scoring import Row, cpu_seconds
 
+from benchmarks.scoring import Row, cpu_seconds
 from leakscope.bounds.exponential import exponents, geometric_median_loss, geometric_median_sensitivity, pmp_exponential
 from leakscope.bounds.tilting import sampled_log_odds
 

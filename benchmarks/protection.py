@@ -10,8 +10,8 @@ import resource
 import sys
 
 import numpy as np
-from benchmarks.scoring import Row, cpu_seconds
 
+from benchmarks.scoring import Row, cpu_seconds
 from leakscope.grid import Grid
 from leakscope.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
 from leakscope.observing import Workshop

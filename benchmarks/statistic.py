@@ -6,8 +6,8 @@ Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.statistic
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.scoring import Row, cpu_seconds
 
+from benchmarks.scoring import Row, cpu_seconds
 from leakscope.games import per_datum
 from leakscope.releases.means import Bernoulli, FreshMean
 from leakscope.types import Points

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import jaxtyping
 import pytest
@@ -17,12 +19,15 @@ from tests.disks import Disk
 # Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
 CHECKED = (
     "accounting attacks auditing bounding bounds ceilings claims costs covariance data divergence games gates grid "
-    "information intervals judging metrics noise observing pool protecting refuting releases report reporting seeds "
-    "stating store surveying tradeoff types"
+    "inferring information intervals judging metrics noise observing planting playing pool protecting refuting "
+    "releases report reporting seeds stating store surveying tradeoff types"
 )
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED.split()], f"{tests.typecheck.__name__}.checked")
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no workers unless a test asks for them
+
+TORCH = find_spec("torch") is not None
+collect_ignore = [] if TORCH else ["networks"]
 
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("same every time")
@@ -32,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests come first, so that no worker is left alone with one at the end."""
     long = ("benchmarks", "statistics", "kills")
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in long))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Nothing is left out in silence."""
+    if not TORCH:
+        terminalreporter.write_line("tests/networks is left out: it needs pip install '.[torch,dpsgd,images]'")
 
 
 @pytest.fixture

@@ -328,7 +328,7 @@ class TestJoin:
     @pytest.mark.parametrize(
         ("first", "second", "message"),
         [
-            ((X,), (pd.DataFrame(X),), "members and others must both be frames or both be arrays"),
+            ((X,), (pd.DataFrame(X),), "members and others must both be frames or both be arrays, or both images"),
             ((pd.DataFrame(X, columns=["a", "b"]),), (pd.DataFrame(X),), "members and others have different columns"),
             ((X,), (X[:, :1],), "members have features of shape (2,), others (1,)"),
             ((X, [0, 1, 0]), (X,), "members and others must both have labels, or neither"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from leakscope import games
+from leakscope.games import candidates, half_split
 
 FALSE_ALARM = 1e-6  # of each simulated test below; seeds are fixed
 
@@ -274,3 +276,47 @@ def test_the_line_that_a_bad_game_gets(call, message):
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
+
+
+OF = np.r_[np.arange(6), np.repeat([1, 4], 3)]
+OWN = np.arange(12) < 6
+
+
+def test_candidates_are_in_with_their_own_row_alone():
+    records = half_split(6, 9, seed=1)
+    game = candidates(records, OF, OWN)
+    assert (game.member[:, OWN] == records.member).all()
+    assert not game.member[:, ~OWN].any()
+    assert game.columns.tolist() == [6, 7, 8, 9, 10, 11]
+    assert game.candidate_of.tolist() == OF.tolist()
+    assert (game.kind, game.n_targets, game.prior) == ("candidates", 9, 0.5)
+    assert game.split().candidate_of is game.candidate_of
+
+
+def test_records_set_aside_stay_the_population_of_a_game_about_an_attribute():
+    records = half_split(20, 30, seed=1, population=0.2)
+    playing = records.columns[:2]
+    game = candidates(records, np.r_[np.arange(20), np.repeat(playing, 2)], np.arange(24) < 20)
+    assert game.population.tolist() == records.population.tolist()
+    with pytest.raises(ValueError, match="must be judged in every model"):
+        candidates(records, np.r_[np.arange(20), np.repeat(records.population[:1], 2)], np.arange(22) < 20)
+
+
+@pytest.mark.parametrize(
+    ("of", "own", "line"),
+    [
+        (OF, OWN & (np.arange(12) > 0), "each of the 6 records needs one row of its own"),
+        (np.r_[OF[:5], 4, OF[6:]], OWN, "each of the 6 records needs one row of its own"),
+        (np.r_[OF, 1], np.r_[OWN, False], "the same number of candidates"),
+        (OF[:6], OWN[:6], "there must be one to attack"),
+    ],
+)
+def test_rows_that_make_no_game_about_an_attribute_are_refused(of, own, line):
+    with pytest.raises(ValueError, match=line):
+        candidates(half_split(6, 4), of, own)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_the_rows_and_the_game_are_of_one_length():
+    with pytest.raises(ValueError, match=r"candidate_of has shape \(3,\); allowed: \(6,\)"):
+        replace(half_split(6, 4), candidate_of=np.zeros(3, dtype=int))

@@ -21,7 +21,8 @@ from leakscope.plans import AuditPlan, ClaimPlan, ModelPlan
 OF_THE_RUN = {
     "plan", "predict", "members", "others", "signals", "store", "out", "jobs", "records", "dry_run", "as_json",
 }  # fmt: skip
-SINGULAR = {"attack": "attacks", "set_": "model"}  # repeatable flags are singular; --set belongs to a [[model]]
+# repeatable flags are singular; --set, --train and --dpsgd belong to a [[model]]
+SINGULAR = {"attack": "attacks", "set_": "model", "train": "model", "dpsgd": "model"}
 
 
 def _flags() -> set[str]:
@@ -72,7 +73,10 @@ def _public() -> list[tuple[str, object]]:
     names = [
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
-        "tradeoff", "types", "exposing", "findings", "drawing", "costs", "accounting", "covariance",
+        "tradeoff", "types", "signals", "exposing", "inferring", "planting", "playing", "data.candidates",
+        "attacks.attribute", "metrics.attribute", "metrics.one_run", "releases.recipe", "releases.specs",
+        "releases.making", "releases.dpsgd", "releases.canaries", "data.images", "findings", "drawing", "costs",
+        "accounting", "covariance",
         "divergence", "grid", "information", "noise", "noise.ledger", "releases.statistics", "releases.features",
         "protecting.asking", "protecting.measuring",
         "protecting.releasing", "protecting.mechanisms", "protecting.calibrating", "protecting.piloting",

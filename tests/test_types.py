@@ -8,7 +8,8 @@ import pytest
 
 from leakscope import games
 from leakscope.findings import Finding
-from leakscope.types import SIGNALS, Game, NotApplicable, Points, Scores, Signals
+from leakscope.signals import SIGNALS
+from leakscope.types import Game, NotApplicable, Points, Scores, Signals
 
 
 def signals_of(game: Game, **arrays: np.ndarray) -> Signals:

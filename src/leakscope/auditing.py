@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,26 @@ from jaxtyping import Bool, Float
 from leakscope import data as data_room
 from leakscope import games
 from leakscope.attacks import Attack, find
+from leakscope.attacks.attribute import strategies
 from leakscope.attacks.given import Given
-from leakscope.claims import Claim
 from leakscope.data import Data
-from leakscope.drawing import draw, population_share, wanted
+from leakscope.drawing import population_share, wanted
+from leakscope.inferring import infer, named
 from leakscope.observing import Workshop, observe
-from leakscope.plans.audits import AuditPlan, ClaimPlan, refuse_unknown
+from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan
 from leakscope.plans.plan import read
-from leakscope.releases.estimator import Estimator, Fixed, from_spec
+from leakscope.planting import attacks_on, private_network
+from leakscope.playing import claims_of, play
+from leakscope.releases.making import OF_TRAINED, Described, release_from, release_of, trained_release
 from leakscope.report import Report
 from leakscope.reporting import assemble
 from leakscope.subjects import Subject
-from leakscope.types import Game, Points, Signals
+from leakscope.types import Game, Signals
 
 Array = np.ndarray
 # Words of a plan that calls with arrays do not read.
 OF_FILES = {"data", "dataset", "label", "drop", "model", "fail_above"}
-OF_GAMES = {"game", "sampling", "target", "group"}
+OF_GAMES = {"game", "sampling", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins", "dpsgd"}
 
 
 def audit(
@@ -36,7 +39,7 @@ def audit(
     X: Any,
     y: Any,
     *,
-    models: int = 64,
+    models: int | None = None,
     attacks: str | Sequence[str | Attack] = "default",
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
@@ -45,19 +48,19 @@ def audit(
     confidence: float = 0.95,
     **words: Any,
 ) -> Report:
-    """Fit an estimator on random halves of the data and measure what the models reveal about who is in.
+    """Fit an estimator or a network on random halves of the data and measure what the models reveal about who is in.
 
     Every model is a target, attacked with all the others as references.
 
     Parameters
     ----------
-    estimator : scikit-learn estimator, or mapping of str to estimator
-        Unfitted; several by name make one report with a column each.
+    estimator : scikit-learn estimator, or class of a network of PyTorch, or function that makes one
+        Not fitted; a mapping from names makes one report with a column each.
     X : array of shape (N, ...) or frame of N rows
     y : array of shape (N,)
         Labels (numbers or text) or responses.
-    models : int
-        Models for each release.
+    models : int, optional
+        Models for each release: 64 unless given, and 1 if canaries are planted.
     attacks : "default", "all", or sequence of str or Attack
         Names of rows of ``leakscope.attacks.ATTACKS``, or rows with parameters of their own.
     seed : int
@@ -73,7 +76,15 @@ def audit(
     **words
         Further fields of ``leakscope.plans.AuditPlan``: ``title``, ``unit``, ``claim`` (texts such as
         ``"epsilon=3,delta=1e-5,adjacency=replace_one"``), ``game``, ``sampling``, ``target``,
-        ``references``; and ``group``, an array with the unit of each point.
+        ``references``; ``group``, an array with the unit of each point; and ``train``, how networks are trained: a
+        ``leakscope.releases.recipe.Recipe`` or a mapping of its fields; or instead ``dpsgd``, a
+        ``leakscope.releases.dpsgd.DpSgd`` or a mapping as of ``leakscope.planting.private_network``: they are trained
+        by DP-SGD, and held against its accountant. With ``game="canaries"``, ``canaries``, ``n_canaries`` and
+        ``knowledge`` canaries are planted, and one model is enough; see ``leakscope.planting.plant``.
+
+        With ``attribute`` (a column of X by its name or number, a list of one-hot columns, or an array of shape
+        (N,)) and ``bins`` the attacks guess that attribute of the members instead of who is in; see
+        ``leakscope.inferring.infer``.
 
     Returns
     -------
@@ -93,21 +104,19 @@ def audit(
     >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
-    group = words.pop("group", None)
-    chosen = find(attacks)
-    plan = _plan(
-        chosen,
-        words,
-        OF_FILES,
-        models=models,
-        seed=seed,
-        fpr=_many(fpr),
-        confidence=confidence,
-        claim=words.pop("claim", ()),
-    )
-    named = estimator if isinstance(estimator, Mapping) else {"": estimator}
-    releases = [Estimator(one, name) for name, one in named.items()]
-    return _play(plan, chosen, releases, Data(data_room.from_arrays(X, y, group), "arrays"), Workshop(store, jobs))
+    group, attribute, train, dpsgd = (words.pop(word, None) for word in ("group", "attribute", "train", "dpsgd"))
+    by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
+    releases = [_release(one, name, train, dpsgd) for name, one in by_name.items()]
+    words |= {} if models is None else {"models": models}
+    words |= {} if attribute is None else {"attribute": named(attribute)}
+    fields = {"seed": seed, "fpr": _many(fpr), "confidence": confidence, "claim": words.pop("claim", ())}
+    plan = _plan((), words, OF_FILES, **fields)
+    chosen = strategies(attacks) if attribute is not None else attacks_on(releases, attacks, plan.models == 1)
+    plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in chosen)})
+    loaded, workshop = Data(data_room.from_arrays(X, y, group), "arrays"), Workshop(store, jobs)
+    if attribute is not None:
+        return infer(plan, chosen, releases, loaded, workshop, column=attribute)
+    return play(plan, chosen, releases, loaded, workshop)
 
 
 def run(
@@ -131,11 +140,14 @@ def run(
     -------
     Report
     """
-    releases = [Estimator(from_spec(model.spec, model.set), model.name) for model in plan.model]
+    releases = [_planned(model) for model in plan.model]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
-    return _play(plan, find(plan.attacks), releases, loaded, Workshop(store, jobs), command)
+    if plan.attribute is not None:
+        return infer(plan, strategies(plan.attacks), releases, loaded, Workshop(store, jobs), command=command)
+    chosen = attacks_on(releases, plan.attacks, plan.models == 1)
+    return play(plan, chosen, releases, loaded, Workshop(store, jobs), command)
 
 
 def audit_model(
@@ -161,16 +173,18 @@ def audit_model(
     ----------
     predict_proba : callable
         Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn
-        classifier brings its classes along.
+        classifier brings its classes along. A trained network of PyTorch is read by itself, in evaluation
+        mode: its softmax, and its gradients where an attack asks for them.
     members, others : (X, y)
         Points in and not in the model's training data.
-    references : scikit-learn estimator, optional
-        The model's recipe. It is fitted on half-splits of members and others, and the reference attacks
-        (LiRA, RMIA, MAST) attack THIS model.
+    references : scikit-learn estimator, or class or function that makes a network, optional
+        The model's recipe, with ``train`` as in ``audit``. It is fitted on half-splits of members and others, and the
+        reference attacks (LiRA, RMIA, MAST) attack THIS model.
     models : int
         Number of reference models.
     attacks, seed, jobs, store, **words
-        As in ``audit``; also ``classes``, the label of each column of the answer, and ``name``.
+        As in ``audit``; also ``classes``, the label of each column of the answer, ``name``, and of a network
+        ``layers``: whose gradients are seen, "all", "last", or their names.
 
     Returns
     -------
@@ -187,16 +201,16 @@ def audit_model(
     >>> report.about["releases"][0]["targets"]
     1
     """
-    classes, name = words.pop("classes", None), words.pop("name", "model")
-    if not callable(predict_proba):
-        raise ValueError(f"predict_proba must be callable, got a {type(predict_proba).__name__}")
+    train = words.pop("train", None)
+    model = trained_release(predict_proba, **{word: words.pop(word) for word in OF_TRAINED & words.keys()})
+    recipe = None if references is None else release_of(references, train=train)
     chosen = find(attacks)
     plan = _plan(chosen, words, OF_FILES | OF_GAMES, models=max(models, 2), seed=seed, claim=words.pop("claim", ()))
     inside, outside = (
         data_room.from_arrays(*_pair(role, part)) for role, part in (("members", members), ("others", others))
     )
     points = data_room.join(inside, outside)
-    n_references = models if references is not None else 0
+    n_references = models if recipe is not None else 0
     game = games.one_model(
         len(inside),
         len(outside),
@@ -204,12 +218,10 @@ def audit_model(
         seed=seed,
         population=population_share(chosen) if n_references else 0.0,
     )
-    owner = getattr(predict_proba, "__self__", None)
-    model = Fixed(predict_proba, getattr(owner, "classes_", None) if classes is None else np.asarray(classes), name)
     want = wanted(chosen)
     arrays = observe(model, points, game.member[:1], want, workshop=Workshop(jobs=1))
-    if n_references:
-        behind = observe(Estimator(references), points, game.member[1:], want, seed, Workshop(store, jobs))
+    if recipe is not None:
+        behind = observe(recipe, points, game.member[1:], want, seed, Workshop(store, jobs))
         arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
@@ -220,7 +232,7 @@ def audit_model(
             "compare with them are weaker than with references of its size"
         )
     subject = Subject(
-        name, Signals(game, points, arrays), Data(points, "members and others"), _claims(plan, name, game)
+        model.name, Signals(game, points, arrays), Data(points, "members and others"), claims_of(plan, model.name, game)
     )
     return assemble(plan, chosen, [subject], notes)
 
@@ -265,7 +277,7 @@ def audit_signals(
         models=max(signals.game.n_models, 2),
         claim=words.pop("claim", ()),
     )
-    subject = Subject(name, signals, None, _claims(plan, name, signals.game))
+    subject = Subject(name, signals, None, claims_of(plan, name, signals.game))
     return assemble(plan, chosen, [subject])
 
 
@@ -306,7 +318,7 @@ def audit_scores(
     plan = _plan((), words, OF_FILES | OF_GAMES | {"seed"}, models=max(len(value), 2), claim=words.pop("claim", ()))
     member = member.astype(bool)
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
-    subject = Subject(name, Signals(game, None, {}), None, _claims(plan, name, game))
+    subject = Subject(name, Signals(game, None, {}), None, claims_of(plan, name, game))
     return assemble(plan, (Given(name, value),), [subject])
 
 
@@ -319,58 +331,20 @@ def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], idle: set[str], *
     return read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
 
 
-def _play(
-    plan: AuditPlan,
-    attacks: Sequence[Attack],
-    releases: Sequence[Estimator],
-    loaded: Data,
-    workshop: Workshop,
-    command: str = "",
-) -> Report:
-    """Draw the game, make the releases and report."""
-    points = loaded.points
-    if len({release.name for release in releases}) < len(releases):
-        raise ValueError(f"two models have the same name; names: {', '.join(release.name for release in releases)}")
-    refuse_unknown(plan, [release.name for release in releases])
-    game = draw(plan, points, attacks)
-    claims = {release.name: _claims(plan, release.name, game) for release in releases}
-    subjects = []
-    for release in releases:
-        arrays = observe(release, points, game.member, wanted(attacks), plan.seed, workshop)
-        facts = {"description": repr(release.estimator)}
-        subjects.append(Subject(release.name, Signals(game, points, arrays), loaded, claims[release.name], facts))
-    return assemble(plan, attacks, subjects, list(_notes(points, releases, workshop)), command)
+def _release(model: Any, name: str, train: Any, dpsgd: Any) -> Described:
+    """The release that an object of a call stands for."""
+    if dpsgd is None:
+        return release_of(model, name, train)
+    if train is not None:
+        raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+    return private_network(model, dpsgd, name)
 
 
-def _notes(points: Points, releases: Sequence[Estimator], workshop: Workshop) -> Iterator[str]:
-    """What a reader of the report should know of the data and of the run."""
-    n_repeated = int(data_room.repeated(points).sum())
-    if n_repeated:
-        yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
-    for release in releases:
-        if workshop.store is not None and release.describe() is None:
-            yield f"{release.name} has a parameter without a canonical form (a lambda); its models are not stored"
-
-
-def _claims(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
-    """The claims about a release, in the game that is played."""
-    made, blind = [], max(game.prior, 1 - game.prior)
-    for claim in plan.claim:
-        if claim.model not in ("", release):
-            continue
-        if claim.epsilon is not None:
-            made.append(Claim("epsilon", claim.epsilon, claim.delta, claim.adjacency))
-        elif claim.mu is not None:
-            made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
-        else:
-            eta = claim.eta if claim.eta is not None else (claim.success or 0.0) - blind
-            if not 0 <= eta <= 1 - blind:
-                raise ValueError(
-                    f"a claim of eta = {eta:g} is not possible where a blind guess is right in a share of {blind:.3g}; "
-                    f"eta is from 0 to {1 - blind:.3g}, success from {blind:.3g} to 1"
-                )
-            made.append(Claim("eta", eta))
-    return made
+def _planned(model: ModelPlan) -> Described:
+    """The release of a table of a plan."""
+    if model.dpsgd is None:
+        return release_from(model.spec, model.set, model.name, model.train)
+    return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
 def _pair(role: str, part: Any) -> tuple[Any, Any]:

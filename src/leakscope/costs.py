@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from leakscope import data, pool, seeds
 from leakscope.attacks import find
 from leakscope.drawing import draw, wanted
 from leakscope.plans.audits import AuditPlan
-from leakscope.releases.estimator import Estimator, from_spec
+from leakscope.releases.estimator import Estimator
+from leakscope.releases.making import release_from
 
 
 def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
@@ -34,7 +36,9 @@ def cost(plan: AuditPlan, jobs: int | None = None) -> Iterator[str]:
     game = draw(plan, points, chosen)
     yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"
     for model in plan.model:
-        release = Estimator(from_spec(model.spec, model.set), model.name, quiet=False)
+        release = release_from(model.spec, model.set, model.name, model.train)
+        if isinstance(release, Estimator):
+            release = replace(release, quiet=False)
         first = np.array([seeds.integer(plan.seed, "train", 0)])
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as said:

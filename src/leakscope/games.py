@@ -186,6 +186,61 @@ def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int =
     return Game("one_model", member, ~aside, 1, prior, "pool", "fixed")
 
 
+def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, " R"]) -> Game:
+    """The game about an attribute: who is in, and which of the rows that a record might be is the record.
+
+    A record that is in is in with its own row; no model is trained on another one. What is guessed is not who is in
+    but which row of a record is true, so the rows of the attacked records are judged in all models.
+
+    Parameters
+    ----------
+    records : Game
+        Who is in, N records; those that it judges may be attacked.
+    candidate_of : int array of shape (R,)
+        The record of each row.
+    own : bool array of shape (R,)
+        The rows as they are, one a record; all others are candidates.
+
+    Returns
+    -------
+    Game
+        Of R rows, with ``candidate_of``; the prior is that of the records.
+
+    Raises
+    ------
+    ValueError
+        If a record has not one row of its own, candidates are not the same number for each attacked record, or a
+        record that is attacked is not judged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.games import candidates, half_split
+    >>> own = np.array([True, True, False, False])
+    >>> game = candidates(half_split(2, 3), np.array([0, 1, 1, 1]), own)
+    >>> game.member[:, ~own].any(), game.columns.tolist()
+    (np.False_, [2, 3])
+    """
+    n_records = records.member.shape[1]
+    if not np.array_equal(np.sort(candidate_of[own]), np.arange(n_records)):
+        raise ValueError(f"each of the {n_records:,} records needs one row of its own")
+    n_rows = np.bincount(candidate_of[~own], minlength=n_records)
+    if len(np.unique(n_rows[n_rows > 0])) != 1:
+        raise ValueError("each attacked record needs the same number of candidates, and there must be one to attack")
+    if records.judged.ndim != 1 or not records.judged[n_rows > 0].all():
+        raise ValueError("records that are attacked must be judged in every model of the game")
+    return Game(
+        "candidates",
+        records.member[:, candidate_of] & own,
+        ~own,
+        records.n_targets,
+        records.prior,
+        records.others,
+        records.sampling,
+        candidate_of,
+    )
+
+
 def _one_target_each(
     kind: str, n_points: int, targets: Int[Array, " M"], n_models: int, seed: int, others: Others
 ) -> Game:

@@ -15,8 +15,9 @@ from jaxtyping import Bool, Float, Int
 from leakscope import pool, seeds
 from leakscope.checks import count
 from leakscope.data import arrays_of
+from leakscope.signals import SIGNALS
 from leakscope.store import Store, key
-from leakscope.types import SIGNALS, Game, Points, Release, Signals
+from leakscope.types import Game, Points, Release, Signals
 from leakscope.version import __version__
 
 if TYPE_CHECKING:

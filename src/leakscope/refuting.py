@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeVar
 
+from leakscope.accounting import dpsgd as accounted
 from leakscope.claims import Claim
 from leakscope.findings import Finding
 from leakscope.intervals import Interval
 from leakscope.metrics import epsilon as counting
 from leakscope.metrics.records import games_won
+from leakscope.releases.dpsgd import DpSgd
 from leakscope.report import Verdict
-from leakscope.tradeoff import Gaussian
+from leakscope.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.types import Attack, Game, NotApplicable, Scores, Signals
 
+G = TypeVar("G")
+M = TypeVar("M")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
-GRID = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons at which a claim of mu is tested
 
 
 @dataclass(frozen=True)
@@ -47,18 +53,11 @@ class Trial:
         if signals.game.n_targets > 1 and game.n_targets < 2:
             reason = f"{signals.game.n_models} models leave no second target beside the references; needs at least 4"
             return cls(method, {}, {}, reason)
-        evidence: dict[str, counting.Evidence] = {}
-        success: dict[str, float] = {}
-        reasons: list[str] = []
-        for attack in attacks:
-            try:
-                scores = by_unit(attack(apart))
-                won = games_won(scores, 1 - LEVEL / len(attacks), independent=True)
-                success[attack.name] = float(won.low.max())
-                evidence[attack.name] = counting.evidence(scores, method, independent=True)
-            except NotApplicable as reason:
-                reasons.append(str(reason))
-        return cls(method, evidence, success, reasons[0] if reasons else "no attack applies")
+        level = 1 - LEVEL / len(attacks)
+        scores, unplayed = _each({attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(apart)))
+        evidence, uncounted = _each(scores, lambda made: counting.evidence(made, method, independent=True))
+        success, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
+        return cls(method, evidence, success, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
         """The largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
@@ -73,11 +72,126 @@ class Trial:
 
     def p_value(self, played: Claim) -> float:
         """P-value of a claim of epsilon or mu in the game that was played, over all attacks."""
-        points = [(played.value, played.delta)]
-        if played.quantity == "mu":
-            points = [(each, Gaussian(played.value).delta(each)) for each in GRID]
-        values = [each.p_value(*point) for each in self.evidence.values() for point in points]
-        return min(1.0, len(values) * min(values))
+        curve = Gaussian(played.value) if played.quantity == "mu" else EpsilonDelta(played.value, played.delta)
+        return self.curve_p_value(curve)
+
+    def curve_p_value(self, ceiling: TradeOff) -> float:
+        """P-value of a whole curve in the game that was played, over all attacks."""
+        return min(1.0, len(self.evidence) * min(each.curve_p_value(ceiling) for each in self.evidence.values()))
+
+    def strongest(self, ceiling: TradeOff) -> str:
+        """The attack that speaks most against a curve."""
+        return min(self.evidence, key=lambda name: self.evidence[name].curve_p_value(ceiling))
+
+
+@dataclass(frozen=True)
+class Accounted:
+    """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise.
+
+    Parameters
+    ----------
+    dpsgd : DpSgd
+        As the training is said to be.
+    adjacency : {"add_remove", "replace_one"}
+        Of the game that was played: a record in or out, or swapped for another.
+    delta : float
+        Where epsilon is told.
+    """
+
+    dpsgd: DpSgd
+    adjacency: Literal["add_remove", "replace_one"]
+    delta: float
+
+    @cached_property
+    def ceiling(self) -> TradeOff:
+        """The promised curve.
+
+        Raises
+        ------
+        NotApplicable
+            For batches of fixed size.
+        ValueError
+            Without noise, which promises nothing.
+        """
+        return self.dpsgd.ceiling(self.adjacency)
+
+    @property
+    def epsilon(self) -> float:
+        """Promised at delta."""
+        return self.ceiling.epsilon(self.delta)
+
+    @property
+    def text(self) -> str:
+        """The promise in words, epsilon rounded up."""
+        epsilon, dpsgd = self.epsilon, self.dpsgd
+        shown = f"{math.ceil(1000 * epsilon) / 1000:g}" if math.isfinite(epsilon) else "inf"
+        how = f"noise multiplier {dpsgd.noise_multiplier:g}, sample rate {dpsgd.sample_rate:g}, {dpsgd.steps:,} steps"
+        adjacency = self.adjacency.replace("_", "/" if self.adjacency == "add_remove" else " ")
+        return f"epsilon = {shown}, delta = {self.delta:g}, {adjacency}, by the accountant of {how}"
+
+    def ruled_out(self, trial: Trial, level: float) -> float:
+        """Epsilon of the least noise that the evidence refuses: no noise with a smaller epsilon explains what was seen.
+
+        The curves fall with the noise, and every noise is tested by its whole curve at the same level; a refusal of
+        a true one has at most the probability ``level`` (Mahloujifar, Melis & Chaudhuri 2024).
+
+        Parameters
+        ----------
+        trial : Trial
+            With evidence.
+        level : float
+
+        Returns
+        -------
+        float
+            At least 0, and finite: 0 if no epsilon above .01 is refused.
+        """
+
+        def tried(noise: float) -> tuple[float, bool]:
+            curve = accounted(noise, self.dpsgd.sample_rate, self.dpsgd.steps, self.adjacency, coarseness=10.0)
+            return curve.epsilon(self.delta), trial.curve_p_value(curve) < level
+
+        high = self.dpsgd.noise_multiplier
+        epsilon, refused = tried(high)
+        while not refused or math.isinf(epsilon):
+            if epsilon < 0.01:
+                return 0.0
+            high *= 2
+            epsilon, refused = tried(high)
+        low, found = high / 2, tried(high / 2)
+        while found[1] and math.isfinite(found[0]):  # ends: with ever less noise epsilon is infinite
+            high, low, epsilon, found = low, low / 2, found[0], tried(low / 2)
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            found = tried(middle)
+            if found[1] and math.isfinite(found[0]):
+                high, epsilon = middle, found[0]
+            else:
+                low = middle
+        return epsilon
+
+
+def accountant_verdict(promise: Accounted, trial: Trial, findings: Sequence[Finding]) -> Verdict:
+    """What the trial says of an accountant's curve.
+
+    Parameters
+    ----------
+    promise : Accounted
+    trial : Trial
+    findings : sequence of Finding
+        As in `verdict`.
+
+    Returns
+    -------
+    Verdict
+        Refuted only if the test at ``LEVEL`` rejects the whole curve; ``measured`` is `Accounted.ruled_out`.
+    """
+    if not trial.evidence:
+        return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=trial.reason)
+    word = "refuted" if trial.curve_p_value(promise.ceiling) < LEVEL else "not_refuted"
+    attack, at = _operating_point(promise.ceiling, findings)
+    measured = promise.ruled_out(trial, LEVEL)
+    return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - LEVEL, attack, at)
 
 
 def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding]) -> Verdict:
@@ -103,8 +217,20 @@ def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding])
     except NotApplicable as reason:
         return Verdict(claim.text, "cannot_be_tested", claim.quantity, claim.value, reason=str(reason))
     word = "refuted" if measured > claim.value else "not_refuted"
-    attack, at = _operating_point(claim, game, findings)
+    attack, at = _operating_point(claim.ceiling(game), findings)
     return Verdict(claim.text, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, at)
+
+
+def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[str]]:
+    """What can be made of each of them, and why not of the others."""
+    found: dict[str, M] = {}
+    reasons: list[str] = []
+    for name, each in given.items():
+        try:
+            found[name] = made(each)
+        except NotApplicable as reason:
+            reasons.append(str(reason))
+    return found, reasons
 
 
 def _lower(claim: Claim, game: Game, trial: Trial) -> float:
@@ -133,9 +259,8 @@ def _success(claim: Claim, game: Game, trial: Trial) -> float:
     return max(0.0, max(trial.success.values()) - max(game.prior, 1 - game.prior))
 
 
-def _operating_point(claim: Claim, game: Game, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:
+def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:
     """The measured TPR that lies farthest above the ceiling, or nearest below it."""
-    ceiling = claim.ceiling(game)
     rates = [each for each in findings if each.quantity == "tpr" and each.value is not None]
     if not rates:
         return "", {}

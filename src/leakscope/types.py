@@ -6,59 +6,21 @@ Letters of the axes: M models, N points, T targets (attacked models), J judged p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num, Shaped
 from numpy.typing import ArrayLike
 
+from leakscope.signals import SIGNALS
+
 Array = np.ndarray
 
 
 class NotApplicable(Exception):
     """A method cannot say anything about these signals; the message is the reason that the report prints."""
-
-
-@dataclass(frozen=True)
-class SignalKind:
-    """What a signal means: its axes, its unit, and a sentence."""
-
-    axes: tuple[str, ...]
-    unit: str
-    meaning: str
-
-
-SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
-    {
-        "loss": SignalKind(
-            ("M", "N"),
-            "nats",
-            "-log p(true label); for a regressor (y - f)^2 / (2 s^2), s the standard deviation of y",
-        ),
-        "log_odds": SignalKind(
-            ("M", "N"),
-            "nats",
-            "log p(true label) - log(1 - p(true label)); the margin of the true label where a model has no "
-            "probabilities",
-        ),
-        "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
-        "logits": SignalKind(("M", "N", "K"), "nats", "log-probability of each class, the true label's first"),
-        "dot": SignalKind(
-            ("M", "N"),
-            "squared units of the data",
-            "(z - mu).(output - mu), the point and a released vector around the mean of the law",
-        ),
-        "step_dot": SignalKind(
-            ("M", "N", "S"),
-            "nats",
-            "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
-        ),
-        "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
-    }
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +84,9 @@ class Game:
         The points that are not judged are all columns (pool), or drawn anew by the release (fresh).
     sampling : {"fixed", "poisson"}
         Fixed-size halves fit replace-one claims, independent coins fit add/remove claims.
+    candidate_of : int array of shape (N,), optional
+        In a game about an attribute: the record that each row is a candidate for. At most one row of a record is
+        ever in, the record as it is.
     """
 
     kind: str
@@ -131,6 +96,7 @@ class Game:
     prior: float = 0.5
     others: Literal["pool", "fresh"] = "pool"
     sampling: Literal["fixed", "poisson"] = "fixed"
+    candidate_of: Int[Array, " N"] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "member", np.asfortranarray(self.member))  # point-major, like the signals
@@ -144,6 +110,8 @@ class Game:
         counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
         if len(counts) != 1 or counts[0] == 0:
             raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
+        if self.candidate_of is not None and self.candidate_of.shape != (n_points,):
+            raise ValueError(f"candidate_of has shape {self.candidate_of.shape}; allowed: ({n_points},)")
 
     @property
     def n_models(self) -> int:
@@ -196,7 +164,7 @@ class Game:
             return self
         n_targets = self.n_models // 2
         judged = self.judged if self.judged.ndim == 1 else self.judged[:n_targets]
-        return Game(self.kind, self.member, judged, n_targets, self.prior, self.others, self.sampling)
+        return replace(self, judged=judged, n_targets=n_targets)
 
 
 @dataclass(frozen=True, eq=False)

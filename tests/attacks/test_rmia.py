@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.attacks.rmia import rank_share, rmia, rmia_offline
-from leakscope.types import Game, Signals
+from leakscope.types import Game, NotApplicable, Signals
 
 
 def naive_rank(signals, log_ratio, gamma, references, judged_by):
@@ -45,6 +45,29 @@ def test_offline_rmia_equals_its_naive_twin(signals, references, judged_by, a):
 
     expected = naive_rank(signals, log_ratio, 2.0, references, judged_by)
     np.testing.assert_allclose(rmia_offline(signals, gamma=2.0, a=a), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_one_reference_is_enough():
+    """The ratio to that one model; offline the target's own probability stands in where the reference is a member."""
+    member = np.array([[True, True, False, False, False], [True, False, True, False, False]])
+    game = Game("half_split", member, np.array([True, True, True, True, False]), 1)
+    p = np.array([[0.9, 0.8, 0.4, 0.3, 0.4], [0.9, 0.2, 0.6, 0.3, 0.5]])
+    signals = Signals(game, None, {"loss": -np.log(p)})
+    ratio = p[0, :4] / p[1, :4]  # 1, 4, 2/3, 1 against .8 of the population
+    assert (rmia(signals)[0] > -0.5).tolist() == (ratio >= 0.8).tolist()
+    out = np.array([0.9, 0.2, 0.4, 0.3])
+    offline = p[0, :4] / (0.65 * out + 0.35)  # .961, 1.667, .656, .550 against .593
+    assert (
+        (rmia_offline(signals)[0] > -0.5).tolist()
+        == (offline >= 0.4 / (0.65 * 0.5 + 0.35)).tolist()
+        == [True, True, True, False]
+    )
+
+
+def test_no_reference_is_refused():
+    game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
+    with pytest.raises(NotApplicable, match="needs at least 1 reference model, and there are 0"):
+        rmia(Signals(game, None, {"loss": np.ones((1, 2))}))
 
 
 def test_rank_share_by_hand():

@@ -23,7 +23,7 @@ from leakscope import auditing
 from leakscope.attacks import ATTACKS, DEFAULT
 from leakscope.plans import AuditPlan
 from leakscope.report import Report
-from tests.cli.calling import Left, caller
+from tests.cli.calling import Left, caller, refused
 
 N = 80
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
@@ -132,6 +132,41 @@ class TestPlans:
         assert (second.dataset, second.data, second.label, second.seed) == ("wine", None, None, 3)
         assert [claim.mu for claim in second.claim] == [1.0]
         assert second.attacks == ("lira",)
+
+    def test_dp_sgd_and_canaries(self, leakscope, asked):
+        flags = "--dpsgd noise_multiplier=2 --dpsgd clip=1.5 --game canaries --canaries mahalanobis --knowledge others"
+        assert leakscope(f"audit --model a:b --model c:d {flags} --n-canaries 50").code == 0
+        ((plan, _),) = asked
+        assert [model.dpsgd for model in plan.model] == [None, {"noise_multiplier": 2, "clip": 1.5}]
+        assert (plan.game, plan.canaries, plan.n_canaries, plan.knowledge) == ("canaries", "mahalanobis", 50, "others")
+        assert plan.models == 1
+
+    @pytest.mark.parametrize(
+        ("flags", "line"),
+        [
+            ("--dpsgd clip=1", "--dpsgd needs a --model"),
+            (f"{TREE} --dpsgd clip=1", "dpsgd trains networks; give a class of networks or a function that makes one"),
+            (
+                f"{TREE} --dpsgd clpi=1",
+                "unknown word of DP-SGD 'clpi' (did you mean 'clip'?); known: noise_multiplier, ",
+            ),
+            (
+                f"{TREE} --game canaries",
+                "dirac canaries need the steps of DP-SGD, and DecisionTreeClassifier shows none",
+            ),
+            ("--canaries dirac", "audit: canaries are planted in the game canaries alone, got game = 'half_split'"),
+            ("--signals a.npz --canaries dirac", "an audit with --signals takes no --canaries"),
+        ],
+    )
+    def test_canaries_that_do_not_fit(self, leakscope, flags, line):
+        data = "" if "signals" in flags else "--data noise.csv --label label"
+        refused(leakscope(f"audit {data} {flags}"), line)
+
+    def test_mislabelled_canaries_fit_any_model(self, leakscope):
+        planted = "--game canaries --canaries mislabelled --n-canaries 30"
+        left = leakscope(f"audit --data noise.csv --label label {TREE} {planted}")
+        assert left.code == 0
+        assert "1 model trained 1 time with a random half of the canaries" in left.out
 
     def test_several_models_and_parameters_of_the_last(self, leakscope, asked):
         leakscope("audit --model a:One --model b:Two --set depth=3,kind=gini --set seed=none")

@@ -4,31 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.metrics.counting import Guesses, Region, coins, many_runs, one_run_p_value, pairs
+from leakscope.metrics.counting import Guesses, Region, coins, many_runs, pairs
+from leakscope.metrics.one_run import Tangents, one_run_p_value
+from leakscope.tradeoff import EpsilonDelta, Gaussian
 from leakscope.types import Scores
-
-
-def naive_one_run(right, made, coins, epsilon, delta):
-    """Theorem 5.2 of Steinke, Nasr & Jagielski (2023), term by term."""
-    guess = stats.binom(made, 1 / (1 + math.exp(-epsilon)))
-    tail = guess.sf(right - 1)
-    slack = max((guess.cdf(right - 1) - guess.cdf(right - i - 1)) / i for i in range(1, right + 1)) if right else 0
-    return min(tail + 2 * coins * delta * slack, 1)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3])
-@pytest.mark.parametrize(("right", "made", "coins"), [(0, 10, 30), (7, 10, 10), (480, 600, 900), (950, 1000, 5000)])
-@pytest.mark.parametrize("epsilon", [0.0, 0.7, 1.5, 4.0])
-def test_one_run_p_value_is_its_naive_twin(right, made, coins, epsilon, delta):
-    expected = naive_one_run(right, made, coins, epsilon, delta)
-    assert one_run_p_value(right, made, coins, epsilon, delta) == pytest.approx(expected, rel=1e-7, abs=1e-15)
 
 
 def test_several_rules_are_paid_for():
     guesses = Guesses("coins", 100, np.array([100, 20]), np.array([[60, 19]]))
     single = [stats.binom.sf(59, 100, 0.5), stats.binom.sf(18, 20, 0.5)]
     assert guesses.p_value(0.0, 0.0) == pytest.approx(2 * min(single))
-    assert guesses.detail(0.0, 0.0)["guesses"] == 20
+    assert guesses.detail(EpsilonDelta(0.0))["guesses"] == 20
 
 
 def test_region_p_value_is_where_the_limits_meet():
@@ -63,11 +49,28 @@ def test_coins_guess_the_highest_in_and_the_lowest_out():
 def test_models_are_joined_as_one_game_or_by_fisher():
     right = np.array([[30], [29], [28]])
     guesses = Guesses("coins", 40, np.array([30]), right)
-    each = [naive_one_run(int(row[0]), 30, 40, 1.0, 1e-3) for row in right]
-    fisher = stats.chi2.sf(-2 * np.log(each).sum(), 6)
-    joint = naive_one_run(87, 90, 120, 1.0, 1e-3)
-    assert guesses.p_value(1.0, 1e-3) == pytest.approx(2 * min(joint, fisher), rel=1e-6)
-    assert guesses.p_value(1.0, 0.0) == pytest.approx(naive_one_run(87, 90, 120, 1.0, 0.0), rel=1e-6)
+    for claim in (EpsilonDelta(1.0, 1e-3), Gaussian(0.7)):
+        promise = Tangents.of(claim)
+        each = [one_run_p_value(int(row[0]), 30, 40, promise) for row in right]
+        fisher = stats.chi2.sf(-2 * np.log(each).sum(), 6)
+        joint = one_run_p_value(87, 90, 120, promise)
+        assert guesses.curve_p_value(claim) == pytest.approx(2 * min(joint, fisher), rel=1e-6)
+    assert guesses.p_value(1.0, 0.0) == pytest.approx(stats.binom.sf(86, 90, np.e / (1 + np.e)), rel=1e-6)
+
+
+def test_guesses_among_more_values_are_harder():
+    """One of 5 values is guessed right by chance once in five times."""
+    guesses = Guesses("dice", 100, np.array([100]), np.array([[35]]), choices=5)
+    assert guesses.p_value(0.0, 0.0) == pytest.approx(stats.binom.sf(34, 100, 0.2))
+
+
+def test_a_region_is_set_against_the_whole_curve():
+    """The p-value of a curve is that of the tangent which the two limits violate first."""
+    region = Region("members", hits=40, n_hits=60, alarms=3, n_alarms=70, threshold=0.0)
+    p = region.curve_p_value(Gaussian(1.0))
+    hit, alarm = stats.beta.ppf(p / 2, 40, 21), stats.beta.ppf(1 - p / 2, 4, 67)
+    assert hit == pytest.approx(float(Gaussian(1.0).tpr(alarm)), rel=1e-3)
+    assert p <= min(region.p_value(each, Gaussian(1.0).delta(each)) for each in (0.5, 1.0, 2.0)) * (1 + 1e-3)
 
 
 @pytest.mark.statistics

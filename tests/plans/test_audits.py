@@ -83,7 +83,19 @@ class TestFiles:
                 ClaimPlan(eta=0.05),
             ),
         )
-        assert plan.model_fields_set == AuditPlan.model_fields.keys() - {"dataset"}  # the example leaves nothing out
+        # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others
+        others = {"dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge"}
+        assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
+
+    def test_canaries_that_nobody_names_are_planted_in_one_model(self, tmp_path):
+        text = 'game = "canaries"\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 2'
+        plan = from_toml(write(tmp_path, text))
+        assert (plan.canaries, plan.n_canaries, plan.knowledge, plan.models) == ("dirac", 1000, None, 1)
+        assert plan.model[0].dpsgd == {"clip": 2}
+        three = from_toml(write(tmp_path, 'game = "canaries"\ncanaries = "random"\nmodels = 3'))
+        assert (three.canaries, three.models) == ("random", 3)
+        named = from_toml(write(tmp_path, 'game = "canaries"\ntarget = [3]'))
+        assert (named.canaries, named.models) == (None, 64)
 
     def test_an_empty_plan_is_the_default_one(self, tmp_path):
         assert from_toml(write(tmp_path, "")) == AuditPlan()
@@ -103,7 +115,8 @@ class TestFiles:
             ('[[model]]\nspce = "a:B"', "unknown key 'model.0.spce' (did you mean 'spec'?); known: spec, name, set"),
             ("[[claim]]\nepsilom = 1", "unknown key 'claim.0.epsilom' (did you mean 'epsilon'?); known: epsilon, "),
             ('[[model]]\nname = "a"', "the key 'model.0.spec' is missing"),
-            ("models = 1", "models: Input should be greater than or equal to 2, got 1"),
+            ("models = 0", "models: Input should be greater than or equal to 1, got 0"),
+            ("models = 1", "models must be >= 2, got 1; one is enough for the game canaries alone"),
             ('models = "many"', "models: Input should be a valid integer, "),
             ("seed = -1", "seed: Input should be greater than or equal to 0, got -1"),
             ("references = -1", "references: Input should be greater than or equal to 0, got -1"),
@@ -124,7 +137,22 @@ class TestFiles:
             ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),
             ('game = "per_datum"', "the game per_datum needs target = [record number]; got []"),
             ('game = "per_datum"\ntarget = [1, 2]', "the game per_datum needs target = [record number]; got [1, 2]"),
-            ('game = "canaries"', "the game canaries needs target = [record number]; got []"),
+            ('canaries = "random"', "canaries are planted in the game canaries alone, got game = 'half_split'"),
+            (
+                'game = "canaries"\ncanaries = "diracs"',
+                "canaries: Input should be 'dirac', 'mahalanobis', 'mislabelled' or 'random', got 'diracs'",
+            ),
+            (
+                'game = "canaries"\ntarget = [1]\ncanaries = "random"',
+                "target names the canaries, canaries plants others; give one of them",
+            ),
+            ("n_canaries = 10", 'n_canaries is of canaries that are planted: give game = "canaries" without target'),
+            ('knowledge = "law"', 'knowledge is of canaries that are planted: give game = "canaries" without target'),
+            ('game = "canaries"\nn_canaries = 0', "n_canaries: Input should be greater than or equal to 1, got 0"),
+            (
+                '[[model]]\nspec = "a:B"\ntrain = { epochs = 3 }\n[model.dpsgd]\nclip = 1',
+                "model.0: train says how a network is trained without DP-SGD; give train or dpsgd, not both",
+            ),
             ('game = "canaries"\ntarget = [1, 1]', "target names a record twice: [1, 1]"),
             ('data = ""', "data: String should have at least 1 character, got ''"),
             ("target = [1]", "the game half_split takes no target"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakscope.releases import readout
-from leakscope.types import SIGNALS
+from leakscope.signals import SIGNALS
 
 EVERY = tuple(SIGNALS)
 

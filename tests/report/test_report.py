@@ -94,11 +94,11 @@ def test_the_schema_knows_every_quantity():
 
 def test_every_kind_of_report_is_shown_by_functions_that_exist():
     for kind, forms in SHOWN_BY.items():
-        assert set(forms) == {"table", "page", "notebook"}
+        assert set(forms) == {"table", "page", "notebook", "plot"}
         for path in forms.values():
             module, function = path.split(":")
             assert callable(getattr(import_module(f"leakscope.report.{module}"), function))
-        assert kind in CHARTS
+        assert (kind in CHARTS) == (forms["plot"] == "plots:roc")
 
 
 @pytest.mark.parametrize("show", [Report.table, Report.to_html, Report._repr_html_, Report.plot])

@@ -183,3 +183,10 @@ def words_of(report):
 )
 def test_parameters_in_a_text_get_their_letters(text, printed):
     assert words.lettered(text).striptags() == printed
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"), [("record", "a record"), ("image", "an image"), ("user", "a user"), ("<i>", "a &lt;i&gt;")]
+)
+def test_the_article_fits_the_unit(unit, said):
+    assert str(words.say("it is a {unit}.", unit=unit)) == f"it is {said}."

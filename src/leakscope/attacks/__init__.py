@@ -218,6 +218,40 @@ _ROWS = (
         "homer2008; dwork2015; azize2024, Section 3",
         "How far the released vector points towards the record.",
     ),
+    Attack(
+        "quantile",
+        "Quantile regression",
+        f"{_HERE}.quantile:quantile",
+        ("log_odds", "loss"),
+        "bertran2023, Gaussian form",
+        "The prediction against those at unseen points that another model finds as hard.",
+        needs_references=True,
+        needs_population=True,
+    ),
+    Attack(
+        "gradient_norm",
+        "Gradient norm",
+        f"{_HERE}.whitebox:gradient_norm",
+        ("gradient_norm",),
+        "nasr2019, Section III; delgrosso2021, Section 5",
+        "How steep the loss is at the point.",
+    ),
+    Attack(
+        "matt",
+        "MATT",
+        f"{_HERE}.whitebox:matt",
+        ("taylor",),
+        "sablayrolles2019, eq. 40, with the second term",
+        "How far the parameters have moved along the point's gradient.",
+    ),
+    Attack(
+        "glir",
+        "GLiR",
+        f"{_HERE}.whitebox:glir",
+        ("step_dot", "step_norm"),
+        "leemann2023, gradient likelihood ratio, along the gradient",
+        "How improbable every step is without the point.",
+    ),
 )
 ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS})
 DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")

@@ -106,8 +106,8 @@ def judge(
     return out.T
 
 
-def require_references(signals: Signals, *, without: bool = False, both: bool = False) -> None:
-    """Refuse games without references, or whose references never lack (never differ in) a judged point.
+def require_references(signals: Signals, *, without: bool = False, both: bool = False, least: int = 2) -> None:
+    """Refuse games with too few references, or whose references never lack (never differ in) a judged point.
 
     Raises
     ------
@@ -115,8 +115,9 @@ def require_references(signals: Signals, *, without: bool = False, both: bool = 
         With the reason that the report prints.
     """
     game = signals.game
-    if game.n_references < 2:
-        raise NotApplicable(f"needs at least 2 reference models, and there are {game.n_references}")
+    if game.n_references < least:
+        models = "reference model" if least == 1 else "reference models"
+        raise NotApplicable(f"needs at least {least} {models}, and there are {game.n_references}")
 
     def members() -> Iterator[Bool[Array, "B R"]]:
         return (block.references(game.member) for block in blocks(game, judged_points(game), game.n_models))

@@ -58,7 +58,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     [-0.079, -0.603]
     """
     game, loss = signals.game, signals.array("loss")
-    require_references(signals)
+    require_references(signals, least=1)
 
     def log_ratio(block: Block) -> Float[Array, "B T"]:
         log_p = -block.references(loss)
@@ -108,7 +108,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     [-0.111, -0.609]
     """
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, without=True)
+    require_references(signals, without=True, least=1)
     a = probability("a", a)
 
     def log_ratio(block: Block) -> Float[Array, "B T"]:

@@ -22,19 +22,26 @@ if TYPE_CHECKING:
     from leakscope.report import Report
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
-OF_FITS = {"dataset", "data", "group", "dry_run"}
+OF_FITS = {
+    "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
+}  # fmt: skip
 IDLE = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": OF_FITS | {"label", "drop", "model", "models", "seed", "predict", "members", "others"},
     "an audit with --predict": OF_FITS,
     "an audit without --predict": {"members", "others"},
 }
-IN_A_FILE = ("title", "unit", "date", "game", "sampling", "target", "references")  # words that are no flags
+IN_A_FILE = ("title", "unit", "date", "sampling", "target", "references")  # words that are no flags
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
     "dataset": Spelling(help="digits, breast_cancer or wine."),
     "group": Spelling(help="The column that names the unit of privacy."),
     "drop": Spelling(help="A column that is no feature; repeatable."),
-    "model": Spelling(help="Import path of an estimator; repeatable."),
+    "model": Spelling(help="Import path of an estimator or of what makes a network; repeatable."),
     "attacks": Spelling("--attack", "A name of leakscope attacks, or all; repeatable."),
+    "attribute": Spelling(help="Guess this column of the members, instead of who is in."),
+    "bins": Spelling(help="Of the attribute's numbers: how many bins; repeated, the edges."),
+    "game": Spelling(help="half_split, or canaries: planted ones, in by a coin each, where one model is enough."),
+    "canaries": Spelling(help="dirac (of DP-SGD, by itself), mahalanobis, mislabelled or random."),
+    "knowledge": Spelling(help="law or others: what who sees the steps knows of the other records."),
     "claim": Spelling(help="epsilon=3,delta=1e-5,adjacency=replace_one"),
     "fpr": Spelling(help="A false-alarm rate, as a share; repeatable."),
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
@@ -42,6 +49,8 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
 OF_THE_RUN = (
     argument("plan", Path, "A plan in TOML; see leakscope init."),
     option("set_", list[str] | None, "NAME=VALUE, a parameter of the last --model.", flag="--set"),
+    option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
+    option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
     option("members", str | None, "With --predict: the file of its training data."),
     option("others", str | None, "With --predict: a file of other data."),
@@ -54,9 +63,9 @@ OF_THE_RUN = (
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 IN_ORDER = (  # of the help: what is audited, how, where, what counts
-    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "models", "attacks", "claim", "predict",
-    "members", "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records",
-    "dry_run", "as_json",
+    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "train", "dpsgd", "models", "game",
+    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "members", "others",
+    "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records", "dry_run", "as_json",
 )  # fmt: skip
 
 
@@ -142,22 +151,28 @@ def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
     words = {name: value for name, value in said.items() if name in AuditPlan.model_fields}
     if "claim" in words:
         words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
-    if "set_" in said and "model" not in said:
-        raise ValueError("--set needs a --model")
+    for name, flag in (("set_", "--set"), ("train", "--train"), ("dpsgd", "--dpsgd")):
+        if name in said and "model" not in said:
+            raise ValueError(f"{flag} needs a --model")
     if "model" in said:
         models: list[dict[str, Any]] = [{"spec": spec} for spec in said["model"]]
-        parameters = (settings(text, "--set") for text in said.get("set_", ()))
-        models[-1]["set"] = {name: value for each in parameters for name, value in each.items()}
+        models[-1] |= {"set": _pairs(said, "set_", "--set"), "train": _pairs(said, "train", "--train")}
+        models[-1] |= {"dpsgd": _pairs(said, "dpsgd", "--dpsgd")} if "dpsgd" in said else {}
         words["model"] = models
     if {"data", "dataset"} & words.keys() and base is not None:
         base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
-    content = {} if base is None else base.model_dump(exclude_unset=False)
+    content = {} if base is None else base.model_dump(exclude_unset=True)
     if base is None and "data" not in words:
         words.setdefault("dataset", "digits")
     merged = read(AuditPlan, {**content, **words}, str(file or "audit"))
     if merged.model:
         return merged
     return merged.model_copy(update={"model": (ModelPlan(spec=DEFAULT_MODEL),)})
+
+
+def _pairs(said: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
+    """What stands behind a flag that may be repeated, as a mapping."""
+    return {key: value for text in said.get(name, ()) for key, value in settings(text, flag).items()}
 
 
 def _judged_by(plan: AuditPlan) -> dict[str, Any]:
@@ -171,11 +186,11 @@ def _audit_predict(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
     if not {"members", "others"} <= said.keys():
         raise ValueError("--predict needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
-    estimator = import_module("leakscope.releases.estimator")
-    function = estimator.imported(said["predict"])
+    function = import_module("leakscope.releases.specs").imported(said["predict"])
     sides = [room.load(said[file], plan.label, None, plan.drop).points for file in ("members", "others")]
     fit = "model" in said
-    recipe = estimator.from_spec(plan.model[0].spec, plan.model[0].set) if fit else None
+    made = import_module("leakscope.releases.making")
+    recipe = made.release_from(plan.model[0].spec, plan.model[0].set, train=plan.model[0].train) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
     places = {"store": shelf, "jobs": said.get("jobs")}
@@ -183,6 +198,10 @@ def _audit_predict(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
 
 
 def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:
+    if plan.attribute is not None:
+        raise ValueError("--dry-run tells the cost of an audit of membership; leave --attribute out to learn that")
+    if plan.canaries is not None or any(model.dpsgd is not None for model in plan.model):
+        raise ValueError("--dry-run knows no DP-SGD and plants no canaries; give --dpsgd steps=1 to time the rest")
     lines = import_module("leakscope.costs").cost(plan, jobs)
     if as_json:
         print(json.dumps(list(lines), indent=1))

@@ -177,23 +177,19 @@ class LowRank:
         object.__setattr__(self, "factors", factors)
 
     @cached_property
-    def _spectrum(self) -> tuple[Float[Array, " r"], Float[Array, "r r"]]:
-        """Eigenvalues of floor I + F F^T, and its eigenvectors."""
-        eigenvalues, vectors = np.linalg.eigh((self.factors @ self.factors.T).astype(np.float64))
-        return self.floor + np.maximum(eigenvalues, 0), vectors
+    def _gram(self) -> LowRankGram:
+        return LowRankGram(self.floor, self.factors @ self.factors.T)
 
     def quad(self, v: ArrayLike) -> Float[Array, ...]:
         """``v^T C^-1 v`` of each vector of an array (..., d); many vectors at once are one product."""
-        v, rotated = self._rotated(v)
-        explained = (rotated**2 / self._spectrum[0]).sum(axis=-1)
+        v, along = self._along(v)
         squares = np.einsum("...d,...d->...", v, v, dtype=np.float64)
-        return np.asarray(np.maximum(squares - explained, 0) / self.floor)
+        return np.asarray(np.maximum(self._gram.product(squares, along, along), 0))
 
     def solve(self, v: ArrayLike) -> Float[Array, "... d"]:
         """``C^-1 v`` of each vector of an array (..., d), in the precision of the factors."""
-        v, rotated = self._rotated(v)
-        eigenvalues, vectors = self._spectrum
-        weights = ((rotated / eigenvalues) @ vectors.T).astype(self.factors.dtype)
+        v, along = self._along(v)
+        weights = self._gram.weights(along).astype(self.factors.dtype)
         return (v - weights @ self.factors) / self.factors.dtype.type(self.floor)
 
     def plus(self, variance: float) -> LowRank:
@@ -205,10 +201,65 @@ class LowRank:
         r, d = self.factors.shape
         return rng.standard_normal((count, d)) * np.sqrt(self.floor) + rng.standard_normal((count, r)) @ self.factors
 
-    def _rotated(self, v: ArrayLike) -> tuple[Float[Array, "... d"], Float[Array, "... r"]]:
-        """The vectors in the factors' precision, and their products with the factors along the eigenvectors."""
+    def _along(self, v: ArrayLike) -> tuple[Float[Array, "... d"], Float[Array, "... r"]]:
+        """The vectors in the factors' precision, and their products with the factors."""
         v = _vectors(v, self.factors.shape[1]).astype(self.factors.dtype, copy=False)
-        return v, (v @ self.factors.T).astype(np.float64) @ self._spectrum[1]
+        return v, (v @ self.factors.T).astype(np.float64)
+
+
+@final
+@dataclass(frozen=True, eq=False, init=False)
+class LowRankGram:
+    """`LowRank` where vectors and factors are known by their inner products alone, as those too long to be kept.
+
+    ``x^T C^-1 y = (x.y - (F x)^T (floor I + F F^T)^-1 F y)/floor`` (Woodbury).
+
+    Parameters
+    ----------
+    floor : float
+        Variance in every direction, > 0.
+    gram : array of shape (r, r)
+        F F^T.
+
+    Raises
+    ------
+    ValueError
+        If the floor is not positive, or gram is not square and finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.covariance import LowRankGram
+    >>> float(LowRankGram(1.0, [[3.0]]).product(3.0, [3.0], [3.0]))  # x = y = (1, 1, 1), the only factor too
+    0.75
+    """
+
+    floor: float
+    gram: Float[Array, "r r"]
+
+    def __init__(self, floor: float, gram: ArrayLike) -> None:
+        gram = finite_array("gram", gram)
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise ValueError(f"gram has shape {gram.shape}; the products of r factors are (r, r)")
+        object.__setattr__(self, "floor", positive("floor", floor))
+        object.__setattr__(self, "gram", gram)
+
+    @cached_property
+    def _spectrum(self) -> tuple[Float[Array, " r"], Float[Array, "r r"]]:
+        """Eigenvalues of floor I + F F^T, and its eigenvectors."""
+        eigenvalues, vectors = np.linalg.eigh((self.gram + self.gram.T) / 2)
+        return self.floor + np.maximum(eigenvalues, 0), vectors
+
+    def weights(self, along: ArrayLike) -> Float[Array, "... r"]:
+        """``(floor I + F F^T)^-1 F v`` from F v of each vector, an array (..., r)."""
+        eigenvalues, vectors = self._spectrum
+        return (np.asarray(along) @ vectors / eigenvalues) @ vectors.T
+
+    def product(self, dots: ArrayLike, left: ArrayLike, right: ArrayLike) -> Float[Array, ...]:
+        """``x^T C^-1 y`` from ``x.y``, an array (...), ``F x`` and ``F y``, arrays (..., r)."""
+        eigenvalues, vectors = self._spectrum
+        explained = (np.asarray(left) @ vectors / eigenvalues * (np.asarray(right) @ vectors)).sum(axis=-1)
+        return np.asarray((dots - explained) / self.floor)
 
 
 Covariance = Full | Diagonal | LowRank

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from leakscope.checks import nearest, one_of
-from leakscope.data.points import Data, from_arrays, some
+from leakscope.data.images import read_folder
+from leakscope.data.points import Data, from_arrays, picture_size, some
 from leakscope.types import Points
 
 Array = np.ndarray
@@ -30,7 +31,8 @@ def load(source: str, label: str | None = None, group: str | None = None, drop: 
     ----------
     source : str
         ``digits``, ``breast_cancer`` or ``wine`` (they come with scikit-learn), or the path of a ``.csv``,
-        ``.parquet`` or ``.npz`` file. An ``.npz`` holds the features as ``x``.
+        ``.parquet`` or ``.npz`` file. An ``.npz`` holds the features as ``x``. Or a folder with a sub-folder of
+        images for each class (``.png``, ``.jpg``, ``.jpeg``, ``.bmp``, ``.webp``), whose names are the labels.
     label : str, optional
         The column (the array of an ``.npz``, ``y`` unless given) with the label or response.
     group : str, optional
@@ -57,11 +59,16 @@ def load(source: str, label: str | None = None, group: str | None = None, drop: 
         if label is not None or group is not None or drop:
             raise ValueError(f"{source} comes with its own label; label, group and drop are columns of files")
         return _named(source)
+    if Path(source).is_dir() and Path(source).suffix not in READERS:
+        if label is not None or group is not None or drop:
+            raise ValueError(f"{source}: the sub-folders are the labels; label, group and drop are columns of files")
+        return _folder(Path(source))
     path = _file(source)
     if path.suffix == ".npz":
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
-        return Data(_npz(path, label, group), path.name)
+        points = _npz(path, label, group)
+        return Data(points, path.name, picture_size(points.x))
     return Data(_table(path, label, group, drop), path.name)
 
 
@@ -126,6 +133,11 @@ def _named(name: str) -> Data:
 
     bunch: Any = getattr(datasets, f"load_{name}")()
     return Data(from_arrays(bunch.data, bunch.target), name, (8, 8) if name == "digits" else None)
+
+
+def _folder(folder: Path) -> Data:
+    images, label, digest = read_folder(folder)
+    return Data(Points(images, label, None, digest), folder.resolve().name, images.size)
 
 
 def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]) -> Points:

@@ -12,6 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, UInt64
 from pandas.util import hash_pandas_object
 
+from leakscope.data.images import Images
 from leakscope.types import Points
 
 Array = np.ndarray
@@ -27,7 +28,7 @@ class Data:
     name : str
         The file's name or the name of the set.
     image : tuple of int, optional
-        Height and width where the features of a point are the pixels of a grey image.
+        Height and width where the features of a point are the pixels of an image.
     """
 
     points: Points
@@ -40,7 +41,7 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
 
     Parameters
     ----------
-    x : array-like of shape (N, ...), or frame of N rows
+    x : array-like of shape (N, ...), frame of N rows, or Images
     y : array-like of shape (N,), optional
         Labels (numbers or text) or responses.
     group : array-like of shape (N,), optional
@@ -50,7 +51,7 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     ValueError
         If there are fewer than 2 points, lengths differ, or a label is missing.
     """
-    if not isinstance(x, (pd.DataFrame, np.ndarray)):
+    if not isinstance(x, (pd.DataFrame, np.ndarray, Images)):
         x = np.asarray(x)
     if isinstance(x, np.ndarray) and x.dtype == object:
         raise ValueError("x is an array of objects; give numbers, or a pandas DataFrame for columns of several types")
@@ -67,8 +68,7 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
 
 def rows(points: Points) -> UInt64[Array, " N"]:
     """A 64-bit hash of each point's features and label: equal rows have equal hashes."""
-    x = points.x if isinstance(points.x, pd.DataFrame) else pd.DataFrame(points.x.reshape(len(points), -1))
-    hashed = _hashes(x)
+    hashed = points.x.content if isinstance(points.x, Images) else _hashes(_framed(points.x))
     return hashed if points.y is None else hashed * np.uint64(31) + _hashes(pd.DataFrame(points.y))
 
 
@@ -84,9 +84,11 @@ def shared(members: Points, others: Points) -> int:
 
 def join(first: Points, second: Points) -> Points:
     """One set of points after the other."""
-    if isinstance(first.x, pd.DataFrame) != isinstance(second.x, pd.DataFrame):
-        raise ValueError("members and others must both be frames or both be arrays")
-    if isinstance(first.x, pd.DataFrame):
+    if type(first.x) is not type(second.x):
+        raise ValueError("members and others must both be frames or both be arrays, or both images")
+    if isinstance(first.x, Images):
+        x = first.x.followed_by(second.x)
+    elif isinstance(first.x, pd.DataFrame):
         if list(first.x.columns) != list(second.x.columns):
             raise ValueError("members and others have different columns")
         x = pd.concat([first.x, second.x], ignore_index=True)
@@ -103,14 +105,27 @@ def join(first: Points, second: Points) -> Points:
 def preview(data: Data, record: int) -> dict[str, Any]:
     """A record as a person would recognise it: its picture, or its first fields by name."""
     x = data.points.x
+    if isinstance(x, Images):
+        return {"image": x.pixels(np.array([record]))[0].tolist()}
     if data.image is not None:
-        picture = np.asarray(x[record], dtype=float).reshape(data.image)
-        top = picture.max()
+        picture = np.asarray(x[record], dtype=float).reshape(*data.image, *np.shape(x)[3:])
+        top = 255 if picture.max() > 1 and np.asarray(x).dtype == np.uint8 else picture.max()
         return {"image": np.rint(picture / top * 255 if top > 0 else picture).astype(int).tolist()}
     if isinstance(x, pd.DataFrame):
         return {"fields": {str(name): str(x.iloc[record][name]) for name in x.columns[:4]}}
     flat = np.asarray(x[record]).reshape(-1)[:4]
     return {"fields": {f"x{number}": f"{value:.4g}" for number, value in enumerate(flat)}}
+
+
+def picture_size(x: Any) -> tuple[int, int] | None:
+    """Height and width of pixels in 8 bits, an array of shape (N, H, W) or (N, H, W, 3); None for anything else."""
+    if isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.shape[3:] in ((), (3,)) and x.ndim in (3, 4):
+        return x.shape[1], x.shape[2]
+    return None
+
+
+def _framed(x: Any) -> pd.DataFrame:
+    return x if isinstance(x, pd.DataFrame) else pd.DataFrame(x.reshape(len(x), -1))
 
 
 def _column(name: str, values: Any, n_points: int) -> Array:
@@ -134,7 +149,9 @@ def _digest(x: Any, *columns: Array | None) -> str:
     if isinstance(x, pd.DataFrame):
         sha.update(repr([(str(name), str(kind)) for name, kind in x.dtypes.items()]).encode())
         sha.update(_hashes(x).tobytes())
-    for array in (() if isinstance(x, pd.DataFrame) else (x,)) + columns:
+    if isinstance(x, Images):
+        sha.update(f"{x.shape}".encode() + x.content.tobytes())
+    for array in (() if isinstance(x, (pd.DataFrame, Images)) else (x,)) + columns:
         if array is not None:
             sha.update(f"{array.dtype.str}{array.shape}".encode())
             sha.update(np.ascontiguousarray(array).tobytes())

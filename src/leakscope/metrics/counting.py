@@ -1,6 +1,6 @@
 """Evidence about epsilon: right guesses of coins in one run, and rates over many runs.
 
-The evidence is small and gives a p-value for any claim of (epsilon, delta)-DP, valid in finite samples.
+The evidence is small and gives a p-value for any claim of a trade-off curve, valid in finite samples.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import bdtr, betainc, expit, gammaincc
+from scipy.special import gammaincc
 
 from leakscope.intervals import clopper_pearson_lower, clopper_pearson_upper
 from leakscope.metrics.accuracy import halves
+from leakscope.metrics.one_run import Tangents, one_run_p_value
 from leakscope.seeds import stream
+from leakscope.tradeoff import EpsilonDelta, TradeOff
 from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
@@ -34,11 +37,15 @@ class Evidence(Protocol):
         ...
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """Probability of evidence at least as strong if the claim holds; non-decreasing in both."""
+        """P-value of (epsilon, delta)-DP; non-decreasing in both."""
         ...
 
-    def detail(self, epsilon: float, delta: float) -> Mapping[str, Any]:
-        """The numbers behind the p-value at this claim."""
+    def curve_p_value(self, claim: TradeOff) -> float:
+        """Probability, at most, of evidence as strong if no attacker's curve is below the claimed one."""
+        ...
+
+    def detail(self, claim: TradeOff) -> Mapping[str, Any]:
+        """The numbers behind the p-value of this claim."""
         ...
 
 
@@ -56,12 +63,15 @@ class Guesses:
         Guesses about each model, of each of the K rules that are tried.
     right : int array of shape (T, K)
         Those that were right.
+    choices : int
+        Values that a coin decides between: more than 2 for a die.
     """
 
     unit: str
     coins: int
     made: Int[Array, " K"]
     right: Int[Array, "T K"]
+    choices: int = 2
 
     @property
     def method(self) -> str:
@@ -69,12 +79,16 @@ class Guesses:
         return f"{'one run' if len(self.right) == 1 else f'{len(self.right)} runs'}, {self.unit}"
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """Bonferroni over the K rules."""
-        return min(1.0, len(self.made) * float(self._each(epsilon, delta).min()))
+        """That of the claim as a curve."""
+        return self.curve_p_value(EpsilonDelta(epsilon, delta))
 
-    def detail(self, epsilon: float, delta: float) -> Mapping[str, Any]:
+    def curve_p_value(self, claim: TradeOff) -> float:
+        """Bonferroni over the K rules."""
+        return min(1.0, len(self.made) * float(self._each(claim).min()))
+
+    def detail(self, claim: TradeOff) -> Mapping[str, Any]:
         """Of the strongest rule."""
-        best = int(np.argmin(self._each(epsilon, delta)))
+        best = int(np.argmin(self._each(claim)))
         n_models, made = len(self.right), int(self.made[best])
         return {
             "unit": self.unit,
@@ -84,22 +98,20 @@ class Guesses:
             "fraction": made / self.coins,
         }
 
-    def _each(self, epsilon: float, delta: float) -> Float[Array, " K"]:
+    def _each(self, claim: TradeOff) -> Float[Array, " K"]:
         """P-value of each rule: all coins as one game, or each model by itself, whichever is smaller.
 
-        As one game the delta of every model adds up, although one lucky failure explains one model only;
+        As one game what may fail in every model adds up, although one lucky failure explains one model only;
         the models are independent, so their own p-values may be joined (Fisher 1932), for a factor of 2.
         """
+        promise = Tangents.of(claim)
         rules = list(zip(self.made.tolist(), self.right.T.tolist(), strict=True))
         n_models = len(self.right)
-        joint = [
-            one_run_p_value(sum(right), n_models * made, n_models * self.coins, epsilon, delta) for made, right in rules
-        ]
-        if n_models == 1 or delta == 0:
+        p_value = cache(partial(one_run_p_value, promise=promise, choices=self.choices))
+        joint = [p_value(sum(right), n_models * made, n_models * self.coins) for made, right in rules]
+        if n_models == 1 or promise.delta.max() == 0:
             return np.array(joint)
-        alone = [
-            _fisher([one_run_p_value(one, made, self.coins, epsilon, delta) for one in right]) for made, right in rules
-        ]
+        alone = [_fisher([p_value(one, made, self.coins) for one in right]) for made, right in rules]
         return np.minimum(2 * np.minimum(joint, alone), 1.0)
 
 
@@ -129,21 +141,26 @@ class Region:
         return "many runs, Clopper-Pearson"
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """Least alpha with ``lower(hits) > e^epsilon upper(alarms) + delta``, each limit at alpha/2."""
+        """That of the claim as a curve."""
+        return self.curve_p_value(EpsilonDelta(epsilon, delta))
+
+    def curve_p_value(self, claim: TradeOff) -> float:
+        """Least alpha with ``lower(hits) > e^epsilon upper(alarms) + delta`` at a tangent, each limit at alpha/2."""
+        promise = Tangents.of(claim)
         low, high = -100.0, 0.0  # of log alpha
-        if not self._violates(1.0, epsilon, delta):
+        if not self._violates(1.0, promise):
             return 1.0
         for _ in range(24):
             middle = (low + high) / 2
-            low, high = (low, middle) if self._violates(math.exp(middle), epsilon, delta) else (middle, high)
+            low, high = (low, middle) if self._violates(math.exp(middle), promise) else (middle, high)
         return math.exp(high)
 
-    def _violates(self, alpha: float, epsilon: float, delta: float) -> bool:
+    def _violates(self, alpha: float, promise: Tangents) -> bool:
         hit = float(clopper_pearson_lower(self.hits, self.n_hits, alpha / 2))
         alarm = float(clopper_pearson_upper(self.alarms, self.n_alarms, alpha / 2))
-        return hit > math.exp(epsilon) * alarm + delta
+        return bool((hit > np.exp(promise.epsilon) * alarm + promise.delta).any())
 
-    def detail(self, epsilon: float, delta: float) -> Mapping[str, Any]:
+    def detail(self, claim: TradeOff) -> Mapping[str, Any]:
         """The test; it does not depend on the claim."""
         return {
             "unit": "target models",
@@ -155,45 +172,6 @@ class Region:
             "n_alarms": self.n_alarms,
             "threshold": self.threshold,
         }
-
-
-def one_run_p_value(right: int, made: int, coins: int, epsilon: float, delta: float = 0.0) -> float:
-    """P-value of (epsilon, delta)-DP from right guesses of fair coins in one run.
-
-    ``P[W >= v] + 2 m delta max over i = 1..v of P[v - i <= W < v]/i`` with W ~ Binomial(r, p) and
-    ``p = 1/(1 + e^-epsilon)`` (Steinke, Nasr & Jagielski 2023, theorem 5.2).
-
-    Parameters
-    ----------
-    right : int
-        v, right guesses.
-    made : int
-        r, guesses; their number must not depend on the release where delta > 0.
-    coins : int
-        m, coins that were tossed, one a record.
-    epsilon, delta : float
-
-    Returns
-    -------
-    float
-        In (0, 1].
-
-    Examples
-    --------
-    >>> round(one_run_p_value(10, 10, 10, 0.0), 6)
-    0.000977
-    """
-    p = float(expit(epsilon))
-    tail = float(betainc(right, made - right + 1, p)) if right > 0 else 1.0
-    if delta == 0 or right == 0:
-        return min(tail, 1.0)
-    # the ratio rises only while i crosses the bulk of W: beyond ten standard deviations nothing is left
-    bulk, width = made * p, 10 * math.sqrt(made * p * (1 - p)) + 10
-    first = max(1, math.floor(right - bulk - width))
-    last = max(first, min(right, math.ceil(right - bulk + width)))
-    i = np.arange(first, last + 1)
-    below = bdtr(right - 1, made, p) - np.where(i < right, bdtr(np.maximum(right - i - 1, 0), made, p), 0.0)
-    return min(tail + 2 * coins * delta * float((below / i).max()), 1.0)
 
 
 def pairs(scores: Scores) -> Guesses:

@@ -1,4 +1,4 @@
-"""Lower bounds of epsilon from scores: what a claim of (epsilon, delta)-DP does not allow.
+"""Lower bounds of epsilon, or of a family of curves, from scores: what a claim does not allow.
 
 Every method turns scores into evidence once; the evidence gives a p-value for any claim, valid in finite
 samples. The bound is the set of claims that are not rejected, and a claim is refuted by the same p-value.
@@ -15,8 +15,10 @@ from typing import Literal
 from leakscope.checks import count, non_negative, one_of, probability
 from leakscope.intervals import Interval
 from leakscope.metrics.counting import Evidence, coins, many_runs, pairs
+from leakscope.tradeoff import EpsilonDelta, TradeOff
 from leakscope.types import NotApplicable, Scores
 
+_LARGEST = 2.0**40  # that is looked for
 Method = Literal["pairs", "coins", "many_runs"]
 
 
@@ -66,8 +68,8 @@ def epsilon_lower(
 
     Notes
     -----
-    pairs and coins: Steinke, Nasr & Jagielski (2023), theorem 5.2. many_runs: Kairouz, Oh & Viswanath
-    (2015), theorem 2.1, with Clopper-Pearson limits of both rates.
+    pairs and coins: Steinke, Nasr & Jagielski (2023), theorem 5.2, sharpened in ``metrics.one_run``. many_runs:
+    Kairouz, Oh & Viswanath (2015), theorem 2.1, with Clopper-Pearson limits of both rates.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
     Returns
     -------
     Evidence
-        With ``p_value(epsilon, delta)``.
+        With ``p_value(epsilon, delta)`` and ``curve_p_value(curve)``.
 
     Raises
     ------
@@ -179,21 +181,78 @@ def bound(given: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests
     """
     alpha = 1 - probability("confidence", confidence, open_ends=True)
     delta = probability("delta", delta)
-    value = _largest_rejected(given, delta, alpha / count("n_tests", n_tests))
-    detail = {"delta": delta, "n_tests": n_tests, **given.detail(value, delta)}
+    level = alpha / count("n_tests", n_tests)
+    value = _largest_rejected(lambda epsilon: given.p_value(epsilon, delta) < level, 1e-6)
+    detail = {"delta": delta, "n_tests": n_tests, **given.detail(EpsilonDelta(value, delta))}
     return Interval(value, value, math.inf, confidence, "none", given.method, detail)
 
 
-def _largest_rejected(given: Evidence, delta: float, level: float) -> float:
-    """Largest epsilon whose claim has a p-value below the level, from below; 0 if there is none."""
-    if given.p_value(0.0, delta) >= level:
+def family_lower(
+    given: Evidence,
+    family: Callable[[float], TradeOff],
+    confidence: float = 0.95,
+    n_tests: int = 1,
+    *,
+    tolerance: float = 1e-4,
+) -> Interval:
+    """One-sided lower confidence bound of the member of a family of trade-off curves.
+
+    If the release's own curve is that of some member x, then x is above the bound; its epsilon at any delta and its
+    whole curve are bounded by those of ``family(value)``. If it is not, the bound still says that no promise of a
+    member up to it holds.
+
+    Parameters
+    ----------
+    given : Evidence
+        Of the scores of an attack.
+    family : callable
+        From a number x > 0 to a curve, a lower one for a larger x: ``Gaussian``, or
+        ``lambda x: dpsgd(1 / x, sample_rate, steps, "add_remove")``.
+    confidence, n_tests
+        As in `epsilon_lower`.
+    tolerance : float
+        Relative to the bound, or to 1 if that is more, the distance below it at which the search ends.
+
+    Returns
+    -------
+    Interval
+        Of x; ``low = value``, and ``high = inf``. 0 if no member is refused.
+
+    Raises
+    ------
+    ValueError
+        For a confidence or tolerance outside (0, 1), or n_tests below 1.
+
+    Notes
+    -----
+    Mahloujifar, Melis & Chaudhuri (2024): one run is set against the whole curve, not against one point of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.counting import Guesses
+    >>> from leakscope.tradeoff import Gaussian
+    >>> found = family_lower(Guesses("coins", 1000, np.array([100]), np.array([[95]])), Gaussian)
+    >>> round(found.value, 2), round(Gaussian(found.value).epsilon(1e-5), 2)
+    (0.79, 3.32)
+    """
+    level = (1 - probability("confidence", confidence, open_ends=True)) / count("n_tests", n_tests)
+    tolerance = probability("tolerance", tolerance, open_ends=True)
+    value = _largest_rejected(lambda x: given.curve_p_value(family(x)) < level, tolerance)
+    detail = {"n_tests": n_tests, **(given.detail(family(value)) if value > 0 else {})}
+    return Interval(value, value, math.inf, confidence, "none", f"{given.method}, whole curve", detail)
+
+
+def _largest_rejected(rejected: Callable[[float], bool], tolerance: float) -> float:
+    """Largest number whose claim is rejected, from below; 0 if that of ``tolerance`` is not."""
+    if not rejected(tolerance):
         return 0.0
-    low, high = 0.0, 1.0
-    while given.p_value(high, delta) < level:  # ends: no finite evidence rejects an infinite epsilon
+    low, high = tolerance, 1.0
+    while high < _LARGEST and rejected(high):  # a family may have a member beyond which nothing changes
         low, high = high, 2 * high
-    while high - low > 1e-6:
+    while high - low > tolerance * max(1.0, low):
         middle = (low + high) / 2
-        low, high = (middle, high) if given.p_value(middle, delta) < level else (low, middle)
+        low, high = (middle, high) if rejected(middle) else (low, middle)
     return low
 
 
@@ -207,8 +266,8 @@ class Counting:
 
 METHODS: Mapping[str, Counting] = MappingProxyType(
     {
-        "pairs": Counting(pairs, "steinke2023, Theorem 5.2"),
-        "coins": Counting(coins, "steinke2023, Theorem 5.2"),
+        "pairs": Counting(pairs, "steinke2023, Theorem 5.2, sharpened; mahloujifar2024"),
+        "coins": Counting(coins, "steinke2023, Theorem 5.2, sharpened; mahloujifar2024"),
         "many_runs": Counting(many_runs, "kairouz2015, Theorem 2.1"),
     }
 )

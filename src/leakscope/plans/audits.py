@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +16,21 @@ from leakscope.plans.plan import Plan, read, settings
 
 
 class ModelPlan(Plan):
-    """One release: the import path of an estimator and its parameters."""
+    """One release: the import path of an estimator or of what makes a network, and its parameters."""
 
-    spec: str = Field(description="import path, as sklearn.ensemble:RandomForestClassifier")
+    spec: str = Field(description="import path, as sklearn.ensemble:RandomForestClassifier or my_package:make_network")
     name: str = Field(default="", description="what the report calls it; the class's name unless given")
-    set: dict[str, Any] = Field(default={}, description="parameters of the estimator")
+    set: dict[str, Any] = Field(default={}, description="parameters of the estimator, or of what makes the network")
+    train: dict[str, Any] = Field(default={}, description="how a network is trained: epochs, lr, batch, optimiser, ...")
+    dpsgd: dict[str, Any] | None = Field(
+        default=None, description="how a network is trained by DP-SGD: noise_multiplier, clip, sample_rate, steps, ..."
+    )
+
+    @model_validator(mode="after")
+    def _one_training(self) -> ModelPlan:
+        if self.train and self.dpsgd is not None:
+            raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+        return self
 
 
 class ClaimPlan(Plan):
@@ -68,12 +78,20 @@ class AuditPlan(Plan):
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
     date: str = Field(default="", description="printed on the page as it stands here")
     dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")
-    data: str | None = Field(default=None, min_length=1, description="a .csv, .parquet or .npz file")
+    data: str | None = Field(
+        default=None, min_length=1, description="a .csv, .parquet or .npz file, or a folder of images"
+    )
     label: str | None = Field(default=None, min_length=1, description="the column to predict")
     group: str | None = Field(
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
     drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
+    attribute: str | None = Field(
+        default=None, min_length=1, description="a sensitive column, to be guessed in place of membership"
+    )
+    bins: tuple[float, ...] = Field(
+        default=(), description="of the attribute's numbers: how many bins, or the edges between them"
+    )
     game: Literal["half_split", "per_datum", "average_datum", "canaries"] = Field(
         default="half_split", description="who is in and who is out"
     )
@@ -81,8 +99,17 @@ class AuditPlan(Plan):
     target: tuple[int, ...] = Field(
         default=(), description="numbers of the attacked records: one for per_datum, or the canaries"
     )
+    canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = Field(
+        default=None, description="of the game canaries without targets: dirac, mahalanobis, mislabelled or random"
+    )
+    n_canaries: int = Field(default=1000, ge=1, description="how many canaries are planted")
+    knowledge: Literal["law", "others"] | None = Field(
+        default=None,
+        description="what who sees the steps knows of the other records: the law of their gradients, or which are in a "
+        "batch (others, of Dirac canaries unless given)",
+    )
     references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
-    models: int = Field(default=64, ge=2, description="models to fit for each release")
+    models: int = Field(default=64, ge=1, description="models to fit for each release; 1 for planted canaries")
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
     fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest")
@@ -90,6 +117,19 @@ class AuditPlan(Plan):
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_run(cls, words: Any) -> Any:
+        """Canaries that nobody names are planted, and one model with many of them is enough."""
+        if isinstance(words, Mapping) and words.get("game") == "canaries" and not words.get("target"):
+            return {"canaries": "dirac", "models": 1, **words}
+        return words
+
+    @field_validator("bins", mode="before")
+    @classmethod
+    def _one_or_many(cls, bins: Any) -> Any:
+        return (bins,) if isinstance(bins, int | float) else bins
 
     @field_validator("fpr")
     @classmethod
@@ -115,23 +155,37 @@ class AuditPlan(Plan):
     def _names(self) -> AuditPlan:
         if self.data is not None and self.dataset is not None:
             raise ValueError("give data or dataset, not both")
-        needed = {"per_datum": self.target[:1], "canaries": self.target[:1]}.get(self.game, (0,))
-        if not needed or (self.game == "per_datum" and len(self.target) != 1):
-            raise ValueError(f"the game {self.game} needs target = [record number]; got {list(self.target)}")
+        if self.game == "per_datum" and len(self.target) != 1:
+            raise ValueError(f"the game per_datum needs target = [record number]; got {list(self.target)}")
         if len(set(self.target)) < len(self.target):
             raise ValueError(f"target names a record twice: {list(self.target)}")
         if self.game in ("half_split", "average_datum") and self.target:
             raise ValueError(f"the game {self.game} takes no target")
+        self._planted()
         if self.game == "half_split" and self.references:
             raise ValueError("in a half_split the references of a model are all others; references must be 0")
         for text in self.fail_above:
             rate = Limit.parse(text).at
             if rate is not None and rate not in self.fpr:
                 raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+        if self.bins and self.attribute is None:
+            raise ValueError("bins cut the numbers of an attribute; give attribute too")
         names = [model.name for model in self.model if model.name]
         if len(set(names)) < len(names):
             raise ValueError(f"two models have the same name; names: {', '.join(names)}")
         return self
+
+    def _planted(self) -> None:
+        """Words of the game canaries."""
+        if self.game != "canaries" and self.models < 2:
+            raise ValueError(f"models must be >= 2, got {self.models}; one is enough for the game canaries alone")
+        if self.canaries is None:
+            if idle := sorted({"n_canaries", "knowledge"} & self.model_fields_set):
+                raise ValueError(f'{idle[0]} is of canaries that are planted: give game = "canaries" without target')
+        elif self.game != "canaries":
+            raise ValueError(f"canaries are planted in the game canaries alone, got game = {self.game!r}")
+        elif self.target:
+            raise ValueError("target names the canaries, canaries plants others; give one of them")
 
 
 def from_toml(path: str | os.PathLike[str]) -> AuditPlan:

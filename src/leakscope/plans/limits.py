@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakscope.checks import nearest, probability, real
 from leakscope.plans.plan import Plan
 
-MEASURED = ("auc", "advantage", "success", "tpr", "ppv", "epsilon", "most_exposed")  # of the strongest attack
+MEASURED = ("auc", "advantage", "success", "tpr", "ppv", "epsilon", "most_exposed", "attribute_gain")  # of the best
 PROVED = ("success", "eta", "advantage", "tpr")  # of any attacker
 AT_A_RATE = ("tpr", "ppv")
 

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from leakscope.checks import nearest
-from leakscope.releases import readout
+from leakscope.releases import readout, taylor
+from leakscope.releases.specs import NoCanonicalForm, canonical, first_line, imported, versions
 from leakscope.types import Points
 
 Array = np.ndarray
@@ -83,14 +82,19 @@ class Estimator:
                 return method
         return None
 
+    @property
+    def description(self) -> str:
+        """In words, as scikit-learn prints it."""
+        return repr(self.estimator)
+
     def describe(self) -> Mapping[str, Any] | None:
         """Import path, parameters and versions of the libraries; None where a parameter has no canonical form."""
         try:
-            description = _canonical(self.estimator)
-        except _NoCanonicalForm:
+            description = canonical(self.estimator)
+        except NoCanonicalForm:
             return None
         packages = {"scikit-learn", "numpy", "scipy", *_packages(self.estimator)}
-        return {"estimator": description, "versions": {name: _version(name) for name in sorted(packages)}}
+        return {"estimator": description, "versions": versions(packages)}
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
@@ -99,7 +103,16 @@ class Estimator:
         if points.y is None:
             raise ValueError(f"{self.name} needs labels")
         read = self._reader(points, want)
-        rows = [read(self._fit(points, inside, int(seed))) for inside, seed in zip(member, seeds, strict=True)]
+        simple = prepared(self.estimator, points.x) is self.estimator  # no columns that a preparation would make
+        around = (
+            taylor.expansion(self.estimator, points, self._fit, self.describe())
+            if simple and "taylor" in want
+            else None
+        )
+        rows = []
+        for inside, seed in zip(member, seeds, strict=True):
+            model = self._fit(points, inside, int(seed))
+            rows.append({**read(model), **({"taylor": around.terms(model)} if around else {})})
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def _fit(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
@@ -113,7 +126,9 @@ class Estimator:
                     warnings.simplefilter("ignore")
                 return model.fit(chosen.x, chosen.y)
         except Exception as error:
-            raise RuntimeError(f"{self.name} cannot be fitted on {len(chosen):,} points: {_line(error)}") from error
+            raise RuntimeError(
+                f"{self.name} cannot be fitted on {len(chosen):,} points: {first_line(error)}"
+            ) from error
 
     def _reader(self, points: Points, want: Sequence[str]) -> Callable[[Any], Mapping[str, Array]]:
         """From a fitted model to its signals at all points."""
@@ -145,7 +160,9 @@ class Estimator:
                 warnings.simplefilter("ignore")
                 given = np.atleast_1d(np.asarray(getattr(model, str(self._reads))(points.x), dtype=float))
         except Exception as error:  # the model may be the user's: it may raise anything
-            raise RuntimeError(f"{self.name} gives no numbers for {len(points):,} points: {_line(error)}") from error
+            raise RuntimeError(
+                f"{self.name} gives no numbers for {len(points):,} points: {first_line(error)}"
+            ) from error
         if len(given) != len(points):
             raise ValueError(f"{self.name} gave {len(given):,} answers for {len(points):,} points")
         if not np.isfinite(given).all():
@@ -174,6 +191,11 @@ class Fixed:
     batch: int = 4096
     chunk: int = 1
 
+    @property
+    def description(self) -> str:
+        """In words: there is nothing to say but its name."""
+        return self.name
+
     def describe(self) -> None:
         """A model that is only known by its answers has no canonical description: it is not stored."""
         return
@@ -188,7 +210,9 @@ class Fixed:
             try:
                 answer = np.atleast_1d(np.asarray(self.predict_proba(x), dtype=float))
             except Exception as error:  # the function is the user's: it may raise anything
-                raise RuntimeError(f"{self.name} gives no numbers for {len(x):,} points: {_line(error)}") from error
+                raise RuntimeError(
+                    f"{self.name} gives no numbers for {len(x):,} points: {first_line(error)}"
+                ) from error
             if len(answer) != len(x):
                 raise ValueError(f"{self.name} gave {len(answer):,} answers for {len(x):,} points")
             answers.append(answer)
@@ -245,48 +269,7 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
                 raise ValueError(f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
         return estimator.set_params(**settings) if settings else estimator
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{spec}: {_line(error)}") from None
-
-
-def imported(path: str) -> Any:
-    """What an import path ``module:name`` leads to."""
-    module, _, attribute = path.partition(":")
-    if not module or not attribute:
-        raise ValueError(f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier")
-    try:
-        return getattr(import_module(module), attribute)
-    except Exception as error:  # the module is the user's: it may raise anything
-        raise ValueError(f"{path}: cannot be imported: {_line(error)}") from None
-
-
-class _NoCanonicalForm(Exception):
-    """A parameter that two runs could not agree on."""
-
-
-def _canonical(value: Any) -> Any:
-    """A parameter as plain JSON that is the same in every process."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        if value.dtype == object:
-            raise _NoCanonicalForm
-        return {"array": value.tolist(), "dtype": value.dtype.str}
-    if isinstance(value, (list, tuple)):
-        return [_canonical(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _canonical(item) for key, item in value.items()}
-    if inspect.isfunction(value) or inspect.isclass(value):
-        if value.__module__ == "__main__" or "<" in value.__qualname__:
-            raise _NoCanonicalForm
-        return {"import": f"{value.__module__}:{value.__qualname__}"}
-    if callable(getattr(value, "get_params", None)) and type(value).__module__ != "__main__":
-        return {
-            "class": f"{type(value).__module__}:{type(value).__qualname__}",
-            "parameters": {name: _canonical(item) for name, item in value.get_params(deep=False).items()},
-        }
-    raise _NoCanonicalForm
+        raise ValueError(f"{spec}: {first_line(error)}") from None
 
 
 def _packages(estimator: Any) -> set[str]:
@@ -297,13 +280,6 @@ def _packages(estimator: Any) -> set[str]:
     ]
     names = {type(part).__module__.partition(".")[0] for part in parts}
     return {"scikit-learn" if name == "sklearn" else name for name in names}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _last(estimator: Any) -> Any:
@@ -322,8 +298,3 @@ def _spread(given: Float[Array, "N ..."], seen: Array, classes: Array) -> Float[
     spread = np.full((len(given), len(classes)), given.min() if given.min() < 0 else 0.0)
     spread[:, np.searchsorted(classes, seen)] = given[:, : len(seen)]
     return spread
-
-
-def _line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -25,12 +25,29 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SHOWN_BY: Mapping[str, Mapping[str, str]] = {  # kinds of report, and the functions that show them
-    "audit": {"table": "audit_text:table", "page": "audit_page:page", "notebook": "audit_page:notebook"},
-    "bound": {"table": "bound_text:table", "page": "bound_page:page", "notebook": "bound_page:notebook"},
+    "audit": {
+        "table": "audit_text:table",
+        "page": "audit_page:page",
+        "notebook": "audit_page:notebook",
+        "plot": "plots:roc",
+    },
+    "bound": {
+        "table": "bound_text:table",
+        "page": "bound_page:page",
+        "notebook": "bound_page:notebook",
+        "plot": "plots:roc",
+    },
     "protected": {
         "table": "protected_text:table",
         "page": "protected_page:page",
         "notebook": "protected_page:notebook",
+        "plot": "plots:roc",
+    },
+    "attribute": {
+        "table": "attribute_text:table",
+        "page": "attribute_page:page",
+        "notebook": "attribute_page:notebook",
+        "plot": "guesses:guesses",
     },
 }
 Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
@@ -142,8 +159,8 @@ class Report:
         return self._as("table")
 
     def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
-        """Attacks and ceilings on one log-log axis, drawn on ``ax`` or on a new figure."""
-        return import_module("leakscope.report.plots").roc(self, ax=ax, release=release)
+        """Attacks and ceilings on one log-log axis (of an attribute: right guesses), on ``ax`` or on a new figure."""
+        return self._as("plot", ax=ax, release=release)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Canonical JSON; written to a path if one is given (beside it first, then renamed)."""
@@ -170,7 +187,7 @@ class Report:
     def _repr_html_(self) -> str:
         return self._as("notebook")
 
-    def _as(self, form: str, **options: bool) -> str:
+    def _as(self, form: str, **options: Any) -> Any:
         """This kind of report in a form of ``SHOWN_BY``."""
         kind = one_of("kind of report", self.about.get("kind"), SHOWN_BY)
         module, function = SHOWN_BY[kind][form].split(":")

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from leakscope.report.bins import NAME, SMALL, Above, bars
 from leakscope.report.canvas import ATTACK, DOTTED, INK, MUTE, Size, clear, panel_size, write
 from leakscope.report.numbers import count
-from leakscope.report.words import several
+from leakscope.report.words import article, several
 
 Array = np.ndarray
 HISTOGRAM = Size(440, 210, 14, 14, 46, 14)
@@ -104,5 +104,5 @@ def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
     ax.tick_params(axis="x", length=4, width=0.8, color=INK)
     for tick in ticks:
         write(ax, ((tick - left) / (right - left) * width, -17.4), str(tick), size=13, align="center")
-    text = f"games of {n_games} that the attacker won against a {unit}"
+    text = f"games of {n_games} that the attacker won against {article(unit)} {unit}"
     write(ax, (width / 2, -33.3), text, size=NAME, align="center")

@@ -11,15 +11,17 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from leakscope.findings import QUANTITIES, Finding
+from leakscope.report.attribute_results import AttributeResult
 from leakscope.report.bound_results import Part
 from leakscope.report.numbers import THIN, count, parameter, percent, powers
 from leakscope.report.results import SHARES, Result, shown
 from leakscope.report.words import GREEK, capital, cited, listed, plural, say
 
-Shown = Result | Part
-S = TypeVar("S", Result, Part)
+Shown = Result | Part | AttributeResult
+S = TypeVar("S", Result, Part, AttributeResult)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed")
+OF_100 = ("success", "attribute_success", "attribute_gain")
 ORDER = ("success", "advantage", "eta", "auc", "tpr", "ppv", "average_precision")
 NAMES = {
     "auc": "Area under the curve, {attack}",
@@ -28,6 +30,8 @@ NAMES = {
     "tpr": "TPR of {attack}",
     "ppv": "PPV of {attack}",
     "average_precision": "Average precision of {attack}",
+    "attribute_success": "Right guesses of {attack}",
+    "attribute_gain": "Gain of {attack}",
     "success": "Success of {attack}",
     "epsilon": "ε",
     "pmp_epsilon": "ε of practical membership privacy",
@@ -143,7 +147,7 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.side]
     title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
     if finding.quantity == "epsilon" and (finding.attack or finding.side == "lower"):
-        title = "ε of any guarantee"
+        title = "ε of any other noise" if finding.method.endswith("whole curve") else "ε of any guarantee"
     name = say(title, attack=attack, units=capital(plural(unit)))
     for key, value in finding.at.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
@@ -169,7 +173,7 @@ def numbers(finding: Finding) -> tuple[str, str]:
     if finding.quantity == "most_exposed":
         won, played = int(finding.detail["won"]), int(finding.detail["games"])
         return f"{count(won)} of {count(played)} games", f"{interval} of 100"
-    if finding.quantity == "success":
+    if finding.quantity in OF_100:
         return f"{value} of 100", interval
     if finding.quantity in SHARES:
         return f"{value}{THIN}%", f"{interval}{THIN}%" if text.interval else interval

@@ -12,7 +12,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from leakscope.report import Report, bound_words, method, notes, plans, protected_costs, protected_words, words
+from leakscope.report import (
+    Report,
+    attribute_words,
+    bound_words,
+    method,
+    notes,
+    plans,
+    protected_costs,
+    protected_words,
+    words,
+)
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, a page without records shows no histogram either
 
@@ -82,6 +92,7 @@ def _words() -> Mapping[str, Any]:
         "notes": notes,
         "words": words,
         "said": bound_words,
+        "guessed": attribute_words,
         "certified": protected_words,
         "certified_costs": protected_costs,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leakscope.report.attribute_results import AttributeResult
 from leakscope.report.bound_results import Part
 from leakscope.report.notes import over
 from leakscope.report.numbers import count, percent
@@ -14,7 +15,7 @@ GAMES = {
     "half_split": "{models}, each trained on a random half of the {units}; {judged} are judged.",
     "one_model": "One trained model; {judged} are judged, {share} of them members.",
     "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
-    "average_datum": "{models}; for each a {unit} is drawn, which is in its data or not, at random.",
+    "average_datum": "{models}; for each one {unit} is drawn, which is in its data or not, at random.",
     "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
     "signals": "Signals of {models} at {judged} were given, together with their membership.",
     "scores": "Scores of {judged} by {models} were given, together with their membership.",
@@ -30,9 +31,11 @@ QUANTITIES = {
     "largest_epsilon": "largest ε",
     "largest_mu": "largest μ",
     "most_exposed": "single records",
+    "attribute_success": "right guesses",
+    "attribute_gain": "gain",
     "eta": "gain over guessing",
 }
-Judged = Sequence[Result] | Sequence[Part]
+Judged = Sequence[Result] | Sequence[Part] | Sequence[AttributeResult]
 
 
 def game(result: Result) -> str:

@@ -17,6 +17,8 @@ SHARES = ("tpr", "ppv", "posterior")  # quantities that are printed in percent
 SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
     "success": (2, 1),
     "most_exposed": (2, 0),
+    "attribute_success": (2, 1),
+    "attribute_gain": (2, 1),
     "epsilon": (0, 2),
     "pmp_epsilon": (0, 4),
     "largest_epsilon": (0, 4),

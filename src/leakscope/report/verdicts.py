@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from leakscope.report import Curve, Verdict
-from leakscope.report.numbers import THIN, digits, down, near, parameter, percent, percent_at_most, shares
+from leakscope.report.numbers import THIN, digits, down, near, parameter, percent, percent_at_most, shares, up
 from leakscope.report.results import Result
 from leakscope.report.words import GREEK, PARAMETER, capital, joined, level, plural, say, sentence
 
@@ -30,6 +31,7 @@ POINT = (
 )
 ALLOWED = "These attacks show that any true {letter} is at least {least}{level}, which {allowed} allows."
 NEVER = "An audit can refute such a claim; it can never prove it."
+RULED_OUT = "What was seen rules out every noise with an ε below {least}{level}; the accountant says {allowed}."
 THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
 EXPOSED = (
     "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
@@ -60,9 +62,13 @@ def lines(results: Sequence[Result]) -> list[Line]:
 
 
 def contradictions(results: Sequence[Result]) -> list[Curve]:
-    """Proved ceilings that a measurement exceeds: one of the two is wrong."""
+    """Proved ceilings that a measurement exceeds, so that one of the two is wrong.
+
+    Where an accountant's curve is refuted it is the training that is wrong: a finding, and no contradiction.
+    """
     curves = [curve for result in results for curve in result.curves if curve.role == "certified"]
-    return [curve for curve in curves if curve.verdict is not None and curve.verdict.word == "refuted"]
+    judged = [(curve, curve.verdict) for curve in curves if curve.verdict is not None]
+    return [curve for curve, made in judged if made.word == "refuted" and made.quantity != "curve"]
 
 
 def claim(result: Result, verdict: Verdict) -> Markup:
@@ -106,11 +112,16 @@ def _point(result: Result, verdict: Verdict) -> Markup:
 
 def _bound(verdict: Verdict) -> Markup:
     """The lower bound of the claimed quantity, and whether the claim allows it."""
-    letter, measured = GREEK.get(verdict.quantity, verdict.quantity), verdict.measured or 0.0
+    letter = GREEK["epsilon"] if verdict.quantity == "curve" else GREEK.get(verdict.quantity, verdict.quantity)
+    measured = verdict.measured or 0.0
     if measured <= 0:
         at = f" at {percent(verdict.confidence)}" if verdict.confidence else ""
         return say("These attacks give no lower bound of {letter} above 0{level}.", letter=letter, level=at)
     at = f" ({percent(verdict.confidence)})" if verdict.confidence else ""
+    if verdict.quantity == "curve":
+        allowed = verdict.allowed or 0.0
+        says = up(allowed, 2) if math.isfinite(allowed) else "infinity"
+        return say(RULED_OUT, least=down(measured, 2), level=at, allowed=says)
     if verdict.word == "refuted":
         words = "Any true {letter} is at least {least}{level}."
         return say(words, letter=letter, least=down(measured, 2), level=at)

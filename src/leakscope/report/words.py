@@ -54,7 +54,14 @@ def say(pattern: str, **gaps: object) -> Markup:
     >>> print(say("<b>{name}</b> leaks.", name="a < b"))
     <b>a &lt; b</b> leaks.
     """
-    return Markup(pattern).format(**gaps)
+    made = Markup(pattern).format(**gaps)
+    unit = str(gaps.get("unit", ""))
+    return Markup(made.replace(f" a {unit}", f" {article(unit)} {unit}")) if unit and " a {unit}" in pattern else made
+
+
+def article(unit: str) -> str:
+    """``a record``, ``an image``, ``a user``."""
+    return "an" if unit[:1].lower() in "aeio" else "a"
 
 
 def joined(sentences: Iterable[Markup]) -> Markup:

@@ -1,0 +1,187 @@
+"""Folders of images: a sub-folder for each class."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int, Shaped, UInt8, UInt64
+
+Array = np.ndarray
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+IN_MEMORY = 1_000_000_000  # bytes of pixels that are decoded once and kept
+_GREY = ("1", "L", "LA")  # modes of Pillow that lose nothing in 8 bits of grey
+_COLOUR = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
+_PILLOW = "images need Pillow; install it with: pip install 'leakscope[images]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Images of one size, in files or decoded.
+
+    Parameters
+    ----------
+    files : sequence of N str
+    size : tuple of int
+        Height and width.
+    colour : bool
+        Whether they are read with three channels.
+    content : array of shape (N,)
+        A hash of each file's bytes: equal files have equal hashes.
+    decoded : array of shape (N, H, W) or (N, H, W, 3), or None
+        None where they are decoded each time.
+    """
+
+    files: Sequence[str]
+    size: tuple[int, int]
+    colour: bool
+    content: UInt64[Array, " N"]
+    decoded: UInt8[Array, "N H W ..."] | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(N, H, W), or (N, H, W, 3)."""
+        return (len(self), *self.size, *((3,) if self.colour else ()))
+
+    def take(self, indices: Int[Array, " n"]) -> Images:
+        """The images at these positions."""
+        decoded = None if self.decoded is None else self.decoded[indices]
+        files = [self.files[index] for index in indices.tolist()]
+        return replace(self, files=files, content=self.content[indices], decoded=decoded)
+
+    def pixels(self, indices: Int[Array, " b"]) -> UInt8[Array, "b H W ..."]:
+        """Some of them, decoded.
+
+        Raises
+        ------
+        ValueError
+            Naming a file that cannot be read.
+        """
+        if self.decoded is not None:
+            return self.decoded[indices]
+        made = np.empty((len(indices), *self.shape[1:]), dtype=np.uint8)
+        for row, index in enumerate(indices):
+            made[row] = _decoded(self.files[int(index)], self.colour)
+        return made
+
+    def kept(self) -> Images:
+        """The same images, decoded now if all of them take at most a gigabyte."""
+        if self.decoded is not None or np.prod(self.shape) > IN_MEMORY:
+            return self
+        return replace(self, decoded=self.pixels(np.arange(len(self))))
+
+    def followed_by(self, other: Images) -> Images:
+        """These images and then the others.
+
+        Raises
+        ------
+        ValueError
+            If their sizes or channels differ.
+        """
+        if self.shape[1:] != other.shape[1:]:
+            raise ValueError(f"members are images of shape {self.shape[1:]}, others {other.shape[1:]}")
+        both = (self.decoded, other.decoded)
+        decoded = None if both[0] is None or both[1] is None else np.concatenate([both[0], both[1]])
+        content = np.concatenate([self.content, other.content])
+        return replace(self, files=[*self.files, *other.files], content=content, decoded=decoded)
+
+
+def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
+    """The images of a folder, the name of each one's class, and a digest of names and contents.
+
+    Parameters
+    ----------
+    folder : path
+        With a sub-folder for each class; its ``.png``, ``.jpg``, ``.jpeg``, ``.bmp`` and ``.webp`` files, at any depth,
+        in the order of their names. Files whose name begins with a dot are no images.
+
+    Returns
+    -------
+    images : Images
+        Grey if all of them are, else in colour; transparency is left out.
+    label : array of shape (N,)
+        Names of sub-folders.
+    digest : str
+
+    Raises
+    ------
+    ValueError
+        In one line: no images, fewer than two classes, an image that cannot be read or is of another size, Pillow
+        missing.
+    """
+    root = Path(folder)
+    classes = sorted(each.name for each in root.iterdir() if each.is_dir() and not each.name.startswith("."))
+    if len(classes) < 2:
+        raise ValueError(f"{folder}: needs a sub-folder of images for each of at least 2 classes, has {len(classes)}")
+    files, label = [], []
+    for name in classes:
+        own = sorted(path for path in (root / name).rglob("*") if _is_image(path))
+        if not own:
+            raise ValueError(f"{folder}: the sub-folder {name!r} has no images; read are {', '.join(SUFFIXES)}")
+        files += own
+        label += [name] * len(own)
+    size, colour = _looked_at(files)
+    sha, content = hashlib.sha256(), np.empty(len(files), dtype=np.uint64)
+    for row, file in enumerate(files):
+        own = hashlib.sha256(file.read_bytes()).digest()
+        content[row] = int.from_bytes(own[:8], "little")
+        sha.update(f"{file.relative_to(root).as_posix()}\0".encode() + own)
+    images = Images([str(file) for file in files], size, colour, content)
+    return images.kept(), np.array(label), sha.hexdigest()
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+
+
+def _looked_at(files: Sequence[Path]) -> tuple[tuple[int, int], bool]:
+    """Height and width of all images, and whether one of them is in colour; only their headers are read."""
+    first, colour = None, False
+    for file in files:
+        size, mode = _header(file)
+        first = first or size
+        if size != first:
+            raise ValueError(
+                f"{file}: the image has {size[0]} x {size[1]} pixels, {files[0].name} has {first[0]} x {first[1]}; all "
+                "images must be of one size (height x width)"
+            )
+        if mode not in (*_GREY, *_COLOUR):
+            raise ValueError(f"{file}: cannot read pixels of mode {mode!r}; allowed: 8 bits of grey or of colour")
+        colour |= mode in _COLOUR
+    return first or (0, 0), colour
+
+
+def _header(file: Path) -> tuple[tuple[int, int], str]:
+    image_of = _pillow()
+    try:
+        with image_of.open(file) as image:
+            return (image.height, image.width), image.mode
+    except (OSError, ValueError, SyntaxError, image_of.DecompressionBombError) as error:
+        raise _unreadable(file, error) from None
+
+
+def _decoded(file: str, colour: bool) -> UInt8[Array, "H W ..."]:
+    image_of = _pillow()
+    try:
+        with image_of.open(file) as image:
+            return np.asarray(image.convert("RGB" if colour else "L"))
+    except (OSError, ValueError, SyntaxError, image_of.DecompressionBombError) as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: str | Path, error: Exception) -> ValueError:
+    return ValueError(f"{file}: cannot be read as an image: {(str(error).splitlines() or [''])[0]}")
+
+
+def _pillow():
+    try:
+        from PIL import Image  # an extra, and only folders of images need it
+    except ModuleNotFoundError:
+        raise ValueError(_PILLOW) from None
+    return Image

@@ -1,0 +1,179 @@
+"""What guesses of a sensitive attribute are worth: how often they are right, and how much more often than without.
+
+Axes: T attacked models, J attacked records, V values.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import stdtrit
+
+from leakscope.checks import probability
+from leakscope.intervals import Interval, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, cluster_t
+from leakscope.types import NotApplicable
+
+Array = np.ndarray
+ENOUGH_MODELS = 8  # for an interval over models
+FEWEST_DISCORDANT = 6  # records; a sign test of fewer never shows a gain at 97.5 %
+
+
+def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array, "T J"]:
+    """Chance that the best candidate is the true one, where a tie is broken by an even draw.
+
+    Parameters
+    ----------
+    score : array of shape (T, J, V)
+        Higher = more likely the record.
+    truth : int array of shape (J,)
+        Number of the true value.
+
+    Returns
+    -------
+    array of shape (T, J)
+        1 or 0; 1/k where the true value is one of k best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.attribute import right
+    >>> right(np.array([[[3.0, 1.0], [2.0, 2.0]]]), np.array([0, 1])).tolist()
+    [[1.0, 0.5]]
+    """
+    best = score == score.max(axis=2, keepdims=True)
+    mine = np.take_along_axis(best, truth[None, :, None], axis=2)[..., 0]
+    return mine / best.sum(axis=2)
+
+
+def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
+    """Share of right guesses about the chosen records, a mean over the models of a mean over their records.
+
+    With at least 8 models the interval is over models (cluster t). With fewer, or where all models are equal, it is
+    Clopper-Pearson over the records, each with its mean over the models: it speaks of other records, not of other
+    models.
+
+    Parameters
+    ----------
+    guessed : array of shape (T, J)
+        See `right`.
+    chosen : bool array of shape (T, J)
+        The members of each model, or its non-members.
+    confidence : float
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    NotApplicable
+        If no record is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.attribute import attribute_success
+    >>> found = attribute_success(np.array([[1.0, 0.0, 1.0, 1.0]]), np.ones((1, 4), dtype=bool))
+    >>> found.value, round(found.low, 4), found.averages
+    (0.75, 0.1941, 'points')
+    """
+    guessed, chosen = _asked(guessed, chosen)
+    each = np.where(chosen, guessed, 0).sum(axis=1) / chosen.sum(axis=1)
+    if len(each) >= ENOUGH_MODELS and np.ptp(each) > 1e-12:
+        return cluster_t(each, confidence)
+    played = chosen.sum(axis=0)
+    share = np.where(chosen, guessed, 0).sum(axis=0)[played > 0] / played[played > 0]
+    exact = clopper_pearson(float(share.sum()), len(share), confidence)
+    value = float(np.clip(each.mean(), 0, 1))
+    return Interval(
+        value, min(exact.low, value), max(exact.high, value), confidence, "points", "Clopper-Pearson over the records"
+    )
+
+
+def attribute_gain(
+    guessed: Float[Array, "T J"],
+    blind: Float[Array, "T J"],
+    member: Bool[Array, "T J"],
+    confidence: float = 0.95,
+) -> Interval:
+    """What the release adds: right guesses with it minus right guesses without it, about the same members.
+
+    The differences are paired, and averaged as in `attribute_success`. Guesses about one record go together in all
+    models (a guess may be right by luck wherever the record is a member), guesses about the records of one model too;
+    so the variance is that of both clusterings at once: the sum of squares between models plus that between records
+    minus that of single cells (Cameron, Gelbach & Miller 2011, eq. 2.5), never less than either, with
+    ``min(T, J) - 1`` degrees of freedom. An interval over models alone takes luck about fixed records for a leak.
+    With fewer than 8 models it is over records alone. Where guesses with and without the release differ for fewer than
+    6 records in all, the interval is that of Clopper and Pearson for the records won and lost.
+
+    Parameters
+    ----------
+    guessed, blind : arrays of shape (T, J)
+        Chance to be right with and without the release, see `right`.
+    member : bool array of shape (T, J)
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        In [-1, 1].
+
+    Raises
+    ------
+    NotApplicable
+        If there are no members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.attribute import attribute_gain
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random((16, 300)) < 0.5
+    >>> found = attribute_gain(rng.random(member.shape) < 0.5, np.full(member.shape, 0.25), member)
+    >>> found.low > 0.2 and found.high < 0.3
+    True
+    """
+    tail = (1 - probability("confidence", confidence, open_ends=True)) / 2
+    difference, member = _asked(np.asarray(guessed, dtype=float) - blind, member)
+    weight = member / (member.sum(axis=1, keepdims=True) * len(member))
+    value = float(np.sum(weight * difference))
+    played = member.sum(axis=0)
+    record = np.where(member, difference, 0).sum(axis=0)[played > 0] / played[played > 0]
+    spread = weight * (difference - value)
+    both = len(spread) >= ENOUGH_MODELS
+    models = _between(spread.sum(axis=1)) if both else 0.0
+    records = _between(spread.sum(axis=0)[played > 0])
+    variance = max(models, records, models + records - float(np.sum(spread**2)) if both else 0.0)
+    if variance <= 1e-24 or np.abs(record).sum() < FEWEST_DISCORDANT:
+        return _few(value, record, confidence)
+    freedom = (min(len(spread), len(record)) if both else len(record)) - 1
+    half = float(stdtrit(freedom, 1 - tail)) * math.sqrt(variance)
+    method = f"paired t, clustered by {'models and by ' if both else ''}records"
+    low, high = max(value - half, -1.0), min(value + half, 1.0)
+    return Interval(value, low, high, confidence, "models" if both else "points", method)
+
+
+def _asked(values: Float[Array, "T J"], chosen: Bool[Array, "T J"]) -> tuple[Array, Array]:
+    """The models that any record is chosen of."""
+    rows = chosen.any(axis=1)
+    if not rows.any():
+        raise NotApplicable("no attacked record is asked for in any model")
+    return values[rows], chosen[rows]
+
+
+def _between(sums: Float[Array, " n"]) -> float:
+    """Variance of a total of clusters, from their sums, which add up to 0."""
+    n = len(sums)
+    return float(np.sum(sums**2)) * n / (n - 1) if n > 1 else 0.0
+
+
+def _few(value: float, record: Float[Array, " J"], confidence: float) -> Interval:
+    """Limits of the shares of records won and lost, each at half of the tail."""
+    n, tail = len(record), (1 - confidence) / 4
+    won, lost = np.maximum(record, 0).sum(), np.maximum(-record, 0).sum()
+    low = float(clopper_pearson_lower(won, n, tail) - clopper_pearson_upper(lost, n, tail))
+    high = float(clopper_pearson_upper(won, n, tail) - clopper_pearson_lower(lost, n, tail))
+    method = "Clopper-Pearson of records won and lost"
+    return Interval(value, min(low, value), max(high, value), confidence, "points", method)

@@ -1,0 +1,156 @@
+"""From what a person names, an estimator or a network, to a release."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from leakscope.releases.estimator import Estimator, Fixed, from_spec
+from leakscope.releases.recipe import Recipe
+from leakscope.releases.specs import TORCH, first_line, imported, is_network
+from leakscope.types import Release
+
+OF_TRAINED = {"classes", "name", "layers"}  # words of `trained_release`
+
+
+@runtime_checkable
+class Described(Release, Protocol):
+    """A release with a description for people."""
+
+    @property
+    def description(self) -> str: ...
+
+
+def release_of(model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None) -> Described:
+    """The release that an object stands for.
+
+    Parameters
+    ----------
+    model : scikit-learn estimator, class of a network, function that makes a network, or release
+    name : str
+        What the report calls it.
+    train : Recipe or mapping, optional
+        How a network is trained.
+
+    Returns
+    -------
+    Described
+        A release is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, PyTorch is needed and not there, or an estimator comes with a recipe.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.releases.making import release_of
+    >>> release_of(DecisionTreeClassifier()).name
+    'DecisionTreeClassifier'
+    """
+    if is_network(model) or inspect.isfunction(model):
+        return _network(model, name, train, {})
+    _refuse_recipe(model, train)
+    return model if isinstance(model, Described) else Estimator(model, name)
+
+
+def release_from(
+    spec: str, settings: Mapping[str, Any], name: str = "", train: Mapping[str, Any] | None = None
+) -> Described:
+    """The release that an import path leads to.
+
+    Parameters
+    ----------
+    spec : str
+        ``module:name`` of an estimator, a network, or a function that makes one of them.
+    settings : mapping
+        Parameters of the estimator, or keywords of the function or class that makes the network.
+    name, train
+        As in `release_of`.
+
+    Returns
+    -------
+    Described
+
+    Raises
+    ------
+    ValueError
+        In one line, as `release_of`.
+
+    Examples
+    --------
+    >>> from leakscope.releases.making import release_from
+    >>> release_from("sklearn.tree:DecisionTreeClassifier", {"max_depth": 3}).description
+    'DecisionTreeClassifier(max_depth=3)'
+    """
+    found = imported(spec)
+    if is_network(found) or (inspect.isfunction(found) and is_network(_called(spec, found, settings))):
+        return _network(found, name, train or {}, settings)
+    _refuse_recipe(found, train)
+    return Estimator(from_spec(spec, settings), name)
+
+
+def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Any = None) -> Described:
+    """One model that is there already: a network of PyTorch, or a function that answers.
+
+    Parameters
+    ----------
+    model : nn.Module, or callable
+        Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn classifier
+        brings its classes along.
+    classes : array of shape (K,), optional
+        The label of each column.
+    name : str
+    layers : "all", "last", a name, or tuple of names
+        Of a network: whose gradients are seen.
+
+    Returns
+    -------
+    Described
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    known = None if classes is None else np.asarray(classes)
+    if is_network(model):
+        return import_module("leakscope.releases.network").Trained(model, known, name, layers or "all")
+    if layers is not None:
+        raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
+    if not callable(model):
+        raise ValueError(f"predict_proba must be callable, got a {type(model).__name__}")
+    owner = getattr(model, "__self__", None)
+    return Fixed(model, getattr(owner, "classes_", None) if known is None else known, name)
+
+
+def _network(make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> Any:
+    recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    try:
+        network = import_module("leakscope.releases.network")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(TORCH) from None
+    return network.Network(make, recipe, name, dict(parameters))
+
+
+def _called(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """What a function makes; parameters that it does not take are those of the estimator that it makes."""
+    try:
+        known = inspect.signature(function).parameters.values()
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
+        return function(**{name: settings[name] for name in settings if takes_all or name in {k.name for k in known}})
+    except Exception as error:  # the function is the user's: it may raise anything
+        raise ValueError(f"{spec}: {first_line(error)}") from None
+
+
+def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) -> None:
+    if train:
+        kind = model if inspect.isclass(model) or inspect.isroutine(model) else type(model)
+        raise ValueError(f"train says how a network is trained; {kind.__name__} is none, its parameters are set")

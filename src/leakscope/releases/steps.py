@@ -1,0 +1,391 @@
+"""The steps of DP-SGD as an attacker sees them: each step's products for the likelihood ratio of each watched point.
+
+Axes: J watched points, S steps, r reference gradients, d parameters. Everything is in units of the sum of a batch's
+clipped gradients: what a step releases is ``w_t = B u_t = B (theta_{t-1} - theta_t)/lr``, so that the normaliser B
+cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
+
+from leakscope.checks import count, one_of, positive
+from leakscope.covariance import LowRankGram
+from leakscope.releases.clipping import Gradients, blocks, clipped, gradients_of
+from leakscope.releases.dpsgd import DpSgd
+from leakscope.releases.rows import CoordinateRows, Rows
+from leakscope.releases.tensors import Inputs, inputs_of, labels_of
+from leakscope.seeds import stream
+from leakscope.types import Points
+
+Array = np.ndarray
+MOST_REFERENCES = 256
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Attacker:
+    """Whose steps are watched, and what is known of the others.
+
+    Parameters
+    ----------
+    watched : int array of shape (J,)
+        Numbers of the watched points, each in by a fair coin.
+    known : int array of shape (P,)
+        Numbers of the records that everybody knows to be in.
+    knowledge : {"law", "others"}
+        The gradients of these records, or their batches too.
+    coordinates : int array of shape (J,) or (0,)
+        Where each watched point is a Dirac canary: the one coordinate of its gradient.
+    n_references : int
+        Records whose gradients are followed to know the law of all, 2 to 256.
+    seed : int
+        Of their draw.
+
+    Raises
+    ------
+    ValueError
+        In one line.
+    """
+
+    watched: Int[Array, " J"]
+    known: Int[Array, " P"]
+    knowledge: Literal["law", "others"] = "law"
+    coordinates: Int[Array, " c"] = field(default_factory=lambda: np.zeros(0, dtype=int))
+    n_references: int = MOST_REFERENCES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("knowledge", self.knowledge, ("law", "others"))
+        if count("references", self.n_references, least=2) > MOST_REFERENCES:
+            raise ValueError(f"references must be <= {MOST_REFERENCES}, got {self.n_references:,}")
+        if not len(self.watched) or len(self.coordinates) not in (0, len(self.watched)):
+            given = f"{len(self.coordinates):,} coordinates for {len(self.watched):,} watched points"
+            raise ValueError(f"{given}; give at least one point, and a coordinate to each or to none")
+        if self.knowledge == "law" and not self.unknown:
+            raise ValueError("the law of the others needs at least 2 records beside a watched point")
+
+    @property
+    def records(self) -> Int[Array, " k"]:
+        """The watched points that are records: all or none."""
+        return self.watched[: 0 if len(self.coordinates) else None]
+
+    @property
+    def n_records(self) -> float:
+        """Expected number of records in the training data."""
+        return len(self.known) + len(self.records) / 2
+
+    @cached_property
+    def unknown(self) -> tuple[Stratum, ...]:
+        """The records whose batches are not known: watched points and known members apart."""
+        groups = [(self.records, 0.5)] + ([(self.known, 1.0)] if self.knowledge == "law" else [])
+        groups = [(numbers, inside) for numbers, inside in groups if len(numbers) >= 2]
+        n_expected = sum(len(numbers) * inside for numbers, inside in groups)
+        shares = [round(self.n_references * len(numbers) * inside / n_expected) for numbers, inside in groups]
+        return tuple(
+            Stratum(numbers, inside, min(len(numbers), max(2, share)))
+            for (numbers, inside), share in zip(groups, shares, strict=True)
+        )
+
+    def references(self, step: int) -> Int[Array, " r"]:
+        """The records that stand for all in a step, stratum by stratum.
+
+        They are drawn anew for each step: with the same ones the errors of all steps would add up.
+        """
+        rng = stream(self.seed, "references", step)
+        drawn = [np.sort(rng.choice(each.numbers, each.n_drawn, replace=False)) for each in self.unknown]
+        return np.concatenate([np.zeros(0, dtype=int), *drawn])
+
+
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """Records that are alike: those drawn in a step stand for all.
+
+    Parameters
+    ----------
+    numbers : int array of shape (n,)
+    inside : float
+        Probability that one of them is in the training data.
+    n_drawn : int
+        r.
+    """
+
+    numbers: Int[Array, " n"]
+    inside: float
+    n_drawn: int
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
+
+
+class _Seen(NamedTuple):
+    """Inner products of watched gradients x: ``x.x``, ``x.w``, and with the reference gradients."""
+
+    squares: Float[Array, " J"]
+    dots: Float[Array, " J"]
+    cross: Float[Array, "J r"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """The sum of the others' clipped gradients, from those U of r references.
+
+    Its mean is ``mu0 = U^T mean``, its covariance and that of the noise ``C0 = floor I + F^T F``, ``F = factors U``.
+
+    A record that is in the sum with probability p adds ``p g`` to the mean and ``p (1 - p) g g^T`` to the covariance:
+    for n of them at rate q the uncentred second moment ``n q (1 - q) M2``, because the size of a batch is random too.
+    Of batches of fixed size only that part is left which does not move the size: ``A - b b^T/s`` with A, b, s the sums
+    of ``p (1 - p)`` times ``g g^T``, g, 1, which for n alike is ``B (1 - B/n) C``, C the centred covariance, and exact
+    with the factor n/(n - 1); a record takes the place of another, so its shift is g less their mean. Where r of the n
+    records of a stratum are followed, each stands for n/r, and the error of their mean adds its variance,
+    ``(n p)^2 (1 - r/n) C/(r - 1)``.
+    """
+
+    mean: Float[Array, " r"]
+    factors: Float[Array, "r r"]
+    floor: float
+    replaces: bool
+
+    @classmethod
+    def of(cls, dpsgd: DpSgd, attacker: Attacker) -> _Law:
+        rate, fixed = dpsgd.sample_rate, dpsgd.batches == "fixed"
+        if fixed:
+            rate = batch_size(rate, attacker.n_records) / attacker.n_records
+        strata = attacker.unknown
+        sizes = [each.n_drawn for each in strata]
+        p = np.repeat([rate * each.inside for each in strata], sizes)
+        mean = p * np.repeat([each.n / each.n_drawn for each in strata], sizes)
+        variance = mean * (1 - p)
+        weights = np.diag(variance)
+        if fixed:
+            n = sum(each.n for each in strata)
+            weights = (weights - np.outer(variance, variance) / max(variance.sum(), _TINY)) * n / max(n - 1, 1)
+        first = 0
+        for each, r in zip(strata, sizes, strict=True):
+            here = slice(first, first + r)
+            error = (rate * each.inside * each.n) ** 2 * (1 - r / each.n) / (r - 1)
+            weights[here, here] += error * (np.eye(r) / r - 1 / r**2)
+            first += r
+        eigenvalues, vectors = np.linalg.eigh(weights)
+        factors = np.sqrt(np.maximum(eigenvalues, 0))[:, None] * vectors.T
+        return cls(mean, factors, (dpsgd.noise_multiplier * dpsgd.clip) ** 2, fixed and bool(strata))
+
+    def products(
+        self, seen: _Seen, gram: Float[Array, "r r"], total: Float[Array, " r"]
+    ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
+        """``D^T C0^-1 (w - mu0)`` and ``D^T C0^-1 D`` from inner products: of U with itself, and of U with w."""
+        covariance = LowRankGram(self.floor, self.factors @ gram @ self.factors.T)
+        rest = total - gram @ self.mean  # U (w - mu0)
+        dots, cross, squares = seen.dots - seen.cross @ self.mean, seen.cross, seen.squares
+        if self.replaces:
+            share = self.mean / self.mean.sum()
+            squares = squares - 2 * cross @ share + share @ gram @ share
+            dots, cross = dots - share @ rest, cross - gram @ share
+        along = cross @ self.factors.T
+        dot = covariance.product(dots, along, self.factors @ rest)
+        return dot, np.maximum(covariance.product(squares, along, along), 0)
+
+
+class Watch:
+    """What every step of a training says of each watched point.
+
+    Parameters
+    ----------
+    gradients : Gradients
+        Of the network.
+    inputs : Inputs
+        Of all points of the game; those of Dirac canaries are not read.
+    label : int64 tensor of shape (N,)
+    dpsgd : DpSgd
+        As it is claimed to be.
+    attacker : Attacker
+
+    Raises
+    ------
+    ValueError
+        Without noise: fewer gradients than parameters leave directions without variance.
+
+    Notes
+    -----
+    Without the point a step releases N(mu0, C0), with it N(mu0 + D, C0). The likelihood ratio of a step is
+    ``log(1 - q + q e^v)``, ``v = D^T C0^-1 (w - mu0) - D^T C0^-1 D/2``, and that of all steps is their sum, because
+    given who is in the batches and noises of the steps are independent. azize2024, Algorithm 7 leaves out the noise,
+    has a singular covariance, and takes the largest v.
+    """
+
+    def __init__(
+        self, gradients: Gradients, inputs: Inputs, label: Int[Tensor, " N"], dpsgd: DpSgd, attacker: Attacker
+    ) -> None:
+        if dpsgd.noise_multiplier == 0:
+            raise ValueError(
+                f"noise_multiplier is 0: at most {MOST_REFERENCES} reference gradients leave directions without "
+                "variance, and no likelihood ratio; give > 0"
+            )
+        self._gradients, self._inputs, self._label = gradients, inputs, label
+        self._dpsgd, self._attacker = dpsgd, attacker
+        self._law = _Law.of(dpsgd, attacker)
+        self._dots: list[Float[Array, " J"]] = []
+        self._norms: list[Float[Array, " J"]] = []
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        points: Points,
+        dpsgd: DpSgd,
+        *,
+        watched: Int[Array, " J"],
+        known: Int[Array, " P"],
+        references: int = MOST_REFERENCES,
+    ) -> Watch:
+        """The watch of a training of one's own, by whatever library.
+
+        Parameters
+        ----------
+        module : nn.Module
+            The network before anything is wrapped around it; it is copied.
+        points : Points
+            All records of the game.
+        dpsgd : DpSgd
+            What the training is claimed to be.
+        watched : int array of shape (J,)
+            Numbers of the points whose membership is guessed, each in by a fair coin.
+        known : int array of shape (P,)
+            Numbers of the records that everybody knows to be in.
+        references : int
+
+        Returns
+        -------
+        Watch
+            For `follow`; then `signals`.
+        """
+        label = torch.from_numpy(labels_of(points, type(module).__name__)[1])
+        attacker = Attacker(watched, known, n_references=references)
+        return cls(gradients_of(module), inputs_of(points.x), label, dpsgd, attacker)
+
+    def step(
+        self,
+        before: Float[Tensor, " d"],
+        after: Float[Tensor, " d"],
+        scale: float,
+        known: Float[Tensor, " d"] | None = None,
+    ) -> None:
+        """See a step.
+
+        Parameters
+        ----------
+        before, after : tensors of shape (d,)
+            The parameters.
+        scale : float
+            B/lr, from a move of the parameters to the noisy sum.
+        known : tensor of shape (d,), optional
+            What others, who are known, have added to the sum: needed by an attacker who knows everyone else.
+        """
+        total = (before - after) * scale
+        if not bool(total.isfinite().all()):
+            raise ValueError("a step leads to NaN or infinite parameters; give a smaller lr")
+        if self._attacker.knowledge == "others":
+            if known is None:
+                raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
+            total = total - known
+        drawn = self._attacker.references(len(self._dots))
+        references = self._clipped(before, drawn)
+        gram, across = _numbers(references.gram(references)), _numbers(references.dots(total))
+        dot, norm = self._law.products(self._seen(before, total, references), gram, across)
+        itself = np.zeros(len(self._inputs))
+        itself[drawn] = self._law.mean
+        self._dots.append(dot + itself[self._attacker.watched] * norm)  # a watched point is none of its own others
+        self._norms.append(norm)
+
+    @contextmanager
+    def follow(self, optimizer: Any, normaliser: float) -> Iterator[None]:
+        """See every step of an optimizer while the context lasts.
+
+        Parameters
+        ----------
+        optimizer : torch.optim.SGD, or opacus' DPOptimizer around one
+            Without momentum and weight decay, so that a step is the noisy gradient. It may be wrapped afterwards.
+        normaliser : float
+            B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
+
+        Raises
+        ------
+        ValueError
+            For another optimizer.
+        """
+        inner = getattr(optimizer, "original_optimizer", optimizer)
+        group = _only_group(inner)
+        positive("normaliser", normaliser)
+        before: list[Tensor] = []
+
+        def remember(*_: Any) -> None:
+            before.append(parameters_to_vector(group["params"]).detach().clone())
+
+        def see(*_: Any) -> None:
+            after = parameters_to_vector(group["params"]).detach()
+            self.step(before.pop(), after, normaliser / group["lr"])
+
+        handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(see)
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def signals(self, n_points: int) -> dict[str, Float[Array, "N S"]]:
+        """``step_dot`` and ``step_norm`` of each of N points; 0 where a point is not watched: nothing is said of it."""
+        made = {}
+        for name, columns in (("step_dot", self._dots), ("step_norm", self._norms)):
+            made[name] = np.zeros((n_points, len(columns)))
+            made[name][self._attacker.watched] = np.stack(columns, axis=1)
+        return made
+
+    def _clipped(self, theta: Float[Tensor, " d"], indices: Int[Array, " b"]) -> Rows:
+        x = self._inputs.batch(indices, theta.device)
+        return clipped(self._gradients.rows(theta, x, self._label[torch.from_numpy(indices)]), self._dpsgd.clip)
+
+    def _seen(self, theta: Float[Tensor, " d"], total: Float[Tensor, " d"], references: Rows) -> _Seen:
+        """Products of the watched gradients with themselves, the sum and the references."""
+        parts = []
+        if len(where := torch.from_numpy(self._attacker.coordinates).to(theta.device)):
+            rows = CoordinateRows(where, torch.full_like(where, self._dpsgd.clip, dtype=theta.dtype), len(theta))
+            parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
+        for block in blocks(self._attacker.records, self._gradients.block):
+            rows = self._clipped(theta, block)
+            parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
+        return _Seen(*(_numbers(torch.cat(part)) for part in zip(*parts, strict=True)))
+
+
+def batch_size(sample_rate: float, n: float) -> int:
+    """Records in a batch of fixed size."""
+    return max(1, round(sample_rate * n))
+
+
+def _only_group(optimizer: Any) -> dict[str, Any]:
+    """The parameters and the step size of plain gradient descent."""
+    if not isinstance(optimizer, torch.optim.SGD) or len(optimizer.param_groups) != 1:
+        raise ValueError(
+            f"a step is a noisy gradient with torch.optim.SGD and one group, got {type(optimizer).__name__}"
+        )
+    group = optimizer.param_groups[0]
+    for name in ("momentum", "weight_decay", "maximize"):
+        if group[name]:
+            raise ValueError(f"with {name} = {group[name]} a step is no noisy gradient; train without")
+    return group
+
+
+def _numbers(values: Tensor) -> Array:
+    """As numpy, in float64."""
+    return values.detach().cpu().numpy().astype(np.float64)

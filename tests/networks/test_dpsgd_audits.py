@@ -1,0 +1,309 @@
+"""DP-SGD held against its accountant in one run, from Python and from the command line.
+
+A training that is right is refuted with probability at most 1e-3 a run, were its noise at the accountant's limit.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import math
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+import leakscope as ls
+from leakscope.gates import exit_code
+from leakscope.metrics.counting import Guesses
+from leakscope.plans import from_toml
+from leakscope.planting import attacks_on, private_network
+from leakscope.refuting import LEVEL, Accounted, Trial
+from leakscope.releases.clipping import clipped_sum
+from leakscope.releases.dpsgd import DpSgd
+from tests.cli.calling import caller, refused
+from tests.networks.training_privately import Training
+from tests.test_docs import ROOT, is_shown
+
+HERE = __name__
+CLAIMED = DpSgd(noise_multiplier=3.0, sample_rate=0.05, steps=200)  # epsilon = .94 at delta = 1e-5
+SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20)
+MISLABELLED = {"game": "canaries", "canaries": "mislabelled", "n_canaries": 60}
+NETWORK = f"audit --model {HERE}:network --dataset digits --jobs 1"
+PLANTED = f"{NETWORK} --game canaries --n-canaries 300"
+
+
+def network(width: int = 32) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 10))
+
+
+def normed() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, 10))
+
+
+def noise_of_the_mean(parts, dpsgd, noise, normaliser):
+    """The noise that belongs to the mean, on the sum: B times too little."""
+    return clipped_sum(parts, dpsgd.clip, start=dpsgd.noise_multiplier * dpsgd.clip / normaliser * noise)
+
+
+def without_clipping(parts, dpsgd, noise, normaliser):
+    return dpsgd.noise_multiplier * dpsgd.clip * noise + sum(rows.sum() for rows in parts)
+
+
+def batch_clipping(parts, dpsgd, noise, normaliser):
+    """The mean gradient is clipped, not each gradient."""
+    mean = sum(rows.sum() for rows in parts) / normaliser
+    return dpsgd.noise_multiplier * dpsgd.clip * noise + mean * min(1, dpsgd.clip / float(mean.norm())) * normaliser
+
+
+own_training = Training(SHORT, 1797)
+MISTAKES = ["noise_of_the_mean", "without_clipping", "batch_clipping"]
+
+
+@pytest.fixture(scope="module")
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_digits(return_X_y=True)
+    return X[:1000].astype(np.float32) / 16, y[:1000]
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+    monkeypatch.chdir(tmp_path)
+    return caller(monkeypatch, capfd)
+
+
+def epsilons(report: ls.Report, release: str = "network") -> dict[tuple[str, bool], float | None]:
+    """Bounds of epsilon by their side and whether they are of the whole curve."""
+    found = [each for each in report.findings if each.quantity == "epsilon" and each.release == release]
+    return {(each.side, "whole curve" in each.method): each.value for each in found}
+
+
+def accountants(report: ls.Report) -> list:
+    return [curve for curve in report.curves if curve.role == "certified"]
+
+
+class TestVerdicts:
+    def test_a_right_training_is_not_accused(self, digits):
+        right = replace(CLAIMED, noise_multiplier=1.0)
+        report = ls.audit(network, *digits, dpsgd=right, game="canaries", n_canaries=500, jobs=1)
+        (curve,) = accountants(report)
+        assert curve.verdict is not None
+        assert curve.verdict.word == "not_refuted"
+        assert curve.tradeoff.epsilon(1e-5) == curve.verdict.allowed == right.ceiling().epsilon(1e-5)
+        found = epsilons(report)
+        assert found["upper", False] == curve.verdict.allowed
+        assert 0 < found["lower", False] <= found["upper", False]
+        assert 0 < curve.verdict.measured <= found["lower", True] <= found["upper", False]
+        assert exit_code(report) == 0
+        assert max(map(len, report.table().splitlines())) <= 100
+        (release,) = report.about["releases"]
+        assert (release["judged"], release["models"], release["data"]["records"]) == (500, 1, 1000)
+
+    @pytest.mark.parametrize("mistake", MISTAKES)
+    def test_wrong_ones_are_refuted(self, leakscope, mistake, tmp_path):
+        left = leakscope(f"{PLANTED} --dpsgd noise_multiplier=3 --dpsgd aggregate={HERE}:{mistake}")
+        assert left.code == 2
+        assert "leakscope: refuted: network: epsilon = 0.936, delta = 1e-05, add/remove, by the account" in left.err
+        assert "rules out every noise with an epsilon below " in left.out.replace("\n", " ")
+        assert max(map(len, left.out.splitlines())) <= 100
+        report = ls.Report.from_json(tmp_path / "leakscope-report" / "report.json")
+        found = epsilons(report)
+        assert found["lower", True] > found["upper", False]
+        page = (tmp_path / "leakscope-report" / "report.html").read_text()
+        assert "Two results contradict" not in page  # the training is wrong, neither the attack nor the theorem
+
+    def test_black_box_attacks_stand_beside_on_records(self, digits):
+        report = ls.audit(network, *digits, dpsgd=SHORT, jobs=1, **MISLABELLED)
+        measured = {each.attack for each in report.findings if each.quantity == "auc" and each.value is not None}
+        assert measured == {"likelihood_ratio(rate=0.1)", "gap", "loss", "confidence", "entropy"}
+        assert len(accountants(report)) == 1
+
+    def test_the_same_bytes_from_plan_and_call_whatever_the_store(self, leakscope, tmp_path):
+        X, y = load_digits(return_X_y=True)
+        flags = "--dpsgd steps=20 --dpsgd sample_rate=0.1 --dpsgd noise_multiplier=2 --canaries mislabelled"
+        command = f"{NETWORK} --game canaries --n-canaries 60 {flags} --seed 3"
+        for out in ("one", "two"):
+            assert leakscope(f"{command} --out {out} --store store").code == 0
+        texts = [(tmp_path / out / "report.json").read_text() for out in ("one", "two")]
+        one, two = (text.replace("--out one", "").replace("--out two", "") for text in texts)
+        assert one == two
+        called = ls.audit(network, X, y, dpsgd=SHORT, seed=3, jobs=1, **MISLABELLED)
+        assert epsilons(called) == epsilons(ls.Report.from_json(tmp_path / "one" / "report.json"))
+
+    def test_two_rates_are_told_apart(self, digits):
+        nets = {
+            name: private_network(network, replace(SHORT, sample_rate=q), name) for name, q in (("a", 0.1), ("b", 0.2))
+        }
+        report = ls.audit(nets, *digits, attacks=["likelihood_ratio"], jobs=1, **MISLABELLED)
+        assert set(report.about["attacks"]) == {"likelihood_ratio(rate=0.1)", "likelihood_ratio(rate=0.2)"}
+        assert [curve.release for curve in accountants(report)] == ["a", "b"]
+
+    def test_a_training_of_ones_own(self, digits):
+        words = {**SHORT.describe(), "train": f"{HERE}:own_training"}
+        report = ls.audit(network, *digits, dpsgd=words, jobs=1, **MISLABELLED)
+        (curve,) = accountants(report)
+        assert curve.verdict is not None
+        assert curve.verdict.word == "not_refuted"
+
+    def test_half_splits_are_held_against_the_curve_of_a_swap(self, digits):
+        report = ls.audit(network, *digits, models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], jobs=1)
+        (curve,) = accountants(report)
+        assert curve.tradeoff.epsilon(1e-5) == SHORT.ceiling("replace_one").epsilon(1e-5)
+        assert "replace one" in curve.name
+
+    def test_batches_of_fixed_size_have_no_accountant_here(self, digits):
+        report = ls.audit(network, *digits, dpsgd=replace(SHORT, batches="fixed"), jobs=1, **MISLABELLED)
+        assert accountants(report) == []
+        (reason,) = [each.reason for each in report.findings if each.quantity == "epsilon" and each.side == "upper"]
+        assert "Poisson" in reason
+
+
+class TestRuledOut:
+    """At rate 1 the curve is Gaussian with mu = sqrt(T)/sigma: the twin tries every noise on a grid by itself."""
+
+    WHOLE = DpSgd(noise_multiplier=3.0, sample_rate=1.0, steps=4)
+
+    @staticmethod
+    def trial(made: int, right: int) -> Trial:
+        return Trial("coins", {"a": Guesses("coins", 200, np.array([made]), np.array([[right]]))}, {})
+
+    @pytest.mark.parametrize(("made", "right", "claimed"), [(100, 90, 0.5), (100, 90, 60.0), (200, 150, 3.0)])
+    def test_it_is_the_last_refused_one(self, made, right, claimed):
+        trial = self.trial(made, right)
+        told = Accounted(replace(self.WHOLE, noise_multiplier=claimed), "add_remove", 1e-5)
+        curves = [ls.tradeoff.Gaussian(2 / noise) for noise in np.geomspace(0.5, 50, 60)]
+        refused = [trial.curve_p_value(curve) < LEVEL for curve in curves]
+        first = refused.index(True)
+        assert all(refused[first:])
+        epsilon = [curve.epsilon(1e-5) for curve in curves]
+        assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
+
+    def test_nothing_is_ruled_out_by_guessing(self):
+        assert Accounted(self.WHOLE, "add_remove", 1e-5).ruled_out(self.trial(200, 100), LEVEL) == 0.0
+
+    def test_what_no_noise_explains_has_an_end(self):
+        """One step at rate .05 shows a record in a twentieth of all cases, whatever the noise."""
+        told = Accounted(replace(CLAIMED, steps=1), "add_remove", 1e-5)
+        assert 0 < told.ruled_out(self.trial(200, 200), LEVEL) < math.inf
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("flags", "line"),
+        [
+            ("--dpsgd clip=1", "--dpsgd needs a --model"),
+            (
+                f"--model {HERE}:network --dpsgd clpi=1",
+                "unknown word of DP-SGD 'clpi' (did you mean 'clip'?); known: noise",
+            ),
+            (
+                f"--model {HERE}:network --dpsgd noise_multiplier=0",
+                "network: noise_multiplier must be > 0; without noise",
+            ),
+            (f"--model {HERE}:network --dpsgd clip=0", "clip must be > 0, got 0"),
+            (
+                f"--model {HERE}:network --dpsgd train=1",
+                "train must be a function or the import path of one, got a int",
+            ),
+            (f"--model {HERE}:network --dpsgd clip=1 --train epochs=2", "audit: model.0: train says how"),
+            ("--model sklearn.tree:DecisionTreeClassifier --dpsgd clip=1", "dpsgd trains networks; give a class"),
+            (
+                "--model sklearn.tree:DecisionTreeClassifier --game canaries",
+                "dirac canaries need the steps of DP-SGD, and DecisionTreeClassifier shows none: give dpsgd, or ",
+            ),
+            ("--canaries dirac", "audit: canaries are planted in the game canaries alone, got game = 'half_split'"),
+            ("--n-canaries 5", 'audit: n_canaries is of canaries that are planted: give game = "canaries" without'),
+            (
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries --canaries diracs",
+                "audit: canaries: Input should be 'dirac', ",
+            ),
+            (
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries --canaries random --n-canaries 1797",
+                "canaries must be fewer than the 1,797 points, got 1,797",
+            ),
+            (
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries --n-canaries 3000",
+                "3,000 Dirac canaries in 2,410 parameters; allowed: one a parameter",
+            ),
+            (
+                f"--model {HERE}:normed --dpsgd clip=1 --game canaries --n-canaries 5 --jobs 1",
+                "BatchNorm1d mixes the points of a batch: no point has a gradient of its own; use GroupNorm",
+            ),
+            (
+                f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries",
+                "Dirac canaries are no records, which a training of one's own takes; plant mislabelled ones",
+            ),
+            (f"--model {HERE}:network --dpsgd clip=1 --dry-run", "--dry-run knows no DP-SGD and plants no canaries"),
+        ],
+    )
+    def test_is_one_line(self, leakscope, flags, line):
+        refused(leakscope(f"audit --dataset digits {flags}"), line)
+
+    def test_flags_of_networks_are_idle_elsewhere(self, leakscope):
+        refused(leakscope("audit --signals a.npz --canaries dirac"), "an audit with --signals takes no --canaries")
+
+    def test_without_pytorch_it_is_said_what_to_install(self, monkeypatch):
+        def no_torch(name, *rest):
+            if name.split(".")[0] == "torch":
+                raise ModuleNotFoundError("No module named 'torch'", name="torch")
+            return importing(name, *rest)
+
+        importing = builtins.__import__
+        monkeypatch.delitem(sys.modules, "leakscope.releases.private")
+        monkeypatch.setattr(builtins, "__import__", no_torch)
+        with pytest.raises(ValueError, match=r"pip install 'leakscope\[torch\]'"):
+            private_network(network, SHORT)
+
+    def test_words_that_calls_cannot_use(self, digits):
+        with pytest.raises(ValueError, match="give train or dpsgd, not both"):
+            ls.audit(network, *digits, dpsgd=SHORT, train={"epochs": 1})
+        with pytest.raises(ValueError, match="this call takes no canaries, dpsgd"):
+            ls.audit_scores(np.arange(4.0), np.arange(4) % 2 == 0, canaries="dirac", dpsgd=SHORT)
+
+
+class TestAttacks:
+    def test_the_ratio_takes_the_rate_of_the_release(self):
+        release = private_network(network, SHORT)
+        assert attacks_on([release], "default", True)[0].name == "likelihood_ratio(rate=0.1)"
+        assert [each.name for each in attacks_on([release], ["loss"])] == ["loss"]
+        assert "lira" in [each.name for each in attacks_on([release], ("default",))]
+        assert [each.name for each in attacks_on([], ["likelihood_ratio"])] == ["likelihood_ratio"]
+
+    def test_a_network_from_words(self):
+        words = {**SHORT.describe(), "aggregate": f"{HERE}:batch_clipping", "references": 12, "gradients": "vmap"}
+        release = private_network(f"{HERE}:network", words, parameters={"width": 8})
+        assert release.dpsgd == SHORT
+        assert (release.aggregate, release.references, release.gradients) == (batch_clipping, 12, "vmap")
+        assert (release.name, release.n_parameters()) == ("network", 65 * 8 + 9 * 10)
+        assert json.loads(json.dumps(release.describe()))["private_network"]["parameters"] == {"width": 8}
+        assert isinstance(release.make(), torch.nn.Module)
+
+
+class TestPage:
+    """The page about networks, which is read where there is no PyTorch and runs here."""
+
+    TEXT = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+
+    def test_the_audit_prints_what_the_page_shows(self, leakscope, tmp_path, monkeypatch):
+        package = re.search(r"^```python\n(# my_package\.py\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
+        shown = re.search(r"^\$ leakscope (.*--dpsgd .*)\n((?:.*\n)*?)```$", self.TEXT, re.MULTILINE)
+        assert package
+        assert shown
+        (tmp_path / "my_package.py").write_text(package[1], encoding="utf-8")
+        monkeypatch.delitem(sys.modules, "my_package", raising=False)
+        left = leakscope(f"{shown[1]} --jobs 1")
+        assert left.code == 0
+        assert is_shown(shown[2], left.out)
+
+    def test_the_plan_says_the_same(self, tmp_path):
+        plan = re.search(r"^```toml\n(# dpsgd\.toml\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
+        assert plan
+        (tmp_path / "dpsgd.toml").write_text(plan[1], encoding="utf-8")
+        read = from_toml(tmp_path / "dpsgd.toml")
+        assert (read.game, read.canaries, read.n_canaries, read.models) == ("canaries", "dirac", 1000, 1)
+        assert DpSgd.of(read.model[0].dpsgd or {}) == DpSgd()

@@ -1,0 +1,203 @@
+"""The loop: losses, augmentation, what it says when it runs away, and what it leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from leakscope.releases import devices, training
+from leakscope.releases.architecture import Architecture
+from leakscope.releases.augmenting import Moves, moved
+from leakscope.releases.devices import seeded, with_less, working
+from leakscope.releases.ensemble import Alone
+from leakscope.releases.gradients import gradient_norms, layers_of
+from leakscope.releases.recipe import Recipe
+from leakscope.releases.tensors import inputs_of
+from leakscope.releases.training import losses, train, trained
+
+from .conftest import Branches, Convolutions, stack
+
+
+def test_losses():
+    logits = torch.tensor([[0.0, np.log(3.0)], [0.0, 0.0]], dtype=torch.float32)
+    label = torch.tensor([1, 0])
+    torch.testing.assert_close(losses(logits, label, "cross_entropy"), torch.tensor([-np.log(0.75), np.log(2)]).float())
+    torch.testing.assert_close(losses(logits, label, "mse"), torch.tensor([0.0625, 0.25]))
+
+
+@pytest.mark.parametrize(("down", "right", "flip"), [(0, 0, True), (2, -1, False), (-4, 4, True), (0, 3, False)])
+def test_moves_of_an_image(down, right, flip):
+    """Against the same with slices."""
+    image = np.arange(2 * 6 * 7, dtype=np.float32).reshape(2, 6, 7) + 1
+    moves = Moves(np.array([[flip, False]]), np.array([[[down, right], [0, 0]]]))
+    made = moved(torch.from_numpy(np.stack([image, image])[None]), moves).numpy()[0]
+    turned = image[:, :, ::-1] if flip else image
+    padded = np.zeros((2, 14, 15), dtype=np.float32)
+    padded[:, 4 + down : 10 + down, 4 + right : 11 + right] = turned
+    np.testing.assert_array_equal(made[0], padded[:, 4:10, 4:11])
+    np.testing.assert_array_equal(made[1], image)
+
+
+def test_moves_are_drawn_of_the_kind_that_is_asked_for():
+    for kind in ("flip", "crop", "flip_crop"):
+        moves = Moves.none(1, 400)
+        moves.draw(0, 399, kind, np.random.default_rng(0))
+        assert moves.flip.any() == ("flip" in kind)
+        assert set(np.unique(moves.shift)) == (set(range(-4, 5)) if "crop" in kind else {0})
+        assert not moves.flip[0, 399]
+        assert not moves.shift[0, 399].any()
+
+
+def test_a_loss_that_runs_away(lesson_of):
+    lesson = lesson_of(Recipe(optimiser="sgd", lr=1e38, epochs=3))
+    with pytest.raises(ValueError, match=r"^net: the training loss is not finite in epoch .*lr=1e\+38$"):
+        train(Alone(stack()), lesson, [np.arange(60)], [0])
+
+
+def test_the_state_of_the_process_is_left_alone(lesson_of):
+    threads, precision, state = torch.get_num_threads(), torch.get_float32_matmul_precision(), torch.get_rng_state()
+    recipe = Recipe(epochs=1, augment="none")
+    with working(recipe):
+        assert torch.get_num_threads() == 1
+        train(Alone(stack(dropout=0.5)), lesson_of(recipe), [np.arange(60)], [0])
+    assert torch.get_num_threads() == threads
+    assert torch.get_float32_matmul_precision() == precision
+    with pytest.raises(RuntimeError, match="inside"), working(recipe):
+        raise RuntimeError("inside")
+    assert torch.get_num_threads() == threads
+    # making a network draws its weights: those of `stack` above, and nothing else
+    torch.set_rng_state(state)
+    stack(dropout=0.5)
+    expected = torch.get_rng_state()
+    torch.set_rng_state(state)
+    module = stack(dropout=0.5)
+    train(Alone(module), lesson_of(recipe), [np.arange(60)], [0])
+    assert torch.equal(torch.get_rng_state(), expected)
+
+
+def test_imprecise_products_are_refused(monkeypatch):
+    monkeypatch.setattr(devices, "_error_of_products", lambda device: 3e-3)
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(ValueError, match=r"products err by 0\.003, more than 2e-06"), working(Recipe(fast_matmul=True)):
+        pass
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_products_are_measured():
+    """Rounded to bfloat16 they would err by 1e-3."""
+    assert 1e-8 < devices._error_of_products.__wrapped__(torch.device("cpu")) < 2e-6
+
+
+def test_a_gpu_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="needs a GPU"):
+        devices.device_of(Recipe(device="cuda"))
+    assert devices.device_of(Recipe(device="auto")).type == "cpu"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+    ],
+)
+def test_less_at_a_time_where_memory_ends(error):
+    asked = []
+
+    def work(size):
+        asked.append(size)
+        if size > 3:
+            raise error
+        return "done"
+
+    assert with_less(work, 13, "too much") == "done"
+    assert asked == [13, 6, 3]
+    with pytest.raises(MemoryError, match=r"^too much$"):
+        with_less(lambda size: work(size + 3), 2, "too much")
+
+
+def test_other_errors_are_not_about_memory():
+    with pytest.raises(RuntimeError, match="shapes"):
+        with_less(lambda size: (_ for _ in ()).throw(RuntimeError("shapes")), 4, "")
+
+
+def test_half_of_the_models_where_memory_ends(monkeypatch, lesson_of):
+    recipe, sizes, real = Recipe(epochs=1), [], training.train
+
+    def scarce(learner, lesson, members, seeds):
+        sizes.append(len(members))
+        if len(members) > 2:
+            raise MemoryError
+        real(learner, lesson, members, seeds)
+
+    def build(seed):
+        with seeded(seed):
+            return stack()
+
+    members = [np.arange(n, n + 60) for n in range(5)]
+    architecture = Architecture.of(stack(), recipe)
+    whole = trained(build, architecture, lesson_of(recipe), members, list(range(5)))
+    monkeypatch.setattr(training, "train", scarce)
+    halves = trained(build, architecture, lesson_of(recipe), members, list(range(5)))
+    assert sizes == [5, 2, 2, 1]
+    for one, two in zip(whole, halves, strict=True):
+        for first, second in zip(one.parameters(), two.parameters(), strict=True):
+            torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make", [stack, Branches, Convolutions, lambda: nn.Sequential(nn.Linear(6, 4), nn.LayerNorm(4), nn.Linear(4, 3))]
+)
+@pytest.mark.parametrize("layers", ["all", "last"])
+@pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
+def test_gradient_norms_are_those_of_single_points(make, layers, loss):
+    """Against a backward pass for each point."""
+    rng, module = np.random.default_rng(0), make().eval()
+    shape = (7, 8, 8) if isinstance(module, Convolutions) else (7, 6)
+    inputs, label = inputs_of(rng.normal(size=shape)), torch.as_tensor(rng.integers(3, size=7))
+    names = layers_of(module, layers)
+    norms = gradient_norms(module, inputs, label, loss=loss, layers=layers)
+    assert norms.shape == (7, len(names))
+    for point in range(7):
+        module.zero_grad()
+        losses(module(inputs.batch(np.array([point]))), label[point : point + 1], loss).sum().backward()
+        for layer, name in enumerate(names):
+            own = module.get_submodule(name).parameters(recurse=False)
+            square = sum(float(each.grad.square().sum()) for each in own)
+            np.testing.assert_allclose(norms[point, layer], np.sqrt(square), rtol=2e-4, atol=1e-7)
+
+
+def test_a_layer_that_is_used_twice():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Linear(6, 6)
+            self.two = nn.Linear(6, 3)
+
+        def forward(self, x):
+            return self.two(torch.tanh(self.one(torch.tanh(self.one(x)))))
+
+    module, label = Twice().eval(), torch.tensor([0, 1, 2])
+    inputs = inputs_of(np.random.default_rng(0).normal(size=(3, 6)))
+    norms = gradient_norms(module, inputs, label)
+    for point in range(3):
+        module.zero_grad()
+        losses(module(inputs.batch(np.array([point]))), label[point : point + 1], "cross_entropy").sum().backward()
+        own = [
+            sum(float(each.grad.square().sum()) for each in part.parameters()) ** 0.5
+            for part in (module.one, module.two)
+        ]
+        np.testing.assert_allclose(norms[point], own, rtol=1e-4)
+
+
+def test_layers_that_are_not_there():
+    assert layers_of(Branches(), "last") == ("last",)
+    assert layers_of(Branches(), ("side", "first")) == ("side", "first")
+    with pytest.raises(ValueError, match=r"unknown layer 'sid' \(did you mean 'side'\?\)"):
+        layers_of(Branches(), "sid")
+    with pytest.raises(ValueError, match="no parameters"):
+        layers_of(nn.ReLU())

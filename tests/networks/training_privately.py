@@ -1,0 +1,65 @@
+"""DP-SGD as a user writes it, right and wrong: plain PyTorch, none of our code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from leakscope.releases.dpsgd import DpSgd
+
+
+@dataclass(frozen=True)
+class Training:
+    """Poisson batches, clipped gradients, noise, plain steps; ``mistake`` is what the author got wrong.
+
+    * noise: of standard deviation sigma c / B, as belongs to the mean, is added to the sum;
+    * clip: gradients are not clipped at all;
+    * batch: the mean gradient of the batch is clipped, not each gradient.
+    """
+
+    dpsgd: DpSgd
+    n_records: int
+    mistake: str = ""
+
+    def __call__(self, module: nn.Module, x: Tensor, y: Tensor, follow: Callable[..., Any], seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        parameters = dict(module.named_parameters())
+        optimizer = torch.optim.SGD(parameters.values(), lr=self.dpsgd.lr)
+        normaliser = self.dpsgd.sample_rate * self.n_records
+
+        def loss(values, point, label):
+            return cross_entropy(functional_call(module, values, (point[None],)), label[None])
+
+        each = vmap(grad(loss), in_dims=(None, 0, 0))
+        with follow(optimizer, normaliser):
+            for _ in range(self.dpsgd.steps):
+                chosen = torch.rand(len(x), generator=generator) < self.dpsgd.sample_rate
+                values = {name: value.detach() for name, value in parameters.items()}
+                gradients = each(values, x[chosen], y[chosen])
+                flat = torch.cat([value.flatten(1) for value in gradients.values()], dim=1)
+                update = self.update(flat, normaliser, generator)
+                for parameter, part in zip(
+                    parameters.values(), update.split([value.numel() for value in parameters.values()]), strict=True
+                ):
+                    parameter.grad = part.view_as(parameter)
+                optimizer.step()
+
+    def update(self, gradients: Tensor, normaliser: float, generator: torch.Generator) -> Tensor:
+        """The noisy mean of a batch."""
+        clip, deviation = self.dpsgd.clip, self.dpsgd.noise_multiplier * self.dpsgd.clip
+        if self.mistake == "noise":
+            deviation /= normaliser
+        if self.mistake == "batch":
+            mean = gradients.sum(0) / normaliser
+            total = mean * min(1.0, clip / float(mean.norm())) * normaliser
+        elif self.mistake == "clip":
+            total = gradients.sum(0)
+        else:
+            total = (gradients * (clip / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).sum(0)
+        return (total + deviation * torch.randn(len(total), generator=generator)) / normaliser

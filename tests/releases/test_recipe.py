@@ -1,0 +1,84 @@
+"""Recipes: plain data, and one line for what is wrong; no PyTorch is needed for either."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from leakscope.releases.recipe import Recipe
+from leakscope.releases.specs import is_network
+
+
+def test_a_recipe_is_plain_data(as_users_run_it):
+    recipe = Recipe.of({"optimiser": "sgd", "lr": 1, "momentum": 0.9, "stop": 1e-4})
+    assert json.loads(json.dumps(recipe.describe())) == recipe.describe()
+    assert Recipe.of(recipe.describe()) == recipe
+    assert isinstance(recipe.lr, float)
+    assert Recipe(epochs=np.int64(3)) == Recipe(epochs=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"epoch": 3}, r"unknown word of train 'epoch' \(did you mean 'epochs'\?\)"),
+        ({"optimiser": "adm"}, r"unknown optimiser 'adm' \(did you mean 'adam'\?\)"),
+        ({"loss": "huber"}, "unknown loss 'huber'"),
+        ({"augment": "flips"}, r"did you mean 'flip'"),
+        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"lr": 0}, "lr must be > 0"),
+        ({"lr": float("nan")}, "lr must be finite"),
+        ({"lr": "fast"}, "lr must be a number, got 'fast'"),
+        ({"epochs": 2.5}, "epochs must be a whole number"),
+        ({"batch": 0}, "batch must be >= 1"),
+        ({"stop": -1}, "stop must be > 0"),
+        ({"weight_decay": -0.1}, "weight_decay must be >= 0"),
+        ({"momentum": 1.0, "optimiser": "sgd"}, "momentum must be < 1"),
+        ({"momentum": 0.9}, "momentum is of optimiser='sgd'; adam takes none"),
+        ({"fast_matmul": 1}, "fast_matmul must be true or false, got 1"),
+    ],
+)
+def test_what_is_no_recipe(as_users_run_it, words, message):
+    with pytest.raises(ValueError, match=message):
+        Recipe.of(words)
+
+
+def test_networks_are_told_without_pytorch():
+    class Module:
+        __module__ = "torch.nn.modules.module"
+
+    class Net(Module):
+        pass
+
+    class Other:
+        pass
+
+    assert is_network(Net)
+    assert is_network(Net())
+    assert not is_network(Other)
+    assert not is_network(Module.__name__)
+
+
+def test_what_to_install_is_said(tmp_path):
+    """In a process that cannot import PyTorch."""
+    (tmp_path / "own.py").write_text("import torch\n")
+    code = (
+        "import sys; sys.path.append(sys.argv[1])\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name.partition('.')[0] == 'torch':\n"
+        "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import leakscope as ls\n"
+        "from leakscope.releases.making import release_from, release_of\n"
+        "for ask in (lambda: release_from('own:net', {}), lambda: ls.audit(lambda: 0, [[0], [1]], [0, 1])):\n"
+        "    try:\n        ask()\n"
+        "    except ValueError as error:\n        print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    said = done.stdout.splitlines()
+    assert len(said) == 2
+    assert all(line.endswith("install it with: pip install 'leakscope[torch]'") for line in said)
