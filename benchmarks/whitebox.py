@@ -6,8 +6,8 @@ Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.whitebox`
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.scoring import Row, cpu_seconds
 
+from benchmarks.scoring import Row, cpu_seconds
 from leakscope.covariance import LowRank
 
 N_PARAMETERS, N_REFERENCES, N_QUERIES = 200_000, 256, 64
