@@ -222,7 +222,7 @@ CASES = [
     ),
     # one trained model
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
-    Bad(f"{WINE} --members fine.csv", "an audit without --predict takes no --members"),
+    Bad(f"{WINE} --members fine.csv", "an audit without --predict or --weights takes no --members"),
     Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
     Bad(f"audit --predict mine:number {SIDES}", "predict_proba must be callable, got a int"),
     Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),

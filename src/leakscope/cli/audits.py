@@ -26,9 +26,11 @@ OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
 }  # fmt: skip
 IDLE = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": OF_FITS | {"label", "drop", "model", "models", "seed", "predict", "members", "others"},
-    "an audit with --predict": OF_FITS,
-    "an audit without --predict": {"members", "others"},
+    "an audit with --signals": OF_FITS
+    | {"label", "drop", "model", "models", "seed", "predict", "weights", "members", "others"},
+    "an audit with --predict": OF_FITS | {"weights"},
+    "an audit with --weights": OF_FITS,
+    "an audit without --predict or --weights": {"members", "others"},
 }
 IN_A_FILE = ("title", "unit", "date", "sampling", "target", "references")  # words that are no flags
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
@@ -52,8 +54,9 @@ OF_THE_RUN = (
     option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
     option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
-    option("members", str | None, "With --predict: the file of its training data."),
-    option("others", str | None, "With --predict: a file of other data."),
+    option("weights", str | None, "State dict of the --model, ONE trained network; with --models N of its recipe."),
+    option("members", str | None, "With --predict or --weights: the file of its training data."),
+    option("others", str | None, "With --predict or --weights: a file of other data."),
     option("signals", str | None, "An .npz file with member (M, N) and signals (M, N)."),
     option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json.", Path(OUT)),
@@ -64,8 +67,9 @@ OF_THE_RUN = (
 )
 IN_ORDER = (  # of the help: what is audited, how, where, what counts
     "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "train", "dpsgd", "models", "game",
-    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "members", "others",
-    "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records", "dry_run", "as_json",
+    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "weights", "members",
+    "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records", "dry_run",
+    "as_json",
 )  # fmt: skip
 
 
@@ -81,8 +85,8 @@ def _audit(plan: Path | None, out: Path, records: bool, dry_run: bool, as_json: 
     started = time.time()
     refuse_file(out)
     shelf = said.get("store") or str(out / "store")
-    if "predict" in said:
-        report = _audit_predict(chosen, said, shelf)
+    if {"predict", "weights"} & said.keys():
+        report = _audit_trained(chosen, said, shelf)
     elif "signals" in said:
         auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
         report = auditing.audit_signals(observing.read_signals(said["signals"]), **_judged_by(chosen))
@@ -139,8 +143,9 @@ def compare(
 
 def _refuse_idle(given: set[str]) -> None:
     """Flags that nothing would look at."""
-    kinds = list(IDLE)
-    kind = kinds[0] if "signals" in given else kinds[1] if "predict" in given else kinds[2]
+    *kinds, of_fits = IDLE
+    flags = ("signals", "predict", "weights")
+    kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in given), of_fits)
     for name in sorted(given & IDLE[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
 
@@ -181,20 +186,26 @@ def _judged_by(plan: AuditPlan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in names}
 
 
-def _audit_predict(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Report:
-    """One trained model with its members and others; with --model also the recipe of the reference models."""
+def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Report:
+    """One trained model with its members and others; also models of its recipe to compare with, if asked for."""
+    given = "predict" if "predict" in said else "weights"
     if not {"members", "others"} <= said.keys():
-        raise ValueError("--predict needs --members FILE and --others FILE")
+        raise ValueError(f"--{given} needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
-    function = import_module("leakscope.releases.specs").imported(said["predict"])
+    made, recipe = import_module("leakscope.releases.making"), plan.model[0]
+    if given == "predict":
+        model = import_module("leakscope.releases.specs").imported(said["predict"])
+    elif "model" in said:
+        model = made.trained_from(recipe.spec, recipe.set, said["weights"])
+    else:
+        raise ValueError("--weights needs the --model that they are of, as --model my_package:make_net")
     sides = [room.load(said[file], plan.label, None, plan.drop).points for file in ("members", "others")]
-    fit = "model" in said
-    made = import_module("leakscope.releases.making")
-    recipe = made.release_from(plan.model[0].spec, plan.model[0].set, train=plan.model[0].train) if fit else None
+    fit = bool(({"model"} if given == "predict" else {"models", "train"}) & said.keys())
+    references = made.release_from(recipe.spec, recipe.set, train=recipe.train) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
     places = {"store": shelf, "jobs": said.get("jobs")}
-    return auditing.audit_model(function, *pairs, references=recipe, name=said["predict"], **places, **words)
+    return auditing.audit_model(model, *pairs, references=references, name=said[given], **places, **words)
 
 
 def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:

@@ -95,6 +95,31 @@ def release_from(
     return Estimator(from_spec(spec, settings), name)
 
 
+def trained_from(spec: str, settings: Mapping[str, Any], weights: str) -> Any:
+    """A trained network from the import path of what makes it and the file of its weights.
+
+    Parameters
+    ----------
+    spec, settings
+        As in `release_from`.
+    weights : str
+        A file with the state dict.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    ValueError
+        In one line, if the path leads to no network, or the file does not fit.
+    """
+    found = imported(spec)
+    if not (is_network(found) or (inspect.isfunction(found) and is_network(_called(spec, found, settings)))):
+        raise ValueError(f"{spec} makes no network, and weights are those of one")
+    return _room().weighted(found, settings, weights)
+
+
 def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Any = None) -> Described:
     """One model that is there already: a network of PyTorch, or a function that answers.
 
@@ -131,13 +156,17 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
 
 def _network(make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> Any:
     recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    return _room().Network(make, recipe, name, dict(parameters))
+
+
+def _room() -> Any:
+    """The files that need PyTorch."""
     try:
-        network = import_module("leakscope.releases.network")
+        return import_module("leakscope.releases.network")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ValueError(TORCH) from None
-    return network.Network(make, recipe, name, dict(parameters))
 
 
 def _called(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -159,6 +160,57 @@ class Network:
 
     def _built(self, seed: int) -> nn.Module:
         return built(self.make, self.parameters, integer(seed, "init"))
+
+
+def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str | os.PathLike[str]) -> nn.Module:
+    """A network with the weights in a file; nothing but tensors is read of it.
+
+    Parameters
+    ----------
+    make : callable
+        A function or class that makes the network.
+    parameters : mapping
+        Keywords of `make`.
+    file : path
+        As ``torch.save(network.state_dict(), file)`` writes it.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    ValueError
+        In one line, if there is no such file, if it is no state dict, or that of another network.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from leakscope.releases.network import weighted
+    >>> with tempfile.NamedTemporaryFile(suffix=".pt") as file:
+    ...     torch.save({"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, file.name)
+    ...     weighted(torch.nn.Linear, {"in_features": 3, "out_features": 2}, file.name).weight.sum().item()
+    6.0
+    """
+    module = built(make, parameters, 0)
+    try:
+        state = torch.load(file, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise ValueError(f"{file}: no such file") from None
+    except Exception:  # torch has many for a file that is none of its own
+        state = None
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"{file}: no state dict; tensors alone are read, nothing is unpickled: save it by "
+            "torch.save(network.state_dict(), FILE)"
+        )
+    try:
+        module.load_state_dict(dict(state))
+    except RuntimeError as error:
+        reasons = [line.strip() for line in str(error).splitlines()[1:]]
+        raise ValueError(f"{file}: the weights of another network: {reasons[0] if reasons else error}") from None
+    return module
 
 
 @dataclass(frozen=True)

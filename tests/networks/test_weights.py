@@ -1,0 +1,101 @@
+"""One trained network from the file of its weights: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from leakscope.releases.making import trained_from
+from leakscope.report import Report
+from tests.cli.calling import caller, refused
+
+SPEC = "mine:make"
+MINE = """
+from torch import nn
+
+def make(width=4):
+    return nn.Sequential(nn.Linear(6, width), nn.Tanh(), nn.Linear(width, 3))
+
+def number():
+    return 3
+"""
+SIDES = "--members in.npz --others out.npz --jobs 1"
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+    """A command in a folder with a network, its data and other data."""
+    (tmp_path / "mine.py").write_text(MINE)
+    rng = np.random.default_rng(0)
+    for name in ("in", "out"):
+        np.savez(tmp_path / f"{name}.npz", x=rng.normal(size=(40, 6)), y=rng.integers(3, size=40))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    return caller(monkeypatch, capfd)
+
+
+def of_width(width: int) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, width), nn.Tanh(), nn.Linear(width, 3))
+
+
+def test_weights_are_those_of_the_file(leakscope):
+    network = of_width(5)
+    torch.save(network.state_dict(), "net.pt")
+    found = trained_from(SPEC, {"width": 5}, "net.pt")
+    x = torch.arange(12.0).reshape(2, 6)
+    assert torch.equal(found(x), network(x))
+
+
+def test_the_command(leakscope):
+    torch.save(of_width(4).state_dict(), "net.pt")
+    left = leakscope(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
+    assert left.code == 0, left.err
+    report = Report.from_json(Path("a/report.json"))
+    (facts,) = report.about["releases"]
+    assert (facts["targets"], facts["references"]) == (1, 0)
+    assert {each.attack for each in report.findings if each.quantity == "auc"} == {"loss", "gradient_norm"}
+
+
+def test_models_of_its_recipe_beside_it(leakscope):
+    torch.save(of_width(4).state_dict(), "net.pt")
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --models 4 --train epochs=2 --attack lira_offline --out a"
+    assert leakscope(command).code == 0
+    (facts,) = Report.from_json(Path("a/report.json")).about["releases"]
+    assert (facts["targets"], facts["references"]) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (f"--weights net.pt {SIDES}", "--weights needs the --model that they are of, as --model my_package:make_net"),
+        (f"--model {SPEC} --weights net.pt", "--weights needs --members FILE and --others FILE"),
+        (f"--model {SPEC} --weights gone.pt {SIDES}", "gone.pt: no such file"),
+        (
+            f"--model {SPEC} --weights pickled.pt {SIDES}",
+            "pickled.pt: no state dict; tensors alone are read",
+        ),
+        (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
+        (f"--model {SPEC} --weights in.npz {SIDES}", "in.npz: no state dict; tensors alone are read"),
+        (
+            f"--model {SPEC} --set width=9 --weights net.pt {SIDES}",
+            "net.pt: the weights of another network: size mismatch for 0.weight: ",
+        ),
+        (f"--model mine:number --weights net.pt {SIDES}", "mine:number makes no network, and weights are those of one"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --predict mine:make", "an audit with --predict takes no --weights"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --dataset wine", "an audit with --weights takes no --dataset"),
+    ],
+)
+def test_what_is_refused(leakscope, words: str, line: str):
+    torch.save(of_width(4).state_dict(), "net.pt")
+    torch.save(torch.ones(3), "tensor.pt")
+    Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
+    refused(leakscope(f"audit {words} --out a"), line)
+    assert not Path("a").exists()
