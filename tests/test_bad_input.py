@@ -115,9 +115,9 @@ CASES = [
     Bad("audit --data short.npz", "label must have shape (10,), one value a point; got (9,)"),
     Bad("audit --data wide_y.npz", "label must have shape (10,), one value a point; got (10, 3)"),
     # numbers
-    Bad(f"{WINE} --models 1", "audit: models: Input should be greater than or equal to 2, got 1"),
-    Bad(f"{WINE} --models 0", "audit: models: Input should be greater than or equal to 2, got 0"),
-    Bad(f"{WINE} --models -3", "audit: models: Input should be greater than or equal to 2, got -3"),
+    Bad(f"{WINE} --models 1", "audit: models must be >= 2, got 1; one is enough for the game canaries alone"),
+    Bad(f"{WINE} --models 0", "audit: models: Input should be greater than or equal to 1, got 0"),
+    Bad(f"{WINE} --models -3", "audit: models: Input should be greater than or equal to 1, got -3"),
     Bad(f"{WINE} --models abc", "Invalid value for '--models': Input should be a valid integer"),
     Bad(f"{WINE} --fpr 5", "audit: fpr: fpr must be > 0 and < 1 (a share, not a percentage), got 5"),
     Bad(f"{WINE} --fpr 0", "audit: fpr: fpr must be > 0 and < 1 (a share, not a percentage), got 0"),
