@@ -84,3 +84,19 @@ def test_other_verdicts_do_not_stop_a_pipeline(word):
 def test_a_limit_is_read_as_a_limit():
     with pytest.raises(ValueError, match="--fail-above takes QUANTITY"):
         failures(report(), ["auk=1"])
+
+
+def test_a_ceiling_is_not_what_was_found():
+    promised = Finding("epsilon", 4.8, release="forest", side="upper", status="certified")
+    found = report(promised, Finding("epsilon", 1.5, release="forest", attack="likelihood_ratio", side="lower"))
+    assert failures(found, ["epsilon=2"]) == []
+    assert failures(found, ["epsilon=1"]) == ["forest: epsilon=1 is exceeded: likelihood_ratio reaches 1.5"]
+    assert failures(report(promised), ["epsilon=9"]) == [
+        "forest: epsilon=9 could not be measured: there is no such finding"
+    ]
+
+
+def test_a_limit_on_what_a_release_adds_to_guesses_of_an_attribute():
+    found = report(Finding("attribute_gain", 0.12, release="forest", attack="loss"))
+    assert failures(found, ["attribute_gain=0.1"]) == ["forest: attribute_gain=0.1 is exceeded: loss reaches 0.12"]
+    assert failures(found, ["attribute_gain=0.15"]) == []

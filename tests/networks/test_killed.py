@@ -1,0 +1,67 @@
+"""A training of networks that is killed goes on from its store, with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.kills
+MINE = """
+import time
+
+from torch import nn
+
+
+class Slow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Sequential(nn.BatchNorm1d(13), nn.Linear(13, 3))  # batch norm: one model at a time
+
+    def forward(self, x):
+        time.sleep(0.002)
+        return self.layer(x)
+"""
+COMMAND = shlex.split(
+    "audit --dataset wine --model slow_net:Slow --train epochs=8 --models 12 --attack loss --attack lira_offline"
+)
+
+
+def started(folder: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "leakscope.cli", *COMMAND, "--out", "out", "--store", "store", "--jobs", "1"]
+    return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Finished chunks by name."""
+    return {file.name: file.read_bytes() for file in (folder / "store").glob("[!.]*.npz")}
+
+
+def test_a_kill_costs_a_chunk(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for folder in (whole, cut):
+        folder.mkdir()
+        (folder / "slow_net.py").write_text(MINE)
+    assert started(whole).wait(timeout=240) == 0
+    chunks = written(whole)
+    assert len(chunks) > 2
+    run = started(cut)
+    while len(written(cut)) < 2:
+        assert run.poll() is None
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    left = written(cut)
+    assert 2 <= len(left) < len(chunks)
+    assert left.items() <= chunks.items()
+    assert not (cut / "out" / "report.json").exists()
+    assert started(cut).wait(timeout=240) == 0
+    assert written(cut) == chunks
+    for name in ("report.json", "report.html"):
+        assert (cut / "out" / name).read_bytes() == (whole / "out" / name).read_bytes()
