@@ -131,7 +131,7 @@ def attribute_gain(
     >>> from leakscope.metrics.attribute import attribute_gain
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((16, 300)) < 0.5
-    >>> found = attribute_gain(rng.random(member.shape) < 0.5, np.full(member.shape, 0.25), member)
+    >>> found = attribute_gain(1.0 * (rng.random(member.shape) < 0.5), np.full(member.shape, 0.25), member)
     >>> found.low > 0.2 and found.high < 0.3
     True
     """
