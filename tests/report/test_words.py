@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from leakscope.findings import Finding
@@ -190,3 +192,15 @@ def test_parameters_in_a_text_get_their_letters(text, printed):
 )
 def test_the_article_fits_the_unit(unit, said):
     assert str(words.say("it is a {unit}.", unit=unit)) == f"it is {said}."
+
+
+def test_planted_canaries_say_little_of_the_records():
+    """Gradients that were made to be found give no training data away."""
+    report = made((0.78, 0.75, 0.81))
+    (facts,) = report.about["releases"]
+    planted = replace(report, about=report.about | {"releases": [facts | {"game": "canaries"}]})
+    assert (
+        lede(planted)
+        == "Whether a canary was planted in the data of Random forest is guessed right in 78 of 100 cases."
+    )
+    assert summary(planted).startswith("An attacker who guesses whether a random planted canary was used for training")

@@ -21,6 +21,7 @@ GIVES_AWAY = (  # from this share of the way between guessing and certainty on: 
     (0.5, "gives much of its training data away"),
     (0.2, "reveals something about most {units}"),
 )
+PLANTED = "Whether a canary was planted in the data of {title} is guessed right in {right} of 100 cases."
 SUMMARY = (
     "An attacker who guesses whether a random {unit} was used for training is right in "
     "<b>{right} of 100 cases</b>{interval}; {blind}."
@@ -185,6 +186,8 @@ def _found(result: Result, alone: bool) -> Markup:
     if success is None:
         return say("None of the attacks could be played against {title}.", title=result.title)
     gained = (result.strength - result.blind) / (1 - result.blind)
+    if gained > 0 and _planted(result) and not result.n_exposed:  # made to be found: they say little of the others
+        return say(PLANTED, title=result.title, right=shown(success).value)
     for least, words in GIVES_AWAY:
         if gained >= least - 1e-12:
             return say("{title} " + words + ".", title=title, units=plural(unit))
@@ -197,6 +200,10 @@ def _found(result: Result, alone: bool) -> Markup:
     if gained > 0:
         return say("{title} leaks a little about everybody and exposes nobody beyond chance.", title=title)
     return _no_leak(result, success, alone)
+
+
+def _planted(result: Result) -> bool:
+    return result.facts["game"] == "canaries"
 
 
 def _no_leak(result: Result, success: Finding, alone: bool) -> Markup:
@@ -213,7 +220,7 @@ def _no_leak(result: Result, success: Finding, alone: bool) -> Markup:
 
 def summary(result: Result) -> Markup:
     """The paragraph beside the big number."""
-    success, unit = result.success, result.about["unit"]
+    success, unit = result.success, "planted canary" if _planted(result) else result.about["unit"]
     if success is None:
         return joined([say("None of the attacks could be played; the findings below say why."), bounds(result)])
     text = shown(success)
