@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from leakscope.accounting import dpsgd
 from leakscope.checks import count, non_negative, one_of, positive, probability
+from leakscope.releases.specs import from_words
 from leakscope.tradeoff import TradeOff
 from leakscope.types import NotApplicable
 
@@ -73,10 +74,7 @@ class DpSgd:
         ValueError
             For an unknown name, with the nearest known one, and as the class itself.
         """
-        known = [field.name for field in fields(cls)]
-        for name in words:
-            one_of("word of DP-SGD", name, known)
-        return cls(**words)
+        return from_words(cls, words, "DP-SGD")
 
     def describe(self) -> dict[str, Any]:
         """Every field, as plain data."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from leakscope.checks import count, non_negative, one_of, positive, probability
+from leakscope.releases.specs import from_words
 
 OPTIMISERS = ("adam", "adamw", "sgd")
 LOSSES = ("cross_entropy", "mse")
@@ -102,10 +103,7 @@ class Recipe:
         ValueError
             For an unknown name, with the nearest known one, and as the recipe itself.
         """
-        known = [field.name for field in fields(cls)]
-        for name in words:
-            one_of("word of train", name, known)
-        return cls(**words)
+        return from_words(cls, words, "train")
 
     def describe(self) -> dict[str, Any]:
         """Every field, as plain data."""

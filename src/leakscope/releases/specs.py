@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+from leakscope.checks import one_of
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
@@ -16,6 +18,37 @@ TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
 
 class NoCanonicalForm(Exception):
     """A parameter that two runs could not agree on."""
+
+
+T = TypeVar("T")
+
+
+def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
+    """A frozen value from a mapping of its fields, as a table of a plan or repeated flags give them.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass.
+    words : mapping
+    what : str
+        How an error calls it.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the nearest known one, and as the class itself.
+
+    Examples
+    --------
+    >>> from leakscope.releases.recipe import Recipe
+    >>> from leakscope.releases.specs import from_words
+    >>> from_words(Recipe, {"epochs": 3}, "train").epochs
+    3
+    """
+    for name in words:
+        one_of(f"word of {what}", name, list(inspect.signature(kind).parameters))
+    return kind(**words)
 
 
 def imported(path: str) -> Any:
