@@ -46,3 +46,13 @@ def dense(inputs: int = 110, classes: int = 10) -> nn.Module:
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(sizes[-1], classes))
+
+
+def shallow(inputs: int = 784, width: int = 32, classes: int = 10) -> nn.Module:
+    """One hidden layer, for images as they are."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(inputs, width), nn.Tanh(), nn.Linear(width, classes))
+
+
+def linear(inputs: int = 784, classes: int = 10) -> nn.Module:
+    """Multinomial logistic regression of the pixels."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
