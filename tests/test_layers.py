@@ -41,6 +41,7 @@ LAYERS = {
     3: (
         "drawing",
         "observing",
+        "repeating",
         "subjects",
         "exposing",
         "refuting",
@@ -58,6 +59,7 @@ LAYERS = {
         "bounding",
         "protecting",
     ),
+    4: ("papers",),
     5: ("cli",),
 }
 LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}

@@ -37,11 +37,30 @@ from typing import TYPE_CHECKING, Any
 from leakscope.version import __version__
 
 if TYPE_CHECKING:
-    from leakscope import attacks, bounds, claims, covariance, data, games, intervals, metrics, noise, plans, tradeoff
+    from leakscope import (
+        attacks,
+        bounds,
+        claims,
+        covariance,
+        data,
+        games,
+        intervals,
+        metrics,
+        noise,
+        papers,
+        plans,
+        releases,
+        report,
+        seeds,
+        tradeoff,
+    )
     from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
     from leakscope.bounding import bound
     from leakscope.findings import Finding
+    from leakscope.observing import signals_of
+    from leakscope.papers import reproduce
     from leakscope.protecting import calibrate, protect
+    from leakscope.repeating import repeat
     from leakscope.report import Report
     from leakscope.types import Game, Noise, NotApplicable, Points, Scores, Signals
 
@@ -53,6 +72,9 @@ _FROM = {
     "bound": "bounding",
     "calibrate": "protecting",
     "protect": "protecting",
+    "repeat": "repeating",
+    "signals_of": "observing",
+    "reproduce": "papers",
     "Report": "report",
     "Finding": "findings",
     "Game": "types",
@@ -63,7 +85,8 @@ _FROM = {
     "Signals": "types",
 }
 _ROOMS = (
-    "attacks", "bounds", "claims", "covariance", "data", "games", "intervals", "metrics", "noise", "plans", "tradeoff",
+    "attacks", "bounds", "claims", "covariance", "data", "games", "intervals", "metrics", "noise", "papers", "plans",
+    "releases", "report", "seeds", "tradeoff",
 )  # fmt: skip
 
 __all__ = [
@@ -91,8 +114,15 @@ __all__ = [
     "intervals",
     "metrics",
     "noise",
+    "papers",
     "plans",
     "protect",
+    "releases",
+    "repeat",
+    "report",
+    "reproduce",
+    "seeds",
+    "signals_of",
     "tradeoff",
 ]
 

@@ -126,6 +126,51 @@ def observe(
     return arrays
 
 
+def signals_of(
+    release: Release,
+    points: Points,
+    game: Game,
+    want: Sequence[str],
+    *,
+    seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+) -> Signals:
+    """Make the releases of a game and see them: what an audit does before it attacks.
+
+    Parameters
+    ----------
+    release : Release
+        As ``leakscope.releases.Estimator(model)`` or ``leakscope.releases.Network(make)``.
+    points : Points
+    game : Game
+        Whose ``member`` has a column for each point.
+    want : sequence of str
+        Names of signals; those that the release cannot give are left out.
+    seed : int
+    store : path, optional
+        Folder where finished models' signals stay.
+    jobs : int, optional
+        Worker processes; all cores unless given.
+
+    Returns
+    -------
+    Signals
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> points = ls.data.from_arrays(*make_classification(60, random_state=0))
+    >>> game = ls.games.half_split(60, 8, seed=0)
+    >>> signals = ls.signals_of(ls.releases.Estimator(DecisionTreeClassifier()), points, game, ["loss"], jobs=1)
+    >>> ls.metrics.auc(ls.attacks.ATTACKS["loss"](signals)).value > 0.6
+    True
+    """
+    return Signals(game, points, observe(release, points, game.member, want, seed, Workshop(store, jobs)))
+
+
 def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop = Workshop()) -> Float[Array, "m d"]:
     """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from leakscope.cli import audits, bounds, protects, stores
+from leakscope.cli import audits, bounds, papers, protects, stores
 from leakscope.cli.writing import say
 from leakscope.version import __version__
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-for command in (audits.audit, audits.init, audits.attacks, audits.compare, protects.protect):
+for command in (audits.audit, audits.init, audits.attacks, audits.compare, protects.protect, papers.reproduce):
     app.command()(command)
 app.add_typer(bounds.app, name="bound")
 app.add_typer(protects.app, name="calibrate")

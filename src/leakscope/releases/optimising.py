@@ -53,7 +53,8 @@ class Optimiser:
         else:
             counts = [torch.tensor(float(self.n_steps), device=each.device) for each in self.parameters]
             like = [_laid_out_as(own, each) for own, each in zip(self.parameters, gradients, strict=True)]
-            call(self.parameters, like, self.first, self.second, [], counts, **self._constants())
+            lists = (self.parameters, like, self.first, self.second)
+            call(*([_in_memory_order(each) for each in one] for one in lists), [], counts, **self._constants())
 
     def narrowed(self, parameters: Sequence[Shaped[Tensor, ...]], models: Int[Tensor, " k"]) -> Optimiser:
         """The state of some of the models alone, with their parameters."""
@@ -89,10 +90,15 @@ class Optimiser:
 
 
 def _laid_out_as(parameter: Shaped[Tensor, ...], gradient: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
-    """A gradient in the memory layout of its parameter: the call in one reads numbers in the order of memory."""
+    """A gradient in the memory layout of its parameter."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)
+
+
+def _in_memory_order(tensor: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
+    """A view with its axes as they lie in memory: the call in one copies what is not contiguous, there and back."""
+    return tensor.permute(sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis)))
 
 
 @cache

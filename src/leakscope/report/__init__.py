@@ -268,6 +268,16 @@ def _dumps(value: Any, **layout: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
 
 
+def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Claims of papers beside our numbers, as text: `leakscope.report.claims.claims_table`."""
+    return import_module("leakscope.report.claims").claims_table(documents)
+
+
+def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
+    """Claims of papers beside our numbers, as a page: `leakscope.report.claims.claims_page`."""
+    return import_module("leakscope.report.claims").claims_page(documents, figures)
+
+
 def write(path: str | os.PathLike[str], text: str) -> None:
     """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
     target = Path(path)

@@ -1,0 +1,96 @@
+"""``leakscope reproduce``: experiments of the papers, beside what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leakscope.cli.writing import refuse_file, say
+from leakscope.papers import PAPERS
+
+if TYPE_CHECKING:
+    from leakscope.papers import Experiment
+
+OUT = Path("leakscope-papers")
+PAGE = "papers.html"
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Experiment or paper; all, in quick mode, unless given.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes instead of the paper's own.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of numbers, figures, claims and the page.")] = OUT,
+    store: Annotated[Path | None, typer.Option(help="Folder of finished runs. [OUT/store]")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Worker processes. [all cores]")] = None,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    download: Annotated[bool, typer.Option("--download", help="Fetch data sets that are not there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON and nothing else.")] = False,
+) -> None:
+    """Repeat the experiments of five papers and compare with what they print.
+
+    Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page shows them all.
+    """
+    if listed:
+        print("\n".join(f"{each.name:24}  {each.title}" for each in PAPERS.values()))
+        return
+    room = import_module("leakscope.papers.reproducing")
+    chosen: list[Experiment] = room.find(name)
+    if download:
+        os.environ[import_module("leakscope.papers.data").FETCH] = "1"
+    refuse_file(out)
+    lab = import_module("leakscope.papers.lab").Lab(quick or name is None, seed, store or out / "store", jobs)
+    if len(chosen) == 1:
+        room.refuse_existing(out / _folder(chosen[0]))
+        if reason := room.lacking(chosen[0]):
+            raise ValueError(f"{chosen[0].name}: {reason}")
+    documents = [_one(room, each, lab, out) for each in chosen]
+    _write_page(room, out)
+    if as_json:
+        sys.stdout.write(json.dumps(documents, indent=1) + "\n")
+    else:
+        print(import_module("leakscope.report").claims_table(documents))
+    say(f"wrote {out / PAGE}")
+
+
+def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:
+    """Run an experiment and write it, or say why it was not run; of several, those that are there stay."""
+    started, folder = time.monotonic(), out / _folder(experiment)
+    reason = room.lacking(experiment)
+    if (there := _finished(folder)) is not None and room.Reproduction(experiment, lab, None).same_run(there):
+        say(f"{experiment.name}: is there already")
+        return there
+    room.refuse_existing(folder)
+    outcome = None if reason else experiment.module.measure(lab)
+    found = room.Reproduction(experiment, lab, outcome, reason)
+    found.write(folder)
+    say(f"{experiment.name}: {reason or f'{time.monotonic() - started:.0f} s'}")
+    return found.document()
+
+
+def _write_page(room: Any, out: Path) -> None:
+    """The page of all that is in the folder, in the order of the papers."""
+    documents, figures = [], {}
+    for each in PAPERS.values():
+        folder = out / _folder(each)
+        if (document := _finished(folder)) is not None:
+            documents.append(document)
+        if (folder / "figure.svg").is_file():
+            figures[each.name] = (folder / "figure.svg").read_bytes()
+    import_module("leakscope.report").write(out / PAGE, room.page(documents, figures))
+
+
+def _finished(folder: Path) -> dict[str, Any] | None:
+    """What an earlier run of an experiment says."""
+    file = folder / "claims.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def _folder(experiment: Experiment) -> str:
+    return experiment.name.replace("/", "-")

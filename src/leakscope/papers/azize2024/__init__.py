@@ -1,0 +1,1 @@
+"""How much does each datum leak through a mean."""

@@ -1,0 +1,1 @@
+"""Bounding information leakage: the Bayes attacker, the gap, information, attributes."""

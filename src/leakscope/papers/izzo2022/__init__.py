@@ -1,0 +1,1 @@
+"""Provable membership inference privacy: noise for a promise on the attacker's accuracy."""

@@ -1,0 +1,99 @@
+"""Where an experiment is run: its scale, its random numbers, its workers and its store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+import leakscope as ls
+from leakscope.papers.printed import Ours
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What an experiment is given.
+
+    Parameters
+    ----------
+    quick : bool
+        Sizes that all experiments together finish in minutes; otherwise the paper's own.
+    seed : int
+    store : path, optional
+        Folder where finished runs stay.
+    jobs : int, optional
+        Worker processes; all cores unless given.
+
+    Examples
+    --------
+    >>> Lab(quick=True).size(full=2000, quick=200)
+    200
+    """
+
+    quick: bool = False
+    seed: int = 0
+    store: str | os.PathLike[str] | None = None
+    jobs: int | None = None
+
+    def size(self, full: T, quick: T) -> T:
+        """The paper's size, or the quick one."""
+        return quick if self.quick else full
+
+    def stream(self, *path: str | int) -> np.random.Generator:
+        """Random numbers of their own for each path, the same in any order."""
+        return ls.seeds.stream(self.seed, *path)
+
+    def repeat(
+        self, task: Callable[..., Mapping[str, Any]], arguments: Sequence[tuple[Any, ...]], what: str
+    ) -> list[dict[str, np.ndarray]]:
+        """A task for each tuple of arguments: `leakscope.repeat`."""
+        return ls.repeat(task, arguments, what=what, store=self.store, jobs=self.jobs)
+
+    @property
+    def workshop(self) -> dict[str, Any]:
+        """Store and workers, as keywords of `leakscope.audit` and its like."""
+        return {"store": self.store, "jobs": self.jobs}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        All that its figure shows; the figure is drawn from it alone.
+    ours : mapping of str to Ours
+        By the keys of the printed claims; those that were not run are left out.
+    run : str
+        What was run, in a sentence with its sizes.
+    """
+
+    numbers: pd.DataFrame
+    ours: Mapping[str, Ours]
+    run: str
+
+
+def mean_of(values: Sequence[float] | np.ndarray, **said: str) -> Ours:
+    """The mean of independent runs with its standard error.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    **said : str
+        ``smaller`` and ``detail`` of `Ours`.
+
+    Examples
+    --------
+    >>> mean_of([1.0, 3.0]).error
+    1.0
+    """
+    values = np.asarray(values, dtype=float)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
+    return Ours(float(values.mean()), error, **said)

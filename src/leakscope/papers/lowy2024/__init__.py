@@ -1,0 +1,1 @@
+"""Why a large epsilon may still defend: practical membership privacy."""

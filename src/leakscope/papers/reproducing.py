@@ -1,0 +1,241 @@
+"""Run experiments, compare them with what is printed, write numbers, figures and one page."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import PAPERS, Experiment, data, drawing
+from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.printed import Claim, printed
+
+LIBRARIES = {"torch": "torch", "opacus": "dpsgd"}  # and the extra that installs it
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """An experiment that was run, or the reason why it was not.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    lab : Lab
+        Its scale and seed.
+    outcome : Outcome, optional
+        None where it was not run.
+    reason : str
+        Why not.
+
+    Examples
+    --------
+    >>> from leakscope.papers import reproduce
+    >>> found = reproduce("delgrosso2021/section33", quick=True)
+    >>> {claim.verdict for claim in found.claims}
+    {'agrees'}
+    """
+
+    experiment: Experiment
+    lab: Lab
+    outcome: Outcome | None
+    reason: str = ""
+
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """All that the figure shows, a row a number."""
+        return self.outcome.numbers if self.outcome else pd.DataFrame()
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """What is printed, ours, and the verdict."""
+        known = printed(self.experiment.paper)[self.experiment.figure]
+        ours = self.outcome.ours if self.outcome else {}
+        if unknown := ours.keys() - known.keys():
+            raise ValueError(f"{self.experiment.name}: no printed claim {', '.join(sorted(unknown))}")
+        return [claim.judged(ours.get(key)) for key, claim in known.items()]
+
+    def figure(self) -> Figure:
+        """The figure, drawn from the numbers.
+
+        Raises
+        ------
+        ValueError
+            If the experiment was not run.
+        """
+        if self.outcome is None:
+            raise ValueError(f"{self.experiment.name} was not run: {self.reason}")
+        with drawing.looking():
+            return self.experiment.module.draw(self.outcome.numbers)
+
+    def document(self) -> dict[str, Any]:
+        """What its part of the page says, as plain values."""
+        return {
+            "name": self.experiment.name,
+            "title": self.experiment.title,
+            "scale": "quick" if self.lab.quick else "full",
+            "seed": self.lab.seed,
+            "leakscope": ls.__version__,
+            "run": self.outcome.run if self.outcome else "",
+            "reason": self.reason,
+            "claims": [claim.row() for claim in self.claims],
+        }
+
+    def same_run(self, document: Mapping[str, Any]) -> bool:
+        """Whether a document is that of a run of the same experiment, scale, seed and version."""
+        words = ("name", "scale", "seed", "leakscope")
+        return all(document.get(word) == self.document()[word] for word in words)
+
+    def table(self) -> str:
+        """The claims as text, 100 columns wide."""
+        return ls.report.claims_table([self.document()])
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """``numbers.csv``, ``claims.csv``, ``claims.json``, ``figure.png`` and ``figure.svg``, all or none.
+
+        Raises
+        ------
+        ValueError
+            If the folder exists.
+        OSError
+            In one line, if it cannot be written.
+        """
+        target = Path(folder)
+        refuse_existing(target)
+        with _beside(target) as new:
+            (new / "claims.json").write_text(json.dumps(self.document(), indent=1) + "\n", encoding="utf-8")
+            pd.DataFrame([claim.row() for claim in self.claims]).to_csv(new / "claims.csv", index=False)
+            if self.outcome:
+                self.numbers.to_csv(new / "numbers.csv", index=False)
+                for kind in ("png", "svg"):
+                    with drawing.looking():
+                        (new / f"figure.{kind}").write_bytes(drawing.as_bytes(self.figure(), kind))
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+) -> Reproduction:
+    """Run an experiment of a paper and compare it with what is printed.
+
+    Parameters
+    ----------
+    name : str
+        As ``"izzo2022/figure1"``; all of them are in `leakscope.papers.PAPERS`.
+    quick : bool
+        Small sizes instead of the paper's own.
+    out : path, optional
+        Folder that is made for numbers (CSV), figure (PNG and SVG) and claims (CSV and JSON).
+    seed : int
+    store : path, optional
+        Folder where finished runs stay, so that a run that is killed goes on.
+    jobs : int, optional
+        Worker processes; all cores unless given.
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, with the nearest known one; if data or a library is missing, with what to do; if the
+        folder exists.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> print(ls.reproduce("delgrosso2021/section33", quick=True).claims[0].verdict)
+    agrees
+    """
+    experiment = PAPERS.get(name) or _only(name)
+    if reason := lacking(experiment):
+        raise ValueError(f"{name}: {reason}")
+    if out is not None:
+        refuse_existing(Path(out))
+    lab = Lab(quick, seed, store, jobs)
+    found = Reproduction(experiment, lab, experiment.module.measure(lab))
+    if out is not None:
+        found.write(out)
+    return found
+
+
+def find(name: str | None = None) -> list[Experiment]:
+    """The experiments of a name, of a paper, or all.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, with the nearest known one.
+    """
+    if name is None:
+        return list(PAPERS.values())
+    found = [experiment for experiment in PAPERS.values() if name in (experiment.name, experiment.paper)]
+    return found or [_only(name)]
+
+
+def lacking(experiment: Experiment) -> str:
+    """What an experiment needs and this machine does not have, with what to do; empty where all is there."""
+    for need in experiment.needs:
+        if need in LIBRARIES:
+            if find_spec(need) is None:
+                return f"it needs {need}: pip install 'leakscope[{LIBRARIES[need]}]'"
+        elif reason := data.missing(need):
+            return reason
+    return ""
+
+
+def refuse_existing(folder: Path) -> None:
+    """A result is never written over."""
+    if os.path.lexists(folder):
+        raise ValueError(f"{folder} exists already; remove it, or give another --out")
+
+
+def page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
+    """One page with the claims and figures of many experiments.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+        As ``claims.json`` holds them.
+    figures : mapping of str to bytes
+        SVG by the experiment's name.
+    """
+    return ls.report.claims_page(documents, figures)
+
+
+def _only(name: str) -> NoReturn:
+    known = [*PAPERS, *(experiment.paper for experiment in PAPERS.values())]
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"no experiment {name!r}{meant}; leakscope reproduce --list names all")
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A folder beside its place, renamed when it is whole."""
+    new = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        new.mkdir(parents=True)
+        yield new
+        new.rename(target)
+    except OSError as error:
+        raise OSError(f"the folder {target} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
