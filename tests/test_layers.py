@@ -66,9 +66,9 @@ LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 
 # Each heavy library, and the files that need it.
 HEAVY = {
-    "sklearn": r"data/files\.py|releases/(estimator|logistic|taylor)\.py|attacks/shadow\.py",
-    "pandas": r"data/(points|files|columns|candidates)\.py|releases/(estimator|tensors)\.py|report/.*\.py",
-    "matplotlib": r"report/(?!__init__).*\.py",
+    "sklearn": r"data/files\.py|releases/(estimator|logistic|taylor)\.py|attacks/shadow\.py|papers/.*\.py",
+    "pandas": r"data/(points|files|columns|candidates)\.py|releases/(estimator|tensors)\.py|(report|papers)/.*\.py",
+    "matplotlib": r"(report|papers)/(?!__init__).*\.py",
     "jinja2": r"report/html\.py",
     "rich": r"observing\.py",
     "dp_accounting": r"accounting\.py",
@@ -77,9 +77,9 @@ HEAVY = {
     "threadpoolctl": r"pool\.py",
     "typer": r"cli/.*\.py",
     "torch": r"releases/(tensors|devices|optimising|augmenting|ensemble|training|gradients|architecture|reading|network"
-    r"|private|clipping|steps|canaries|dpsgd|grad_samples|rows|last_layer)\.py",
+    r"|private|clipping|steps|canaries|dpsgd|grad_samples|rows|last_layer)\.py|papers/\w+/networks\.py",
     "opacus": r"releases/(private|grad_samples|steps)\.py",
-    "PIL": r"data/images\.py",
+    "PIL": r"data/images\.py|papers/data\.py",
 }
 MODULE_OF = {
     "scikit-learn": "sklearn",
@@ -131,10 +131,11 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def may_take_many(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """The public audits and protections, keyword-only beyond the third."""
+    """The public audits, protections and games, keyword-only beyond the third or fourth."""
     audit = name == "auditing.py" and function.name.startswith("audit")
     release = name == "protecting/releasing.py" and function.name in ("protect", "calibrate", "declare")
-    return (audit or release) and len(function.args.args) <= 3
+    seen = name == "observing.py" and function.name == "signals_of"
+    return (audit or release or seen) and len(function.args.args) <= 3 + seen
 
 
 every_file = pytest.mark.parametrize("name", SOURCES)
@@ -156,6 +157,13 @@ def test_imports_go_down(name):
         assert other in LAYER, f"{name} imports {imported}, which has no layer"
         allowed = LAYER[other] < LAYER[own] or (LAYER[own] == LAYER[other] == 3)
         assert allowed, f"{name} (layer {LAYER[own]}) imports {imported} (layer {LAYER[other]})"
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "papers"])
+def test_papers_use_the_package_as_everybody_does(name):
+    """Their own files and ``import leakscope`` alone: what they need is public."""
+    ours = {imported for imported in imports(TREES[name]) if imported.partition(".")[0] == "leakscope"}
+    assert not {imported for imported in ours - {"leakscope"} if not imported.startswith("leakscope.papers")}
 
 
 def test_every_room_of_the_plan_is_there():

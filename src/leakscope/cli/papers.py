@@ -8,55 +8,66 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from leakscope.cli.options import argument, command, option
 from leakscope.cli.writing import refuse_file, say
 from leakscope.papers import PAPERS
 
 if TYPE_CHECKING:
     from leakscope.papers import Experiment
 
-OUT = Path("leakscope-papers")
 PAGE = "papers.html"
 
 
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Experiment or paper; all, in quick mode, unless given.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes instead of the paper's own.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of numbers, figures, claims and the page.")] = OUT,
-    store: Annotated[Path | None, typer.Option(help="Folder of finished runs. [OUT/store]")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Worker processes. [all cores]")] = None,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
-    download: Annotated[bool, typer.Option("--download", help="Fetch data sets that are not there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON and nothing else.")] = False,
-) -> None:
-    """Repeat the experiments of five papers and compare with what they print.
+OPTIONS = (
+    argument("name", str, "Experiment or paper; all, in quick mode, unless given."),
+    option("listed", bool, "Name the experiments.", False, "--list"),
+    option("quick", bool, "Small sizes instead of the paper's own.", False),
+    option("out", Path, "Folder of numbers, figures, claims and the page.", Path("leakscope-papers")),
+    option("store", Path | None, "Folder of finished runs. [OUT/store]"),
+    option("jobs", int | None, "Worker processes. [all cores]"),
+    option("seed", int, "Of all random numbers.", 0),
+    option("download", bool, "Fetch data sets that are not there.", False),
+    option("as_json", bool, "Print the claims as JSON and nothing else.", False, "--json"),
+)
+HELP = """Repeat the experiments of five papers and compare with what they print.
 
-    Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page shows them all.
-    """
+Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page shows them all."""
+
+
+def _reproduce(name: str | None, listed: bool, as_json: bool, **given: Any) -> None:
     if listed:
         print("\n".join(f"{each.name:24}  {each.title}" for each in PAPERS.values()))
         return
+    documents = _run(name, **given)
+    if as_json:
+        sys.stdout.write(json.dumps(documents, indent=1) + "\n")
+    else:
+        print(import_module("leakscope.report").claims_table(documents))
+    say(f"wrote {given['out'] / PAGE}")
+
+
+def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: Any) -> list[dict[str, Any]]:
+    """Run the experiments of a name and write their page; what each of them says."""
     room = import_module("leakscope.papers.reproducing")
     chosen: list[Experiment] = room.find(name)
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
-    lab = import_module("leakscope.papers.lab").Lab(quick or name is None, seed, store or out / "store", jobs)
+    lab = import_module("leakscope.papers.lab").Lab(
+        quick or name is None, work["seed"], work["store"] or out / "store", work["jobs"]
+    )
     if len(chosen) == 1:
         room.refuse_existing(out / _folder(chosen[0]))
         if reason := room.lacking(chosen[0]):
             raise ValueError(f"{chosen[0].name}: {reason}")
     documents = [_one(room, each, lab, out) for each in chosen]
     _write_page(room, out)
-    if as_json:
-        sys.stdout.write(json.dumps(documents, indent=1) + "\n")
-    else:
-        print(import_module("leakscope.report").claims_table(documents))
-    say(f"wrote {out / PAGE}")
+    return documents
+
+
+reproduce = command(HELP, _reproduce, OPTIONS, "reproduce")
 
 
 def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:

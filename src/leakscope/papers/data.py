@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 FOLDER = "LEAKSCOPE_DATA"
 FETCH = "LEAKSCOPE_FETCH"  # set by --download: workers are processes of their own, and see the environment alone
@@ -135,11 +136,12 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
             return arrays["x"], arrays["y"]
     try:
         from PIL import Image
-        from pyarrow import parquet
+
+        table = pd.read_parquet(path)
     except ImportError as error:
-        raise ValueError(f"{path.name} needs pip install 'leakscope[parquet,images]' ({error})") from None
-    table = parquet.read_table(path)
-    pixels = [np.asarray(Image.open(io.BytesIO(image))) for image in table["image_bytes"].to_pylist()]
+        wanted = "pip install 'leakscope[parquet,images]'"
+        raise ValueError(f"{path.name} needs {wanted} ({str(error).splitlines()[0]})") from None
+    pixels = [np.asarray(Image.open(io.BytesIO(image))) for image in table["image_bytes"]]
     return np.stack(pixels), table["label"].to_numpy()
 
 

@@ -1,0 +1,82 @@
+"""``leakscope reproduce``."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from leakscope.papers import PAPERS, reproducing
+from tests.cli.calling import caller, refused
+
+SMALL = "delgrosso2021/section33"
+
+
+@pytest.fixture
+def run(monkeypatch, capfd, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return caller(monkeypatch, capfd)
+
+
+def test_all_are_listed(run):
+    left = run("reproduce --list")
+    assert left.code == 0
+    assert [line.split()[0] for line in left.out.splitlines()] == list(PAPERS)
+    assert max(map(len, left.out.splitlines())) <= 100
+
+
+def test_one_is_run_written_and_shown(run, tmp_path):
+    left = run(f"reproduce {SMALL} --quick --out out")
+    assert left.code == 0
+    assert left.out.endswith("4 agrees\n")
+    assert left.err.splitlines()[-1] == "leakscope: wrote out/papers.html"
+    assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
+    assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
+
+
+def test_json_is_alone_on_standard_output(run):
+    left = run(f"reproduce {SMALL} --quick --out out --json")
+    (document,) = json.loads(left.out)
+    assert {claim["verdict"] for claim in document["claims"]} == {"agrees"}
+
+
+def test_what_exists_is_not_written_over(run):
+    run(f"reproduce {SMALL} --quick --out out")
+    refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
+
+
+def test_an_unknown_name(run):
+    refused(run("reproduce delgroso2021"), "no experiment 'delgroso2021' (did you mean 'delgrosso2021'?); leakscope re")
+
+
+def test_a_file_in_the_place_of_the_folder(run, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    refused(run(f"reproduce {SMALL} --quick --out out"), "--out out: ")
+
+
+def test_without_torch_one_is_refused(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    left = run("reproduce sablayrolles2019/table2 --quick --out out")
+    refused(left, "sablayrolles2019/table2: it needs torch: pip install 'leakscope[torch]'")
+    assert os.listdir(tmp_path) == []
+
+
+def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_why(run, monkeypatch, tmp_path):
+    few = {name: PAPERS[name] for name in (SMALL, "sablayrolles2019/table2")}
+    monkeypatch.setattr(reproducing, "PAPERS", few)
+    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    run(f"reproduce {SMALL} --quick --out out")
+    before = (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns
+    left = run("reproduce --out out")
+    assert left.code == 0
+    assert f"leakscope: {SMALL}: is there already" in left.err
+    assert "leakscope: sablayrolles2019/table2: it needs torch" in left.err
+    assert (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns == before
+    assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
+
+
+def test_another_scale_is_no_finished_run(run, monkeypatch):
+    monkeypatch.setattr(reproducing, "PAPERS", {SMALL: PAPERS[SMALL], "lowy2024/figure1": PAPERS["lowy2024/figure1"]})
+    run(f"reproduce {SMALL} --quick --seed 1 --out out")
+    refused(run("reproduce --out out"), "out/delgrosso2021-section33 exists already")

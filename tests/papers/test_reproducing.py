@@ -1,0 +1,134 @@
+"""Experiments as they are run, written and shown."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pandas as pd
+import pytest
+
+import leakscope as ls
+from leakscope.papers import PAPERS, data, reproducing
+from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.printed import Ours
+from leakscope.papers.reproducing import Reproduction, find, lacking, page
+
+SMALL = "delgrosso2021/section33"
+
+
+@pytest.fixture(scope="module")
+def found() -> Reproduction:
+    return ls.reproduce(SMALL, quick=True)
+
+
+def test_what_is_written_can_be_read(found, tmp_path):
+    found.write(tmp_path / "out")
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "claims.csv", "claims.json", "figure.png", "figure.svg", "numbers.csv",
+    ]  # fmt: skip
+    assert json.loads((tmp_path / "out" / "claims.json").read_text()) == found.document()
+    assert len(pd.read_csv(tmp_path / "out" / "numbers.csv")) == len(found.numbers)
+    assert list(pd.read_csv(tmp_path / "out" / "claims.csv")["verdict"]) == [claim.verdict for claim in found.claims]
+    assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_the_same_seed_gives_the_same_bytes(found, tmp_path):
+    found.write(tmp_path / "one")
+    ls.reproduce(SMALL, quick=True, out=tmp_path / "two")
+    for file in os.listdir(tmp_path / "one"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
+
+
+def test_a_folder_that_exists_is_not_written_over(found, tmp_path):
+    with pytest.raises(ValueError, match=r"exists already; remove it, or give another --out"):
+        found.write(tmp_path)
+    with pytest.raises(ValueError, match=r"exists already"):
+        ls.reproduce(SMALL, quick=True, out=tmp_path)
+
+
+def test_a_disk_that_cannot_be_written_leaves_nothing(found, disk):
+    disk.mount("size=40k")
+    with pytest.raises(OSError, match=r"the folder .* cannot be written: No space left on device"):
+        found.write(disk.folder / "out")
+    assert os.listdir(disk.folder) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("izo2022/figure1", "izzo2022/figure1"), ("lowy", "lowy2024"), ("azize2024/canary", "azize2024/canaries")],
+)
+def test_an_unknown_name_is_met_with_the_nearest(name, meant):
+    with pytest.raises(ValueError, match=rf"no experiment '{name}' \(did you mean '{meant}'\?\); .*--list names all"):
+        find(name)
+    with pytest.raises(ValueError, match="no experiment"):
+        ls.reproduce(name)
+
+
+def test_a_paper_means_all_its_experiments():
+    assert [each.name for each in find("izzo2022")] == [name for name in PAPERS if name.startswith("izzo2022/")]
+    assert find() == list(PAPERS.values())
+
+
+def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(reproducing, "find_spec", lambda name: object())
+    monkeypatch.delenv(data.FOLDER, raising=False)
+    monkeypatch.delenv(data.FETCH, raising=False)
+    assert lacking(PAPERS["azize2024/canaries"]) == (
+        "MNIST is not there (LEAKSCOPE_DATA is not set); set LEAKSCOPE_DATA to a folder with mnist_train60k.npz and "
+        "mnist_t10k.npz, or give --download to fetch it"
+    )
+    monkeypatch.setenv(data.FOLDER, str(tmp_path))
+    with pytest.raises(ValueError, match=rf"PenDigits .* \(no pendigits.npz in LEAKSCOPE_DATA={tmp_path}\); set "):
+        ls.reproduce("delgrosso2021/figure5")
+
+
+def test_missing_libraries_say_what_to_install(monkeypatch):
+    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"it needs torch: pip install 'leakscope\[torch\]'"):
+        ls.reproduce("sablayrolles2019/table2")
+
+
+def test_an_experiment_that_was_not_run_is_on_the_page_with_its_reason():
+    gone = Reproduction(PAPERS["sablayrolles2019/table2"], Lab(), None, "it needs torch")
+    assert {claim.verdict for claim in gone.claims} == {"not run"}
+    assert gone.numbers.empty
+    with pytest.raises(ValueError, match="was not run: it needs torch"):
+        gone.figure()
+    assert "not run: it needs torch" in page([gone.document()], {})
+
+
+def test_a_claim_that_nothing_prints_is_an_error():
+    wrong = Reproduction(PAPERS[SMALL], Lab(), Outcome(pd.DataFrame(), {"no_such": Ours(1.0)}, ""))
+    with pytest.raises(ValueError, match=r"delgrosso2021/section33: no printed claim no_such"):
+        _ = wrong.claims
+
+
+def test_the_page_shows_claims_and_figures_and_escapes(found):
+    document = found.document() | {"run": "<script>alert(1)</script>"}
+    shown = page([document], {SMALL: b"<svg/>"})
+    assert "<script>alert" not in shown
+    assert "data:image/svg+xml;base64,PHN2Zy8+" in shown
+    for claim in found.claims:
+        assert claim.printed.where in shown
+
+
+def test_the_table_fits_100_columns(found):
+    assert max(map(len, found.table().splitlines())) <= 100
+    assert found.table().endswith("4 agrees")
+
+
+def test_runs_are_the_same_only_at_one_scale_and_seed(found):
+    assert found.same_run(found.document())
+    assert not Reproduction(found.experiment, Lab(quick=False), None).same_run(found.document())
+    assert not Reproduction(found.experiment, Lab(quick=True, seed=1), None).same_run(found.document())
+
+
+def test_the_error_of_a_mean_is_that_of_independent_runs():
+    assert mean_of([1.0, 2.0, 3.0, 6.0]) == Ours(3.0, (14 / 3 / 4) ** 0.5)
+    assert mean_of([1.0]).error == float("inf")
+
+
+def test_streams_have_names():
+    assert Lab(seed=1).stream("a", 2).random() == ls.seeds.stream(1, "a", 2).random()
