@@ -19,8 +19,8 @@ from tests.disks import Disk
 # Rooms whose annotations are executed; the command line and the plans are checked by typer and pydantic.
 CHECKED = (
     "accounting attacks auditing bounding bounds ceilings claims costs covariance data divergence games gates grid "
-    "inferring information intervals judging metrics noise observing planting playing pool protecting refuting "
-    "releases report reporting seeds stating store surveying tradeoff types"
+    "guessing inferring information intervals judging metrics noise observing planting playing pool protecting "
+    "refuting releases repeating report reporting seeds stating store surveying tradeoff types"
 )
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED.split()], f"{tests.typecheck.__name__}.checked")
 

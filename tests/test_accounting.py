@@ -7,11 +7,18 @@ import subprocess
 import sys
 import time
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
+from dp_accounting import (
+    GaussianDpEvent,
+    NeighboringRelation,
+    PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
+)
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, optimize, stats
 
 from leakscope.accounting import dpsgd
@@ -338,3 +345,131 @@ def test_much_noise_and_a_billion_steps_take_no_time(adjacency):
     found = dpsgd(1000.0, 0.001, 10**9, adjacency).advantage()
     assert time.process_time() - start < 10
     assert Gaussian(mu).advantage() < found < 1.02 * Gaussian(mu).advantage()
+
+
+class Drawn:
+    """One step on one number with batches of a fixed size, all of them listed: the law of the noisy sum."""
+
+    X = np.linspace(-12.0, 12.0, 4801)
+
+    def __init__(self, gradients: np.ndarray, size: int, noise: float) -> None:
+        sums = [sum(batch) for batch in combinations(gradients.tolist(), size)]
+        self.density = stats.norm.pdf(self.X[:, None], sums, noise).mean(axis=1)
+
+
+def told_apart(one: np.ndarray, other: np.ndarray, width: float, epsilon: float) -> float:
+    """H(one || other) of two densities on a grid."""
+    return float(np.maximum(one - math.exp(epsilon) * other, 0).sum() * width)
+
+
+def neighbours(records: np.ndarray, adjacency: str) -> tuple[np.ndarray, np.ndarray]:
+    """Without the last record, or with the first two in turn in the same place."""
+    return (records, records[:-1]) if adjacency == "add_remove" else (records[1:], np.delete(records, 1))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+class TestFixedBatches:
+    """Gradients are from -1 to 1, as clipping leaves them."""
+
+    def test_full_batches_are_the_gaussian_mechanism_of_sensitivity_two(self, adjacency):
+        assert dpsgd(2.0, 1.0, 9, adjacency, batches="fixed") == Gaussian(2 * math.sqrt(9) / 2.0)
+        nearly = dpsgd(2.0, 1 - 1e-9, 9, adjacency, batches="fixed")
+        gap = Gaussian(3.0).fnr(RATES) - nearly.fnr(RATES)
+        assert gap.min() > -1e-8
+        assert gap.max() < 1e-5
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_no_game_that_is_played_out_exceeds_it(self, adjacency, seed):
+        """3 to 6 records, all batches listed, one step and two with other gradients; the far ends count most."""
+        rng = np.random.default_rng(seed)
+        n, noise = int(rng.integers(3, 7)), float(rng.uniform(0.7, 2))
+        size = int(rng.integers(1, n))
+        records = rng.uniform(-1, 1, (2, n + (adjacency == "replace_one")))
+        records = np.where(rng.random(records.shape) < 0.6, np.sign(records), records)
+        steps = [[Drawn(side, size, noise).density for side in neighbours(each, adjacency)] for each in records]
+        one, two = (dpsgd(noise, size / n, count, adjacency, batches="fixed") for count in (1, 2))
+        width = Drawn.X[1] - Drawn.X[0]
+        for epsilon in (0.0, 0.3, 1.0, 2.5):
+            for way in (1, -1):
+                for pair in steps:
+                    assert told_apart(*pair[::way], width, epsilon) <= one.delta(epsilon) + 1e-6
+                (a, b), (c, d) = (tuple(density[::20] for density in pair[::way]) for pair in steps)
+                assert (
+                    told_apart(np.outer(a, c), np.outer(b, d), (20 * width) ** 2, epsilon) <= two.delta(epsilon) + 1e-4
+                )
+
+    @pytest.mark.parametrize(("n", "size"), [(3, 1), (5, 2), (6, 5)])
+    def test_a_record_among_its_opposites_attains_it(self, adjacency, n, size):
+        """All others pull one way, the record the other: the batches without it are all the same."""
+        records = np.r_[1.0, -np.ones(n)] if adjacency == "replace_one" else np.r_[-np.ones(n - 1), 1.0]
+        one, other = (Drawn(side, size, 1.0).density for side in neighbours(records, adjacency))
+        if adjacency == "replace_one":
+            one, other = other, one
+        curve = dpsgd(1.0, size / n, 1, adjacency, batches="fixed")
+        for epsilon in (0.0, 0.4, 1.1):
+            expected = told_apart(one, other, Drawn.X[1] - Drawn.X[0], epsilon)
+            assert -1e-6 < curve.hockey_sticks(epsilon)[0] - expected < 2e-5
+
+    @pytest.mark.parametrize(("noise", "rate", "steps"), [(2.0, 0.1, 20), (3.0, 0.05, 200), (1.0, 0.5, 3)])
+    def test_between_a_game_and_the_moments_of_dp_accounting(self, adjacency, noise, rate, steps):
+        """At least the record among its opposites; at most Renyi divergences (Wang, Balle & Kasiviswanathan 2019).
+
+        The accountant of sampling without replacement is of replaced records, at a distance of 2 clipping norms.
+        """
+        event = SampledWithoutReplacementDpEvent(1000, round(1000 * rate), GaussianDpEvent(noise / 2))
+        moments = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE).compose(event, steps)
+        curve = dpsgd(noise, rate, steps, adjacency, batches="fixed")
+        truth = Total(noise / 2, rate, steps, "add_remove")
+        for epsilon in (0.0, 0.5, 1.5):
+            inside, outside = truth.sticks(epsilon)
+            floor = (inside, outside) if adjacency == "add_remove" else (max(inside, outside),) * 2
+            for found, least in zip(curve.hockey_sticks(epsilon), floor, strict=True):
+                assert found > least - 2e-11
+                assert found <= moments.get_delta(epsilon)
+        for delta in (1e-2, 1e-5):
+            assert curve.epsilon(delta) <= moments.get_epsilon(delta)
+
+    def test_one_step_by_the_neyman_pearson_lemma(self, adjacency):
+        """Of replaced records: the largest convex curve below f_q and its mirror image, f_q = q f + (1 - q)(1 - a)."""
+        noise, rate = 1.3, 0.3
+        fpr = np.linspace(0, 1, 20_001)
+        one = rate * Gaussian(2 / noise).fnr(fpr) + (1 - rate) * (1 - fpr)
+        if adjacency == "replace_one":
+            mirror = np.interp(fpr, one[::-1], fpr[::-1], right=0.0)
+            one = lower_hull(fpr, np.minimum(one, mirror))
+        gap = one - dpsgd(noise, rate, 1, adjacency, batches="fixed").fnr(fpr)
+        assert gap.min() > -1e-7
+        assert gap.max() < 2e-5
+
+    def test_more_noise_fewer_steps_and_rarer_batches_are_more_private(self, adjacency):
+        middle = dpsgd(2.0, 0.02, 100, adjacency, batches="fixed").fnr(RATES)
+        assert (dpsgd(2.2, 0.02, 100, adjacency, batches="fixed").fnr(RATES) >= middle).all()
+        assert (dpsgd(2.0, 0.02, 90, adjacency, batches="fixed").fnr(RATES) >= middle).all()
+        assert (dpsgd(2.0, 0.018, 100, adjacency, batches="fixed").fnr(RATES) >= middle).all()
+
+    def test_without_noise_a_record_is_seen_if_it_is_in_a_batch(self, adjacency):
+        never, curve = 0.7**3, dpsgd(0.0999, 0.3, 3, adjacency, batches="fixed")
+        expected = never * (1 - RATES) if adjacency == "add_remove" else np.maximum(0, never - RATES)
+        np.testing.assert_allclose(curve.fnr(RATES), expected, atol=1e-14)
+        assert curve.advantage() == pytest.approx(
+            dpsgd(0.1001, 0.3, 3, adjacency, batches="fixed").advantage(), abs=1e-9
+        )
+
+
+def lower_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The largest convex function below points, at their places."""
+    kept: list[int] = []
+    for i in range(len(x)):
+        while len(kept) > 1:
+            a, b = kept[-2:]
+            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            kept.pop()
+        kept.append(i)
+    return np.interp(x, x[kept], y[kept])
+
+
+def test_the_line_that_unknown_batches_get(as_users_run_it):
+    with pytest.raises(ValueError) as caught:
+        dpsgd(1.0, 0.1, 10, "add_remove", batches="fixd")  # pyright: ignore[reportArgumentType]
+    assert str(caught.value) == "unknown batches 'fixd' (did you mean 'fixed'?); known: poisson, fixed"

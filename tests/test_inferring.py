@@ -12,30 +12,24 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import leakscope as ls
-from leakscope import inferring
+from leakscope import guessing
 from leakscope.attacks.attribute import candidate_scores, strategies
 from leakscope.data import Data, from_arrays
-from leakscope.data.candidates import attribute
-from leakscope.inferring import column_of, infer, prepare
+from leakscope.data.candidates import attribute, candidates
+from leakscope.inferring import infer
 from leakscope.metrics.attribute import attribute_gain, right
 from leakscope.observing import Workshop, observe
 from leakscope.plans import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.types import Signals
+from tests.test_guessing import independent
 
 HERE = Workshop(jobs=1)
 
 
 @pytest.fixture(autouse=True)
 def _a_small_forest(monkeypatch) -> None:
-    monkeypatch.setattr(inferring, "IMPUTER", ("sklearn.ensemble:RandomForestClassifier", {"n_estimators": 15}))
-
-
-def independent(n: int = 160, n_values: int = 4, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Features, a sensitive column and labels that have nothing to do with each other."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]).assign(secret=rng.integers(n_values, size=n))
-    return frame, rng.integers(2, size=n)
+    monkeypatch.setattr(guessing, "IMPUTER", ("sklearn.ensemble:RandomForestClassifier", {"n_estimators": 15}))
 
 
 def found(report, quantity: str, attack: str, **at):
@@ -89,54 +83,8 @@ def test_what_can_be_imputed_is_no_gain() -> None:
     assert gain.low < 0 < gain.high
 
 
-def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
-    # records known by heart: a forest that had seen them would be right about all of them
-    frame, y = independent(300)
-    guessing = prepare(
-        AuditPlan(models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
-    inside, outside = (guessing.blind["imputation"][side].mean() for side in (guessing.member, ~guessing.member))
-    assert abs(inside - 0.25) < 0.05
-    assert outside > 0.9
-
-
-def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() -> None:
-    frame, y = independent(20, 3)
-    guessing = prepare(
-        AuditPlan(models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
-    secret = frame["secret"].to_numpy()
-    for member, guess in zip(guessing.member, guessing.blind["prior_guess"], strict=True):
-        counts = np.bincount(secret[~member], minlength=3)
-        modes = np.flatnonzero(counts == counts.max())
-        np.testing.assert_allclose(guess, np.isin(secret, modes) / len(modes))
-
-
-def test_no_model_is_trained_on_a_false_row() -> None:
-    frame, y = independent(40)
-    guessing = prepare(
-        AuditPlan(models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
-    x = guessing.rows.points.x
-    for row in guessing.game.member:
-        trained = np.flatnonzero(row)
-        assert len(trained) == 20
-        assert x.iloc[trained].equals(frame.iloc[guessing.rows.record[trained]].set_axis(trained))
-
-
-def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
-    frame, y = independent(80)
-    frame["secret"] = np.random.default_rng(1).permutation(80) * 10
-    guessing = prepare(
-        AuditPlan(models=8, attribute="secret", bins=4), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
-    x = guessing.rows.points.x
-    assert x["secret"][:80].tolist() == frame["secret"].tolist()
-    assert sorted(set(x["secret"][80:])) == [90, 290, 490, 690]
-
-
 def test_many_records_are_attacked_in_part(monkeypatch) -> None:
-    monkeypatch.setattr(inferring, "MOST_ROWS", 200)
+    monkeypatch.setattr(guessing, "MOST_ROWS", 200)
     frame, y = independent(160)
     report = ls.audit(DecisionTreeClassifier(), frame, y, models=8, jobs=1, attribute="secret", attacks="loss")
     assert report.about["releases"][0]["attacked"] == 50
@@ -180,7 +128,6 @@ def test_values_may_stand_beside_the_features() -> None:
         ({"attribute": "sceret"}, r"no column 'sceret' \(did you mean 'secret'\?\)"),
         ({"attribute": "secret", "game": "canaries", "target": (1,)}, "guessed in the game half_split, got canaries"),
         ({"attribute": "secret", "claim": "eta=0.1"}, "a claim is about membership"),
-        ({"attribute": "secret", "group": np.arange(160)}, "leave group out"),
         ({"attribute": "secret", "bins": [3.5]}, "bins must be a whole number"),
         ({"bins": 4}, "bins cut the numbers of an attribute; give attribute too"),
         ({"attribute": "secret", "attacks": "lose"}, "unknown attack 'lose'"),
@@ -193,31 +140,47 @@ def test_bad_words_are_refused_in_one_line(words, line) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
+    """A hundred people with three equal records each: the same guesses and intervals as of one record each."""
+    frame, y = independent(100)
+    words = {"models": 12, "jobs": 1, "attribute": "secret", "attacks": ["loss", "mast"]}
+    once = ls.audit(KNeighborsClassifier(1), frame, y, **words)
+    thrice = ls.audit(
+        KNeighborsClassifier(1),
+        frame.loc[frame.index.repeat(3)].reset_index(drop=True),
+        np.repeat(y, 3),
+        group=np.repeat(np.arange(100), 3),
+        **words,
+    )
+    for name in ("loss", "mast"):
+        for side in (1.0, 0.0):
+            one, three = (found(each, "attribute_success", name, inside=side) for each in (once, thrice))
+            np.testing.assert_allclose((three.value, three.low, three.high), (one.value, one.low, one.high))
+    facts = thrice.about["releases"][0]
+    assert (facts["attacked"], facts["data"]["records"]) == (100, 300)
+    (note,) = thrice.about["notes"]
+    assert note.startswith("the 300 attacked records are of 100 units, whose records are in or out together; each ")
+    assert not once.about["notes"]
+
+
+def test_luck_about_a_unit_is_no_certainty_about_its_records() -> None:
+    """Twenty records of a unit that are all guessed alike: over records the interval would be far shorter."""
+    frame, y = independent(400)
+    group = np.repeat(np.arange(20), 20)
+    frame["secret"] = np.random.default_rng(1).integers(4, size=20)[group]
+    report = ls.audit(
+        KNeighborsClassifier(1), frame, y, models=8, jobs=1, attribute="secret", attacks="loss", group=group
+    )
+    gain = found(report, "attribute_gain", "loss")
+    apart = ls.audit(KNeighborsClassifier(1), frame, y, models=8, jobs=1, attribute="secret", attacks="loss")
+    assert gain.high - gain.low > 2 * (
+        found(apart, "attribute_gain", "loss").high - found(apart, "attribute_gain", "loss").low
+    )
+
+
 def test_other_audits_take_no_attribute() -> None:
     with pytest.raises(ValueError, match="this call takes no attribute"):
         ls.audit_scores(np.zeros(4), np.array([True, False, True, False]), attribute="secret")
-
-
-@pytest.mark.parametrize(
-    ("plan", "line"),
-    [
-        ({"data": "a.csv", "label": "pay", "attribute": "pay"}, "'pay' is the label itself"),
-        ({"data": "a.npz", "attribute": "y"}, "'y' is the label itself"),
-        ({"data": "a.csv", "label": "pay", "attribute": "sex", "drop": ("sex",)}, "is no feature: it is dropped"),
-    ],
-)
-def test_a_plan_names_a_feature(plan, line) -> None:
-    with pytest.raises(ValueError, match=line):
-        column_of(AuditPlan(**plan))
-
-
-def test_arrays_of_a_file_by_their_names(tmp_path) -> None:
-    path = str(tmp_path / "pens.npz")
-    np.savez(path, x=np.zeros((3, 2)), y=np.arange(3), writer=np.array([7, 8, 7]))
-    assert column_of(AuditPlan(data=path, attribute="writer")).tolist() == [7, 8, 7]
-    assert column_of(AuditPlan(data=path, attribute="x1")) == "x1"
-    with pytest.raises(ValueError, match=r"no array 'wirter' \(did you mean 'writer'\?\); arrays: x, y, writer"):
-        column_of(AuditPlan(data=path, attribute="wirter"))
 
 
 def test_points_without_labels_are_refused() -> None:
@@ -237,7 +200,7 @@ def test_real_models_add_nothing_about_records_that_they_have_not_seen(name) -> 
         data = Data(from_arrays(frame, y), "independent")
         found = attribute(data.points, "secret")
         records = ls.games.half_split(80, 8, seed=seed)
-        rows = inferring.candidates(found, np.arange(80))
+        rows = candidates(found, np.arange(80))
         game = ls.games.candidates(records, rows.record, rows.own)
         arrays = observe(Estimator(DecisionTreeClassifier(max_depth=6)), rows.points, game.member, ["loss"], seed, HERE)
         guessed = right(candidate_scores(attack, Signals(game, rows.points, arrays)), found.value)

@@ -48,6 +48,7 @@ LAYERS = {
         "judging",
         "reporting",
         "auditing",
+        "guessing",
         "inferring",
         "planting",
         "playing",

@@ -74,7 +74,7 @@ def _public() -> list[tuple[str, object]]:
     names = [
         "attacks", "auditing", "claims", "data", "games", "gates", "intervals", "metrics", "observing", "pool",
         "refuting", "report", "reporting", "releases.estimator", "releases.readout", "seeds", "store", "subjects",
-        "tradeoff", "types", "signals", "exposing", "inferring", "planting", "playing", "data.candidates",
+        "tradeoff", "types", "signals", "exposing", "guessing", "inferring", "planting", "playing", "data.candidates",
         "attacks.attribute", "metrics.attribute", "metrics.one_run", "releases.recipe", "releases.specs",
         "releases.making", "releases.dpsgd", "releases.canaries", "data.images", "findings", "drawing", "costs",
         "accounting", "covariance",

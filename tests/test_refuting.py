@@ -10,7 +10,9 @@ import pytest
 from leakscope import games, refuting
 from leakscope.claims import Claim
 from leakscope.findings import Finding
-from leakscope.refuting import LEVEL, Trial, verdict
+from leakscope.metrics.counting import Guesses
+from leakscope.refuting import LEVEL, Accounted, Trial, verdict
+from leakscope.releases.dpsgd import DpSgd
 from leakscope.types import Scores, Signals
 
 
@@ -130,3 +132,19 @@ def test_nothing_applies() -> None:
     game = games.half_split(400, 16)
     made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Never(0.0)), [])
     assert (made.word, made.reason) == ("cannot_be_tested", "needs a miracle")
+
+
+def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curves() -> None:
+    """The twin tries every noise on a grid by itself."""
+    trial = Trial("coins", {"a": Guesses("coins", 200, np.array([100]), np.array([[90]]))}, {})
+    dpsgd = DpSgd(noise_multiplier=3.0, sample_rate=0.3, steps=2, batches="fixed")
+    told = Accounted(dpsgd, "replace_one", 1e-5)
+    curves = [replace(dpsgd, noise_multiplier=noise).ceiling("replace_one", 10.0) for noise in np.geomspace(0.5, 9, 8)]
+    refused = [trial.curve_p_value(curve) < LEVEL for curve in curves]
+    first = refused.index(True)
+    epsilon = [curve.epsilon(1e-5) for curve in curves]
+    assert first > 0
+    assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
+    assert told.text.endswith(
+        "by the accountant of noise multiplier 3, sample rate 0.3, 2 steps, batches of fixed size"
+    )

@@ -40,15 +40,18 @@ def dpsgd(
     steps: int,
     adjacency: Literal["add_remove", "replace_one"],
     coarseness: float = 1.0,
+    *,
+    batches: Literal["poisson", "fixed"] = "poisson",
 ) -> TradeOff:
-    """Ceiling of every attack on DP-SGD: Gaussian noise on sums of clipped gradients of Poisson samples.
+    """Ceiling of every attack on DP-SGD: Gaussian noise on sums of clipped gradients of random batches.
 
     Parameters
     ----------
     noise_multiplier : float
         Standard deviation sigma of the noise in units of the clipping norm, > 0.
     sample_rate : float
-        Probability q with which each record is in a batch, in (0, 1].
+        Probability q with which a record is in a batch, in (0, 1]: of fixed batches their share of the records of
+        the data with it.
     steps : int
         Number of batches, at most 10^9.
     adjacency : {"add_remove", "replace_one"}
@@ -58,13 +61,18 @@ def dpsgd(
         game that swaps one record for another (data of fixed size) needs ``replace_one``.
     coarseness : float
         Interval of the grid in units of the finest, >= 1. Time falls with it and the error grows with its square.
+    batches : {"poisson", "fixed"}
+        Each record by a coin of its own, or the same number of records in each step, drawn without replacement. Who
+        is in a fixed batch is there in somebody's place, whose gradient is up to 2 clipping norms away: a step of
+        ``add_remove`` is (1 - q) N(0, sigma^2) + q N(2, sigma^2) against N(0, sigma^2), one of ``replace_one`` the
+        worse of that pair and its mirror image.
 
     Returns
     -------
     TradeOff
         Never above the true curve but for floating-point rounding, some 1e-16 a step: below 1e-10 to 100,000
         steps. With sample rate 1 it is exact, a `Gaussian`; else a `Profile` of about 4,000 points at most.
-        Noise below 0.05 counts as none: a step shows the records of its batch.
+        Noise below 0.05 (0.1 with fixed batches) counts as none: a step shows the records of its batch.
 
     Raises
     ------
@@ -74,10 +82,16 @@ def dpsgd(
     Notes
     -----
     Dominating pairs and their composition: Zhu, Dong & Wang 2022, theorems 10 and 11, and for replace-one
-    Schuchardt et al. 2024. Discretisation: Doroshenko et al. 2022, algorithm 1. A grid of interval d adds at
-    most about d^2/6 to the variance of a step. With d = 1/500 of its standard deviation the advantage is about
-    1e-7 too large; the points left out cost another 1e-5 of a hockey stick elsewhere. Small noise at a small
-    sample rate (losses with heavy tails) makes the grid coarser, on the same side.
+    Schuchardt et al. 2024. Fixed batches and replace-one: Dong, Roth & Su 2022, theorem 4.2, composed by theorem 3.2.
+    Fixed batches and add/remove: in a batch with the record put a uniform one of those outside in its place, and it
+    is a uniform batch of the data without it. So a step is (1 - q) Q + q P against Q, where P and Q are mixtures over
+    the same batches of Gaussians at most 2 apart. Hockey sticks are jointly convex: N(2, sigma^2) and N(0, sigma^2)
+    dominate P and Q, and what they give of order (e^epsilon - 1 + q)/q, times q, is that of the step.
+
+    Discretisation: Doroshenko et al. 2022, algorithm 1. A grid of interval d adds at most about d^2/6 to the variance
+    of a step. With d = 1/500 of its standard deviation the advantage is about 1e-7 too large; the points left out
+    cost another 1e-5 of a hockey stick elsewhere. Small noise at a small sample rate (losses with heavy tails) makes
+    the grid coarser, on the same side.
 
     Examples
     --------
@@ -86,7 +100,8 @@ def dpsgd(
     >>> round(curve.advantage(), 4), round(curve.epsilon(1e-5), 3)
     (0.161, 1.828)
     """
-    noise = positive("noise_multiplier", noise_multiplier)
+    fixed = one_of("batches", batches, ("poisson", "fixed")) == "fixed"
+    noise = positive("noise_multiplier", noise_multiplier) / (2 if fixed else 1)
     rate = probability("sample_rate", positive("sample_rate", sample_rate))
     steps = count("steps", steps)
     replace = one_of("adjacency", adjacency, ("add_remove", "replace_one")) == "replace_one"
@@ -94,18 +109,20 @@ def dpsgd(
         raise ValueError(f"coarseness must be >= 1, got {coarseness:g}")
     if steps > _STEPS:
         raise ValueError(f"steps must be <= {_STEPS:,}, got {steps:,}")
+    both_shift = replace and not fixed
     if rate == 1:
-        return Gaussian((2 if replace else 1) * math.sqrt(steps) / noise)
+        return Gaussian((2 if both_shift else 1) * math.sqrt(steps) / noise)
     if noise < _LEAST_NOISE:
         return _without_noise(rate, steps, replace)
-    step = _Step(1 / noise, rate, replace)
+    step = _Step(1 / noise, rate, both_shift)
     bulk, whole = step.spread()
     if bulk * math.sqrt(steps) > _APART:
         return _without_noise(rate, steps, replace)
     ahead, back = step.reach(_LOST / (4 * steps))
     width = max(ahead, back) / _WIDTH
     interval = coarseness * max(bulk / _FINENESS, width, 16 * whole * math.sqrt(steps) / _LENGTH, 1e-9)
-    gains, losses = _Half.of(step.ahead, ahead, interval), _Half.of(step.back, back, interval)
+    gains = _Half.of(step.ahead, ahead, interval)
+    losses = gains if replace and fixed else _Half.of(step.back, back, interval)
     forward = _Losses.of(gains, losses, steps)
     return _curve([forward] if replace else [forward, _Losses.of(losses, gains, steps)])
 

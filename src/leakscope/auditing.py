@@ -18,11 +18,11 @@ from leakscope.data import Data
 from leakscope.drawing import population_share, wanted
 from leakscope.inferring import infer, named
 from leakscope.observing import Workshop, observe
-from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan
+from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import read
-from leakscope.planting import attacks_on, private_network
+from leakscope.planting import attacks_on, planned, private_network
 from leakscope.playing import claims_of, play
-from leakscope.releases.making import OF_TRAINED, Described, release_from, release_of, trained_release
+from leakscope.releases.making import OF_TRAINED, Described, release_of, trained_release
 from leakscope.report import Report
 from leakscope.reporting import assemble
 from leakscope.subjects import Subject
@@ -140,7 +140,7 @@ def run(
     -------
     Report
     """
-    releases = [_planned(model) for model in plan.model]
+    releases = [planned(model) for model in plan.model]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
@@ -338,13 +338,6 @@ def _release(model: Any, name: str, train: Any, dpsgd: Any) -> Described:
     if train is not None:
         raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
     return private_network(model, dpsgd, name)
-
-
-def _planned(model: ModelPlan) -> Described:
-    """The release of a table of a plan."""
-    if model.dpsgd is None:
-        return release_from(model.spec, model.set, model.name, model.train)
-    return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
 def _pair(role: str, part: Any) -> tuple[Any, Any]:

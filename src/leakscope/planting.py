@@ -17,10 +17,10 @@ from leakscope.checks import one_of
 from leakscope.claims import Claim
 from leakscope.data import Data
 from leakscope.drawing import wanted
-from leakscope.plans.audits import AuditPlan
+from leakscope.plans.audits import AuditPlan, ModelPlan
 from leakscope.releases.canaries import CANARIES, Canaries
 from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.making import Described
+from leakscope.releases.making import Described, release_from
 from leakscope.releases.specs import TORCH, imported, is_network
 from leakscope.subjects import Subject
 from leakscope.types import Game, Release, Signals
@@ -88,6 +88,34 @@ def private_network(
         **{word: words[word] for word in HOW if word in words},
         **{word: _function(word, words[word]) for word in HOOKS if word in words},
     )
+
+
+def planned(model: ModelPlan) -> Described:
+    """The release of a table of a plan.
+
+    Parameters
+    ----------
+    model : ModelPlan
+
+    Returns
+    -------
+    Described
+
+    Raises
+    ------
+    ValueError
+        In one line, as `private_network` and ``leakscope.releases.making.release_from``.
+
+    Examples
+    --------
+    >>> from leakscope.planting import planned
+    >>> from leakscope.plans import ModelPlan
+    >>> planned(ModelPlan(spec="sklearn.tree:DecisionTreeClassifier")).name
+    'DecisionTreeClassifier'
+    """
+    if model.dpsgd is None:
+        return release_from(model.spec, model.set, model.name, model.train)
+    return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
 def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
@@ -159,6 +187,8 @@ class Setting:
         facts: dict[str, Any] = {"description": self.release.description}
         if self.planted:
             facts["description"] += f"; {self.game.n_judged:,} {self.planted} canaries"
+        if is_private(self.release) and STEPS & arrays.keys():
+            facts["knowledge"] = self.release.knowledge
         if dirac:
             n_records = len(points) - self.game.n_judged
             facts["data"] = {"name": self.data.name, "digest": points.digest[:16], "records": n_records}

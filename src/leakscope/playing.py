@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from leakscope import data as data_room
 from leakscope.attacks import Attack
@@ -24,7 +27,14 @@ from leakscope.reporting import assemble
 from leakscope.subjects import Asked, Subject
 from leakscope.types import Game, NotApplicable, Points
 
-AS_TOLD = ("the training does what is said of it", "each record is in a batch by a coin of its own")
+if TYPE_CHECKING:
+    from leakscope.releases.private import PrivateNetwork
+
+AS_TOLD = {
+    "poisson": ("the training does what is said of it", "each record is in a batch by a coin of its own"),
+    "fixed": ("the training does what is said of it", "each batch is a fixed number of records, drawn anew"),
+}
+UNIT_OF_SEVERAL = "the accountant promises something of single records; a unit of this game has several"
 
 
 def play(
@@ -64,19 +74,87 @@ def play(
     if len(set(names)) < len(names):
         raise ValueError(f"two models have the same name; names: {', '.join(names)}")
     refuse_unknown(plan, names)
-    settings = _settings(plan, attacks, releases, loaded)
-    claims = [claims_of(plan, each.release.name, each.game) for each in settings]
-    promises = [_promise(each, told) for each, told in zip(settings, claims, strict=True)]
+    played = [setting(plan, attacks, release, loaded) for release in releases]
+    claims = [claims_of(plan, each.release.name, each.game) for each in played]
+    promises = [promise(each, told) for each, told in zip(played, claims, strict=True)]
     subjects = []
-    for each, told in zip(settings, claims, strict=True):
+    for each, told in zip(played, claims, strict=True):
         points, member = each.data.points, each.game.member
         arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, workshop)
         subjects.append(each.subject(arrays, told))
-    report = assemble(plan, attacks, subjects, list(_notes(loaded.points, settings, workshop)), command)
-    for subject, promise in zip(subjects, promises, strict=True):
-        if promise is not None:
-            report = _held_against(report, subject, promise, attacks, plan.confidence)
+    report = assemble(plan, attacks, subjects, list(_notes(loaded.points, played, workshop)), command)
+    for subject, told in zip(subjects, promises, strict=True):
+        if told is not None:
+            report = _held_against(report, subject, told, attacks, plan.confidence)
     return report
+
+
+def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
+    """A release with the data and the game that it is audited in: the same for all, unless canaries are planted.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    release : Described
+    loaded : Data
+
+    Returns
+    -------
+    Setting
+
+    Raises
+    ------
+    ValueError
+        If plan, release and data do not fit, in one line.
+
+    Examples
+    --------
+    >>> from leakscope import data
+    >>> from leakscope.playing import setting
+    >>> from leakscope.plans import AuditPlan
+    >>> from leakscope.releases.making import release_from
+    >>> tree = release_from("sklearn.tree:DecisionTreeClassifier", {})
+    >>> setting(AuditPlan(models=4), [], tree, data.load("wine")).game.member.shape
+    (4, 178)
+    """
+    if plan.canaries is not None:
+        return plant(plan, release, loaded)
+    return Setting(release, loaded, draw(plan, loaded.points, attacks))
+
+
+def promise(setting: Setting, claims: Sequence[Claim] = ()) -> Accounted | None:
+    """What DP-SGD promises in a game by its accountant, for the neighbours of that game.
+
+    Batches of fixed size are a larger share of the records where fewer of them are in. In a game of coins the curve
+    is that of the fewest, whatever the coins are: of the records that are always in, and one more.
+
+    Parameters
+    ----------
+    setting : Setting
+    claims : sequence of Claim
+        Epsilon is told at the largest delta among them; at 1e-5 unless there is one.
+
+    Returns
+    -------
+    Accounted or None
+        None if the release is not trained by DP-SGD.
+
+    Raises
+    ------
+    ValueError
+        Without noise, which promises nothing.
+    """
+    if not is_private(setting.release):
+        return None
+    dpsgd = setting.release.dpsgd
+    if dpsgd.noise_multiplier == 0:
+        raise ValueError(f"{setting.release.name}: noise_multiplier must be > 0; without noise DP-SGD promises nothing")
+    if dpsgd.batches == "fixed":
+        dpsgd = replace(dpsgd, sample_rate=_largest_share(setting.release, setting.game))
+    adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
+    delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
+    return Accounted(dpsgd, adjacency, delta)
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
@@ -117,14 +195,6 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     return made
 
 
-def _settings(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data) -> list[Setting]:
-    """Each release with its data and game: one game for all, unless canaries are planted."""
-    if plan.canaries is not None:
-        return [plant(plan, release, loaded) for release in releases]
-    game = draw(plan, loaded.points, attacks)
-    return [Setting(release, loaded, game) for release in releases]
-
-
 def _notes(points: Points, settings: Sequence[Setting], workshop: Workshop) -> Iterator[str]:
     """What a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
@@ -135,15 +205,19 @@ def _notes(points: Points, settings: Sequence[Setting], workshop: Workshop) -> I
             yield f"{each.release.name} has a parameter without a canonical form (a lambda); its models are not stored"
 
 
-def _promise(setting: Setting, claims: Sequence[Claim]) -> Accounted | None:
-    """The accountant's curve for the neighbours of the game, looked at before anything is trained."""
-    if not is_private(setting.release):
-        return None
-    if setting.release.dpsgd.noise_multiplier == 0:
-        raise ValueError(f"{setting.release.name}: noise_multiplier must be > 0; without noise DP-SGD promises nothing")
-    adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
-    delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
-    return Accounted(setting.release.dpsgd, adjacency, delta)
+def _largest_share(release: PrivateNetwork, game: Game) -> float:
+    """Of the records in a batch of fixed size, whoever else is in."""
+    from leakscope.releases.steps import batch_size  # here, for it needs PyTorch
+
+    watched = np.zeros(game.member.shape[1], dtype=bool)
+    watched[list(release.watched) or slice(None)] = True
+    known = (game.member & ~watched).sum(axis=1)
+    fewest = game.member.sum(axis=1)
+    if game.sampling == "poisson":
+        by_coin = np.atleast_2d(game.judged).any(axis=0)
+        fewest[:] = (game.member & ~by_coin).sum(axis=1).min() + 1
+    sizes = [batch_size(release.dpsgd.sample_rate, float(n) + watched.sum() / 2) for n in known]
+    return min(1.0, float(np.max(sizes / fewest)))
 
 
 def _held_against(
@@ -151,14 +225,12 @@ def _held_against(
 ) -> Report:
     """The report with the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
-    try:
-        epsilon = promise.epsilon
-    except NotApplicable as reason:
-        unknown = subject.finding(Asked("epsilon", "upper", source=source, at=at), reason)
+    if subject.group is not None and len(np.unique(subject.group)) < len(subject.group):
+        unknown = subject.finding(Asked("epsilon", "upper", source=source, at=at), NotApplicable(UNIT_OF_SEVERAL))
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
-        "epsilon", epsilon, at=at, side="upper", status="certified", release=subject.name,
-        method="privacy loss distributions", assumptions=AS_TOLD, source=source,
+        "epsilon", promise.epsilon, at=at, side="upper", status="certified", release=subject.name,
+        method="privacy loss distributions", assumptions=AS_TOLD[promise.dpsgd.batches], source=source,
     )  # fmt: skip
     trial = Trial.of(subject.signals, attacks, subject.by_unit)
     own = [each for each in report.findings if each.release == subject.name]

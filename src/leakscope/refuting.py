@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from leakscope.accounting import dpsgd as accounted
 from leakscope.claims import Claim
 from leakscope.findings import Finding
 from leakscope.intervals import Interval
@@ -108,8 +107,6 @@ class Accounted:
 
         Raises
         ------
-        NotApplicable
-            For batches of fixed size.
         ValueError
             Without noise, which promises nothing.
         """
@@ -126,6 +123,7 @@ class Accounted:
         epsilon, dpsgd = self.epsilon, self.dpsgd
         shown = f"{math.ceil(1000 * epsilon) / 1000:g}" if math.isfinite(epsilon) else "inf"
         how = f"noise multiplier {dpsgd.noise_multiplier:g}, sample rate {dpsgd.sample_rate:g}, {dpsgd.steps:,} steps"
+        how += ", batches of fixed size" if dpsgd.batches == "fixed" else ""
         adjacency = self.adjacency.replace("_", "/" if self.adjacency == "add_remove" else " ")
         return f"epsilon = {shown}, delta = {self.delta:g}, {adjacency}, by the accountant of {how}"
 
@@ -148,7 +146,7 @@ class Accounted:
         """
 
         def tried(noise: float) -> tuple[float, bool]:
-            curve = accounted(noise, self.dpsgd.sample_rate, self.dpsgd.steps, self.adjacency, coarseness=10.0)
+            curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
             return curve.epsilon(self.delta), trial.curve_p_value(curve) < level
 
         high = self.dpsgd.noise_multiplier

@@ -50,11 +50,34 @@ def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
         ("--attribute sex --bins 2", "attribute 'sex' cannot be binned"),
         ("--bins 2", "audit: bins cut the numbers of an attribute"),
         ("--attribute sex --claim eta=0.1", "a claim is about membership"),
-        ("--attribute sex --dry-run", "--dry-run tells the cost of an audit of membership"),
+        ("--attribute sexx --dry-run", "attribute: no column 'sexx' (did you mean 'sex'?)"),
+        ("--attribute sex --claim eta=0.1 --dry-run", "a claim is about membership"),
     ],
 )
 def test_bad_attributes_are_refused_in_one_line(table, monkeypatch, capfd, words, line) -> None:
     refused(caller(monkeypatch, capfd)(f"audit --data people.csv --label pay {words} {TREE}"), line)
+
+
+def test_people_with_several_rows_count_once(table, monkeypatch, capfd) -> None:
+    frame = pd.read_csv("people.csv").drop(columns="holes")
+    frame.assign(person=np.arange(80) // 4).to_csv("visits.csv", index=False)
+    words = "--data visits.csv --label pay --attribute sex --group person"
+    left = caller(monkeypatch, capfd)(f"audit {words} {TREE} --out out")
+    assert left.code == 0
+    assert "The 80 attacked records are of 20 units, whose records are in or out together" in left.out
+    assert json.loads((table / "out" / "report.json").read_text())["about"]["releases"][0]["attacked"] == 20
+
+
+def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> None:
+    left = caller(monkeypatch, capfd)(
+        f"audit --data people.csv --label pay --drop holes --attribute sex --dry-run {TREE}"
+    )
+    assert left.code == 0
+    first, imputed, release = left.out.splitlines()
+    assert first == "people.csv: 80 points, 80 attacked, 0 set aside; sex has 2 values: 160 candidates"
+    assert imputed.startswith("imputation, without any release: 4 models, ")
+    assert release.startswith("DecisionTreeClassifier: 4 models, ")
+    assert not (table / "leakscope-report").exists()
 
 
 def test_signals_and_trained_models_take_no_attribute(table, monkeypatch, capfd) -> None:

@@ -156,12 +156,6 @@ class TestVerdicts:
         assert curve.tradeoff.epsilon(1e-5) == SHORT.ceiling("replace_one").epsilon(1e-5)
         assert "replace one" in curve.name
 
-    def test_batches_of_fixed_size_have_no_accountant_here(self, digits):
-        report = ls.audit(network, *digits, dpsgd=replace(SHORT, batches="fixed"), jobs=1, **MISLABELLED)
-        assert accountants(report) == []
-        (reason,) = [each.reason for each in report.findings if each.quantity == "epsilon" and each.side == "upper"]
-        assert "Poisson" in reason
-
 
 class TestRuledOut:
     """At rate 1 the curve is Gaussian with mu = sqrt(T)/sigma: the twin tries every noise on a grid by itself."""
@@ -238,7 +232,14 @@ class TestBadInput:
                 f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries",
                 "Dirac canaries are no records, which a training of one's own takes; plant mislabelled ones",
             ),
-            (f"--model {HERE}:network --dpsgd clip=1 --dry-run", "--dry-run knows no DP-SGD and plants no canaries"),
+            (
+                f"--model {HERE}:network --dpsgd noise_multiplier=0 --dry-run",
+                "network: noise_multiplier must be > 0; without noise",
+            ),
+            (
+                "--model sklearn.tree:DecisionTreeClassifier --game canaries --dry-run",
+                "dirac canaries need the steps of DP-SGD",
+            ),
         ],
     )
     def test_is_one_line(self, leakscope, flags, line):

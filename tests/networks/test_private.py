@@ -22,7 +22,7 @@ from leakscope.releases.clipping import clipped_sum, gradients_of
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.private import PrivateNetwork
 from leakscope.releases.steps import Watch
-from leakscope.types import NotApplicable, Points
+from leakscope.types import Points
 from tests.networks.training_privately import Training
 
 WANT = ["correct", "log_odds", "loss", "step_dot", "step_norm"]
@@ -132,8 +132,9 @@ class TestTraining:
 
     def test_the_ceiling_is_the_accountants(self):
         assert SMALL.ceiling().epsilon(1e-5) == dpsgd(1.0, 0.1, 30, "add_remove").epsilon(1e-5)
-        with pytest.raises(NotApplicable, match="Poisson"):
-            replace(SMALL, batches="fixed").ceiling()
+        fixed = replace(SMALL, batches="fixed").ceiling("replace_one", coarseness=2.0)
+        expected = dpsgd(1.0, 0.1, 30, "replace_one", 2.0, batches="fixed")
+        assert fixed.epsilon(1e-5) == expected.epsilon(1e-5) > SMALL.ceiling("replace_one").epsilon(1e-5)
 
     @pytest.mark.parametrize(
         ("words", "line"),

@@ -1,5 +1,8 @@
+import json
+
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 from leakscope.findings import Finding
 from leakscope.report import Curve, Report, Verdict, method, notes
@@ -7,6 +10,7 @@ from leakscope.report.results import results
 from leakscope.tradeoff import EpsilonDelta, Gaussian
 from tests.report import samples
 from tests.report.made import made, spread
+from tests.report.test_report import SCHEMA
 
 
 def plain(markup):
@@ -93,6 +97,17 @@ def test_every_game_has_a_sentence(game):
     result = results(made(facts={"game": game, "population": 10}))[0]
     assert "10 records are population" in method.game(result)
     assert "Every model is attacked once; the other 63 are its references." in method.game(result)
+
+
+def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
+    law, others = (
+        method.game(results(made(facts={"knowledge": known}, about={"unit": "person"}))[0])
+        for known in ("law", "others")
+    )
+    assert "knows the law of the gradients of the other people, not which of them are in a batch." in law
+    assert "knows which of the other people are in each batch, and their gradients." in others
+    assert "Who sees the steps" not in method.game(results(made())[0])
+    Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "law"}).to_json()))
 
 
 def test_method_lists_intervals_and_assumptions_once():

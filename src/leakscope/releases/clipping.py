@@ -220,7 +220,30 @@ def noisy_sum(
 
 
 def clipped_sum(parts: Iterable[Rows], clip: float, start: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-    """The sum of the clipped rows of all parts, added to ``start``."""
+    """The sum of the clipped rows of all parts, added to ``start``.
+
+    Parameters
+    ----------
+    parts : iterable of Rows
+        The gradients of a batch, some at a time.
+    clip : float
+        c, the largest Euclidean norm of a row; longer ones are scaled down to it.
+    start : tensor of shape (d,)
+        The noise, or zeros.
+
+    Returns
+    -------
+    tensor of shape (d,)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from leakscope.releases.clipping import clipped_sum
+    >>> from leakscope.releases.rows import CoordinateRows
+    >>> rows = CoordinateRows(torch.tensor([0, 2]), torch.tensor([5.0, 0.5]), 3)
+    >>> clipped_sum([rows], 1.0, start=torch.zeros(3)).tolist()
+    [1.0, 0.0, 0.5]
+    """
     for rows in parts:
         start = start + clipped(rows, clip).sum()
     return start

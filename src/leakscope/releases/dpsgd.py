@@ -10,7 +10,6 @@ from leakscope.accounting import dpsgd
 from leakscope.checks import count, non_negative, one_of, positive, probability
 from leakscope.releases.specs import from_words
 from leakscope.tradeoff import TradeOff
-from leakscope.types import NotApplicable
 
 
 @dataclass(frozen=True)
@@ -80,14 +79,27 @@ class DpSgd:
         """Every field, as plain data."""
         return asdict(self)
 
-    def ceiling(self, adjacency: Literal["add_remove", "replace_one"] = "add_remove") -> TradeOff:
+    def ceiling(
+        self, adjacency: Literal["add_remove", "replace_one"] = "add_remove", coarseness: float = 1.0
+    ) -> TradeOff:
         """What no attacker exceeds, were the training correct: the curve of ``leakscope.accounting.dpsgd``.
+
+        For batches of fixed size ``sample_rate`` must be at least their share of the records; a rate that was
+        rounded, or data whose size is not known, may ask for a larger one.
+
+        Parameters
+        ----------
+        adjacency : {"add_remove", "replace_one"}
+        coarseness : float
+            As in ``leakscope.accounting.dpsgd``.
+
+        Returns
+        -------
+        TradeOff
 
         Raises
         ------
-        NotApplicable
-            For fixed-size batches, which the accounting of Poisson samples does not cover.
+        ValueError
+            Without noise, which promises nothing.
         """
-        if self.batches == "fixed":
-            raise NotApplicable("the accountant is that of Poisson batches; batches of fixed size have another ceiling")
-        return dpsgd(self.noise_multiplier, self.sample_rate, self.steps, adjacency)
+        return dpsgd(self.noise_multiplier, self.sample_rate, self.steps, adjacency, coarseness, batches=self.batches)

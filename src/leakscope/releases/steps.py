@@ -346,6 +346,8 @@ class Watch:
 
     def signals(self, n_points: int) -> dict[str, Float[Array, "N S"]]:
         """``step_dot`` and ``step_norm`` of each of N points; 0 where a point is not watched: nothing is said of it."""
+        if not self._dots:
+            raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
         made = {}
         for name, columns in (("step_dot", self._dots), ("step_norm", self._norms)):
             made[name] = np.zeros((n_points, len(columns)))

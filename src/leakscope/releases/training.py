@@ -146,7 +146,29 @@ def n_batches(n_points: int, batch: int) -> int:
 
 
 def losses(logits: Float[Tensor, "*b C"], label: Int[Tensor, "*b"], kind: str) -> Float[Tensor, "*b"]:
-    """The loss of each answer: see ``Recipe.loss``."""
+    """The loss of each answer.
+
+    Parameters
+    ----------
+    logits : tensor of shape (..., C)
+        A column a class, before any softmax.
+    label : int tensor of shape (...)
+        Column of the true class.
+    kind : {"cross_entropy", "mse"}
+        As ``leakscope.releases.recipe.Recipe.loss``: in nats, or the mean over the classes of the squared difference
+        of softmax and one-hot label.
+
+    Returns
+    -------
+    tensor of shape (...)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from leakscope.releases.training import losses
+    >>> losses(torch.zeros(2, 4), torch.tensor([0, 3]), "mse").tolist()
+    [0.1875, 0.1875]
+    """
     flat, true = logits.reshape(-1, logits.shape[-1]), label.reshape(-1)
     if kind == "cross_entropy":
         return cross_entropy(flat, true, reduction="none").reshape(label.shape)

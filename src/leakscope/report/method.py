@@ -20,6 +20,10 @@ GAMES = {
     "signals": "Signals of {models} at {judged} were given, together with their membership.",
     "scores": "Scores of {judged} by {models} were given, together with their membership.",
 }
+KNOWLEDGE = {
+    "law": "Who sees the steps knows the law of the gradients of the other {units}, not which of them are in a batch.",
+    "others": "Who sees the steps knows which of the other {units} are in each batch, and their gradients.",
+}
 QUANTITIES = {
     "auc": "area under the curve",
     "tpr": "TPR",
@@ -48,7 +52,8 @@ def game(result: Result) -> str:
         units=plural(unit),
         share=percent(facts["prior"]),
     )
-    return " ".join(part for part in (played, _population(result), _references(result)) if part)
+    known = KNOWLEDGE[facts["knowledge"]].format(units=plural(unit)) if "knowledge" in facts else ""
+    return " ".join(part for part in (played, known, _population(result), _references(result)) if part)
 
 
 def _population(result: Result) -> str:

@@ -1,0 +1,152 @@
+"""What DP-SGD promises in the game that is played, and an attribute guessed from networks that it has trained."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from torch import nn
+
+import leakscope as ls
+from leakscope.accounting import dpsgd
+from leakscope.attacks import find
+from leakscope.claims import Claim
+from leakscope.data import Data, from_arrays
+from leakscope.observing import Workshop
+from leakscope.plans import AuditPlan, ClaimPlan
+from leakscope.planting import private_network
+from leakscope.playing import play, promise, setting
+from leakscope.refuting import Accounted
+from leakscope.releases.clipping import noisy_sum
+from leakscope.releases.dpsgd import DpSgd
+
+SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)
+FIXED = DpSgd(noise_multiplier=2.0, sample_rate=0.12, steps=4, batches="fixed")
+
+
+def network() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+def wider() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+@pytest.fixture(scope="module")
+def noise() -> Data:
+    rng = np.random.default_rng(0)
+    return Data(from_arrays(rng.normal(size=(41, 6)).astype(np.float32), rng.integers(3, size=41)), "noise")
+
+
+@pytest.fixture
+def no_search(monkeypatch) -> None:
+    """Without the search for the noise that is ruled out, which takes a dozen curves."""
+    monkeypatch.setattr(Accounted, "ruled_out", lambda *_: 0.0)
+
+
+def promised(told: DpSgd, data: Data, **words):
+    made = promise(setting(AuditPlan(**words), find("loss"), private_network(network, told), data))
+    assert made is not None
+    return made
+
+
+class TestPromise:
+    @pytest.mark.parametrize(
+        ("words", "adjacency"),
+        [
+            ({"models": 4}, "replace_one"),
+            ({"models": 4, "sampling": "poisson"}, "add_remove"),
+            ({"game": "canaries", "canaries": "random", "n_canaries": 5}, "add_remove"),
+            ({"game": "per_datum", "target": (3,), "models": 4}, "replace_one"),
+        ],
+    )
+    def test_neighbours_are_those_of_the_game(self, noise, words, adjacency):
+        made = promised(SHORT, noise, **words)
+        assert (made.dpsgd, made.adjacency, made.delta) == (SHORT, adjacency, 1e-5)
+        assert made.ceiling.epsilon(1e-5) == dpsgd(2.0, 0.1, 4, adjacency).epsilon(1e-5)
+
+    def test_epsilon_is_told_at_the_largest_delta_of_the_claims(self, noise):
+        where = setting(AuditPlan(models=4), find("loss"), private_network(network, SHORT), noise)
+        claims = [Claim("epsilon", 1.0, delta, "add_remove") for delta in (1e-3, 1e-2, 0.0)]
+        made = promise(where, claims)
+        assert made is not None
+        assert made.delta == 1e-2
+
+    def test_without_noise_there_is_none(self, noise):
+        with pytest.raises(ValueError, match="network: noise_multiplier must be > 0; without noise DP-SGD promises"):
+            promised(DpSgd(noise_multiplier=0.0), noise, models=4)
+
+    def test_fixed_batches_are_their_share_of_the_half_that_is_in(self, noise):
+        """41 records: 20 are in, and 2 of them (.12 of 20.5) in a batch."""
+        made = promised(FIXED, noise, models=4)
+        assert (made.adjacency, made.dpsgd.sample_rate) == ("replace_one", 2 / 20)
+
+    def test_with_canaries_the_fewest_records_that_there_may_be_count(self, noise):
+        """By every outcome of 5 coins: a batch of 5 (.12 of 38.5) is the largest share where one canary alone is in."""
+        made = promised(FIXED, noise, game="canaries", canaries="random", n_canaries=5)
+        shares = [5 / (36 + sum(coins)) for coins in product([0, 1], repeat=5) if sum(coins)]
+        assert (made.adjacency, made.dpsgd.sample_rate) == ("add_remove", max(shares))
+
+    def test_where_nobody_is_surely_in_a_batch_may_be_everybody(self, noise):
+        assert promised(FIXED, noise, models=4, sampling="poisson").dpsgd.sample_rate == 1.0
+
+
+def test_the_claims_of_a_plan_stand_beside_the_accountant(noise, no_search):
+    claim = ClaimPlan(epsilon=9.0, delta=1e-3, adjacency="add_remove")
+    plan = AuditPlan(game="canaries", canaries="random", n_canaries=20, claim=(claim,))
+    report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Workshop(jobs=1))
+    assert [(curve.role, curve.verdict.word) for curve in report.curves if curve.verdict is not None] == [
+        ("claimed", "not_refuted"),
+        ("certified", "not_refuted"),
+    ]
+    (certified,) = [each for each in report.findings if each.status == "certified"]
+    assert (certified.at, certified.value) == ({"delta": 1e-3}, dpsgd(2.0, 0.1, 4, "add_remove").epsilon(1e-3))
+
+
+def certified(report: ls.Report) -> tuple:
+    """The accountant's curve and its epsilon, or the reason why there is none."""
+    (finding,) = [each for each in report.findings if each.quantity == "epsilon" and each.side == "upper"]
+    return [curve for curve in report.curves if curve.role == "certified"], finding
+
+
+def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search):
+    """4 of the 36 records that are expected; were all canaries out but one, of 32."""
+    told = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4, batches="fixed")
+    plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=10)
+    report = play(plan, find(["loss"]), [private_network(network, told)], noise, Workshop(jobs=1))
+    (curve,), epsilon = certified(report)
+    assert curve.verdict is not None
+    assert curve.verdict.word == "not_refuted"
+    expected = dpsgd(2.0, 4 / 32, 4, "add_remove", batches="fixed").epsilon(1e-5)
+    assert epsilon.value == curve.tradeoff.epsilon(1e-5) == expected > told.ceiling().epsilon(1e-5)
+    assert "each batch is a fixed number of records, drawn anew" in epsilon.assumptions
+
+
+@pytest.mark.parametrize(("rows", "n_curves"), [(1, 1), (2, 0)])
+def test_units_of_several_records_are_promised_nothing(noise, rows, n_curves, no_search):
+    report = ls.audit(
+        network, noise.points.x, noise.points.y, models=4, dpsgd=SHORT, attacks=["loss"], group=np.arange(41) // rows,
+        jobs=1,
+    )  # fmt: skip
+    curves, epsilon = certified(report)
+    assert len(curves) == n_curves
+    several = "the accountant promises something of single records; a unit of this game has several"
+    assert epsilon.reason == ("" if n_curves else several)
+
+
+def test_an_attribute_is_guessed_from_dp_sgd_as_it_trains_on_the_records_alone(noise):
+    """Two one-hot columns make three rows of each record, of which one is ever in: B is q n of the records."""
+    divided: set[float] = set()
+
+    def noted(parts, told, drawn, normaliser):
+        divided.add(normaliser)
+        return noisy_sum(parts, told, drawn, normaliser)
+
+    secret = np.random.default_rng(1).integers(2, size=41)
+    words = {**SHORT.describe(), "aggregate": noted}
+    report = ls.audit(
+        wider, noise.points.x, noise.points.y, dpsgd=words, attribute=secret, attacks=["loss"], models=2, jobs=1
+    )
+    assert divided == {0.1 * 20.5}
+    assert any(each.quantity == "attribute_gain" and each.value is not None for each in report.findings)
