@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from leakscope.cli.options import argument, command, option
 from leakscope.cli.writing import refuse_file, say
 from leakscope.papers import PAPERS
+from leakscope.version import __version__
 
 if TYPE_CHECKING:
     from leakscope.papers import Experiment
@@ -81,7 +82,11 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     outcome = None if reason else experiment.module.measure(lab)
     found = room.Reproduction(experiment, lab, outcome, reason)
     found.write(folder)
-    say(f"{experiment.name}: {reason or f'{time.monotonic() - started:.0f} s'}")
+    seconds = round(time.monotonic() - started, 1)
+    words = ["leakscope reproduce", experiment.name, *["--quick"] * lab.quick, *[f"--seed {lab.seed}"] * bool(lab.seed)]
+    run = {"command": " ".join(words), "seconds": seconds, "leakscope": __version__}  # of a clock: in no other file
+    import_module("leakscope.report").write(folder / "run.json", json.dumps(run, indent=1) + "\n")
+    say(f"{experiment.name}: {reason or f'{seconds:.0f} s'}")
     return found.document()
 
 

@@ -1,0 +1,67 @@
+"""Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py FOLDER``.
+
+The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Experiments that are not in it
+keep their picture and table.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from leakscope.papers import PAPERS
+from leakscope.report.claims import counted, measured, stated, verdict
+
+HERE = Path(__file__).parent
+PICTURES, TABLES = HERE / "_static" / "papers", HERE / "papers"
+
+
+def picture(source: Path, target: Path) -> None:
+    """A figure in 64 colours."""
+    with Image.open(io.BytesIO(source.read_bytes())) as image:
+        image.convert("RGB").quantize(64, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
+
+
+def table(folder: Path) -> str:
+    """What was run, and the claims, as Markdown."""
+    document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    lines = [
+        f"{document['run']} `{run['command']}`: {run['seconds']:,.0f} s. {counted([document]).capitalize()}.",
+        "",
+        "| what the paper says | printed | ours | verdict |",
+        "|---|---|---|---|",
+    ]
+    for claim in document["claims"]:
+        note = f"; {claim['note']}" if claim["note"] else ""
+        says = f"{claim['says']} ({claim['where']}{note})"
+        ours = measured(claim).replace("+-", "±")
+        lines.append(
+            "| " + " | ".join(each.replace("|", "\\|") for each in (says, stated(claim), ours, told(claim))) + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def told(claim: dict) -> str:
+    """The verdict, with a link to the erratum that explains it."""
+    if claim["verdict"] == "erratum":
+        return f"[the paper errs](../errata.md#erratum-{claim['erratum']})"
+    return verdict(claim)
+
+
+def main(results: Path) -> None:
+    """All experiments of a folder."""
+    for folder in (PICTURES, TABLES):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in (each.replace("/", "-") for each in PAPERS):
+        if (results / name / "figure.png").is_file():
+            picture(results / name / "figure.png", PICTURES / f"{name}.png")
+            (TABLES / f"{name}.md").write_text(table(results / name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
