@@ -1,0 +1,137 @@
+"""Figure 4: three attacks on networks for images, and what Theorem 2 makes of their generalisation gap.
+
+A member and a test image are equally likely. The likelihood attack calls a member who has a probability above .8; the
+thresholds of loss and modified entropy, which the paper does not print, are learned from other networks. The rates of
+each network are those over all its images, where the paper plays 10,000 games at random. Theorem 2 bounds the best
+attacker from below, not these: that one of them falls below it somewhere is no contradiction, as the paper says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import drawing
+from leakscope.papers.delgrosso2021 import gap, images
+from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.printed import ERRORS, Ours
+
+# Networks by n: 100 each in print.
+FULL = {10: 20, 20: 20, 50: 20, 100: 20, 200: 20, 500: 20, 1000: 20, 2000: 10, 5000: 5, 10_000: 5}
+QUICK = {"mnist": {10: 4, 500: 3}, "fashion": {100: 3}, "cifar10": {100: 3}}
+LINES = {
+    "likelihood": "likelihood attack, threshold .8",
+    "loss": "loss attack",
+    "modified_entropy": "modified entropy attack",
+    **gap.TITLES,
+}
+LOOKS = dict(zip(LINES, drawing.STYLES[1:], strict=True))
+LOOKS["sharper"] = {**LOOKS["sharper"], "color": drawing.OURS}
+
+
+def measure(lab: Lab) -> Outcome:
+    """The three sets of images, each with its numbers of training images."""
+    plan = {name: lab.size(full=FULL, quick=QUICK[name]) for name in images.SHAPES}
+    return study(lab, plan, lab.size(full=10_000, quick=1000))
+
+
+def study(lab: Lab, plan: Mapping[str, Mapping[int, int]], n_others: int) -> Outcome:
+    """Networks for some sets of images.
+
+    Parameters
+    ----------
+    lab : Lab
+    plan : mapping of str to mapping of int to int
+        For each set, by n, how many networks: two or more.
+    n_others : int
+        Test images for each network.
+
+    Returns
+    -------
+    Outcome
+    """
+    from leakscope.papers.delgrosso2021 import networks
+
+    rows: list[dict[str, Any]] = []
+    ours: dict[str, Ours] = {}
+    for name, sizes in plan.items():
+        networks_of: dict[int, gap.Networks] = {}
+        for n, models in sizes.items():
+            arguments = [(name, n, n_others, number, lab.seed) for number in range(models)]
+            runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}")
+            networks_of[n] = gap.Networks.of(runs)
+            ends = zip(LINES, lines(runs, n).values(), strict=True)
+            facts = {"data": name, "n": n, "models": models}
+            rows += [facts | {"line": line, "value": v, "low": low, "high": high} for line, (v, low, high) in ends]
+        ours[f"bound_holds_{name}"] = gap.bound_holds(networks_of)
+        if len(sizes) > 1:
+            ours[f"approaches_half_{name}"] = approaches_half(networks_of)
+    for name in plan.keys() & {"mnist", "cifar10"}:
+        ours[f"parameters_{name}"] = Ours(networks.n_parameters(networks.deep_cnn(**images.SHAPES[name])))
+    said = "; ".join(f"{images.TITLES[name]}: n = {_listed(sizes)}" for name, sizes in plan.items())
+    return Outcome(pd.DataFrame(rows), ours, f"{n_others:,} test images for each network. {said}.")
+
+
+def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, float, float]]:
+    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks.
+
+    Parameters
+    ----------
+    runs : sequence of mapping
+        Of `images.attacked`, two or more.
+    n : int
+        The first so many images are members.
+
+    Returns
+    -------
+    dict of str to (value, low, high)
+        In the order of `LINES`.
+    """
+    networks = gap.Networks.of(runs)
+    member = np.tile(np.arange(len(runs[0]["loss"])) < n, (len(runs), 1))
+    found = {"likelihood": ls.intervals.cluster_t(networks.success)}
+    for attack in ("loss", "modified_entropy"):
+        score = np.stack([run[attack] for run in runs]).astype(float)
+        found[attack] = ls.metrics.success(ls.Scores(attack, score, member))
+    made = {name: (each.value, each.low, each.high) for name, each in found.items()} | networks.lines()
+    return {name: made[name] for name in LINES}
+
+
+def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
+    """Whether success and gap are smaller at the largest n than where they are largest, beyond three errors.
+
+    Parameters
+    ----------
+    networks_of : mapping of int to Networks
+        By n, two or more. The bound is linear in the gap.
+    """
+    last, falls, said = max(networks_of), [], []
+    for name in ("success", "gap"):
+        found = {n: mean_of(getattr(each, name)) for n, each in networks_of.items()}
+        top = max(found, key=lambda n, found=found: found[n].value)
+        fall = found[top].value - found[last].value
+        falls.append(bool(fall > ERRORS * np.hypot(found[top].error, found[last].error)))
+        said.append(f"{name} {found[top].value:.3f} at n = {top:,}, {found[last].value:.3f} at n = {last:,}")
+    shorter = "" if last >= max(FULL) else f"n up to {last:,} of {max(FULL):,}"
+    return Ours(all(falls), smaller=shorter, detail="; ".join(said))
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Success and bounds against n, the accuracy on the right."""
+    figure, axes = drawing.panels(len(numbers["data"].unique()), width=3.6, height=3.4)
+    handles: list[Artist] = []
+    for ax, (name, part) in zip(axes, numbers.groupby("data", sort=False), strict=True):
+        handles = gap.draw(ax, part, {line: (words, LOOKS[line]) for line, words in LINES.items()})
+        ax.set(title=images.TITLES[str(name)], xlabel="training images n")
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+def _listed(sizes: Mapping[int, int]) -> str:
+    return ", ".join(f"{n:,} ({models} networks)" for n, models in sizes.items())

@@ -1,0 +1,270 @@
+"""Figure 5: a network that reads digits, asked who wrote them.
+
+PenDigits, with the writer (one of 44, one-hot) among the inputs. The attacker knows a training record but for its
+writer, tries all 44 and answers with the one that the network likes best (eq. 36 to 39). Below, the likelihood attack
+on membership with the lower bound of Theorem 2, as in Figure 4.
+
+A right answer is no leak if it can be had without the network. Beside the four strategies stand two guesses that
+never see it: the most frequent writer among n records that are not in the training set (as many as are left, where
+these are fewer), and that of a random forest that has learned from these to tell the writer from strokes and digit.
+
+Not printed: the batch, here that of Appendix A.1 (200, or the whole set where that is smaller); the scale of the
+coordinates, here 0 to 1 over both of a digit together, as in the paper's published code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import data, drawing
+from leakscope.papers.delgrosso2021 import gap
+from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.printed import ERRORS, Ours
+
+WRITERS, DIGITS = 44, 10
+ATTACKED = 100  # training records of each network
+FULL = dict.fromkeys((100, 200, 500, 1000, 2000, 4000, 8000), 100)  # networks by n
+QUICK = {100: 16, 500: 8, 8000: 4}
+OTHERS = 2992  # what is left of the 10,992 records at n = 8000
+RECIPE = {"loss": "mse", "lr": 5e-3, "batch": 200, "epochs": 2500, "stop": 1e-4}
+STRATEGIES = {
+    "likelihood": "likelihood",
+    "accuracy": "accuracy",
+    "loss": "loss",
+    "gradient": "gradient norm",
+}
+BLIND = {"imputation": "imputation, without the network", "prior": "prior guess, without the network"}
+MEMBERSHIP = {"success": "likelihood attack, threshold .8", **gap.TITLES}
+
+
+def measure(lab: Lab) -> Outcome:
+    """Networks for each n, with all that is guessed about each."""
+    from leakscope.papers.delgrosso2021 import networks
+
+    sizes = lab.size(full=FULL, quick=QUICK)
+    runs: dict[int, list[dict[str, np.ndarray]]] = {}
+    rows: list[dict[str, Any]] = []
+    for n, models in sizes.items():
+        arguments = [(n, number, lab.seed) for number in range(models)]
+        runs[n] = lab.repeat(asked, arguments, f"networks for PenDigits, n = {n}")
+        shares = {line: ls.intervals.cluster_t(_of(runs[n], line)) for line in (*STRATEGIES, *BLIND, "success")}
+        found = {line: (each.value, each.low, each.high) for line, each in shares.items()}
+        for line, (value, low, high) in (found | gap.Networks.of(runs[n]).lines()).items():
+            rows.append({"n": n, "models": models, "line": line, "value": value, "low": low, "high": high})
+    counted = {"parameters": Ours(networks.n_parameters(networks.dense())), "chance": Ours(1 / WRITERS)}
+    listed = ", ".join(f"{n:,} ({models} networks)" for n, models in sizes.items())
+    return Outcome(pd.DataFrame(rows), counted | claims(runs), f"n = {listed}; {ATTACKED} records of each attacked.")
+
+
+def asked(n: int, number: int, seed: int) -> dict[str, float]:
+    """Train a network on n records and guess the writers of 100 of them, and who was in.
+
+    Parameters
+    ----------
+    n : int
+        At least 100.
+    number : int
+        Of the network among those of this n.
+    seed : int
+
+    Returns
+    -------
+    dict of str to float
+        Shares of right guesses by the names of `STRATEGIES` and `BLIND`, and what
+        `leakscope.papers.delgrosso2021.gap.seen` gives of the n records and 2,992 others.
+    """
+    from leakscope.papers.delgrosso2021 import networks
+
+    x, label, writer = records()
+    order = ls.seeds.stream(seed, "writers", n, number).permutation(len(x))
+    rows, attacked, outside = order[: n + OTHERS], order[:ATTACKED], order[n : n + OTHERS]
+    own = np.r_[rows, np.repeat(attacked, WRITERS)]
+    signals = ls.signals_of(
+        ls.releases.Network(networks.dense, ls.releases.Recipe.of(RECIPE)),
+        ls.data.from_arrays(np.concatenate([x[rows], candidates(x[attacked])]), label[own]),
+        ls.games.one_model(n, len(own) - n),
+        ["logits", "correct", "gradient_norm"],
+        seed=ls.seeds.integer(seed, "network", n, number),
+        jobs=1,
+    )
+    log_p, correct, steep = (signals.targets(name)[0] for name in ("logits", "correct", "gradient_norm"))
+    scores = strategies(*(each[len(rows) :] for each in (log_p, correct, steep)))
+    scores |= without(label, writer, attacked, outside[:n], ls.seeds.integer(seed, "imputation", n, number))
+    guessed = {name: right(score, writer[attacked]) for name, score in scores.items()}
+    return guessed | gap.seen(log_p[: len(rows)], correct[: len(rows)], n)
+
+
+@lru_cache(maxsize=1)
+def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the network reads, digits and writers.
+
+    Returns
+    -------
+    x : float32 array of shape (10992, 110)
+        The writer one-hot, x and y at 32 times from 0 to 1, the number of strokes, the length from 0 to 1.
+    label, writer : int arrays of shape (10992,)
+    """
+    pen = data.writers()
+    writer = pen["writer"].astype(int) - 1
+    series = np.stack([pen["x"], pen["y"]], axis=1).astype(float)
+    low, high = (end(series, axis=(1, 2), keepdims=True) for end in (np.min, np.max))
+    length = (pen["length"] - pen["length"].min()) / np.ptp(pen["length"])
+    drawn = ((series - low) / (high - low)).reshape(len(series), -1)
+    x = np.column_stack([np.eye(WRITERS)[writer], drawn, pen["n_strokes"], length])
+    return x.astype(np.float32), pen["label"].astype(int), writer
+
+
+def candidates(x: np.ndarray) -> np.ndarray:
+    """Each record with each of the writers.
+
+    Parameters
+    ----------
+    x : array of shape (J, 110)
+
+    Returns
+    -------
+    array of shape (J * 44, 110)
+        The 44 of a record follow one another.
+    """
+    tried = np.repeat(x, WRITERS, axis=0)
+    tried[:, :WRITERS] = np.tile(np.eye(WRITERS), (len(x), 1))
+    return tried
+
+
+def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dict[str, np.ndarray]:
+    """How much the network likes each candidate: the four strategies of Section 4.3.
+
+    Parameters
+    ----------
+    log_p : array of shape (J * 44, 10)
+        Log-probabilities, the true digit's first.
+    correct : array of shape (J * 44,)
+        1 where that digit is predicted.
+    steep : array of shape (J * 44,)
+        Norm of the gradient of the loss.
+
+    Returns
+    -------
+    dict of str to array of shape (J, 44)
+        Eq. 36, 37, 38 and 39. Where no writer makes the network predict the digit, eq. 37 has no candidate, and all
+        are tied.
+    """
+    top = log_p.max(axis=1)
+    scores = {
+        "likelihood": top,
+        "accuracy": np.where(correct > 0, top, -np.inf),
+        "loss": -gap.squared_loss(log_p),
+        "gradient": -steep,
+    }
+    return {name: score.reshape(-1, WRITERS) for name, score in scores.items()}
+
+
+def without(
+    label: np.ndarray, writer: np.ndarray, attacked: np.ndarray, outside: np.ndarray, seed: int
+) -> dict[str, np.ndarray]:
+    """How likely each writer is to whoever has not seen the network, but other records with their writers.
+
+    Parameters
+    ----------
+    label, writer : int arrays of shape (10992,)
+    attacked, outside : int arrays of shapes (J,) and (m,)
+        Numbers of the records that are guessed, and of those that are known.
+    seed : int
+        Of the forest.
+
+    Returns
+    -------
+    dict of str to array of shape (J, 44)
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    known = np.column_stack([records()[0][:, WRITERS:], np.eye(DIGITS)[label]])
+    forest = RandomForestClassifier(100, random_state=seed).fit(known[outside], writer[outside])
+    imputed = np.zeros((len(attacked), WRITERS))
+    imputed[:, forest.classes_] = forest.predict_proba(known[attacked])
+    counts = np.bincount(writer[outside], minlength=WRITERS)
+    return {"imputation": imputed, "prior": np.tile(counts, (len(attacked), 1))}
+
+
+def right(score: np.ndarray, writer: np.ndarray) -> float:
+    """Share of the records whose writer has the best score; of k best ones it counts 1/k.
+
+    Parameters
+    ----------
+    score : array of shape (J, 44)
+    writer : int array of shape (J,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> right(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([1, 0]))
+    0.75
+    """
+    best = score == score.max(axis=1, keepdims=True)
+    return float((best[np.arange(len(writer)), writer] / best.sum(axis=1)).mean())
+
+
+def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
+    """What the section says, of runs of `asked` by n."""
+    best: dict[int, Ours] = {}
+    for n, found in runs.items():
+        means = {name: mean_of(_of(found, name), detail=words) for name, words in STRATEGIES.items()}
+        best[n] = max(means.values(), key=lambda one: one.value)
+    first, last = min(runs), max(runs)
+    gain, member = best[100], {n: mean_of(_of(found, "success")) for n, found in runs.items()}
+    return {
+        "gain_100": Ours(gain.value - 1 / WRITERS, gain.error, detail=f"by the {gain.detail}"),
+        "success_8000": Ours(best[8000].value, best[8000].error, detail=f"by the {best[8000].detail}"),
+        "falls": Ours(
+            falls(best), detail=f"{best[first].value:.3f} at n = {first}, {best[last].value:.3f} at {last:,}"
+        ),
+        "membership_100": Ours(member[100].value - ERRORS * member[100].error > 0.5, detail=f"{member[100].value:.3f}"),
+        "membership_8000": member[8000],
+        "bound_holds": gap.bound_holds({n: gap.Networks.of(found) for n, found in runs.items()}),
+    }
+
+
+def falls(success: Mapping[int, Ours]) -> bool:
+    """Whether it is lower at the end than at the start, and rises nowhere between, beyond three standard errors."""
+    ordered = [success[n] for n in sorted(success)]
+
+    def above(one: Ours, other: Ours) -> bool:
+        return bool(one.value - other.value > ERRORS * np.hypot(one.error, other.error))
+
+    return above(ordered[0], ordered[-1]) and not any(above(later, sooner) for sooner, later in pairwise(ordered))
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Attribute inference on the left, membership inference on the right."""
+    figure, axes = drawing.panels(2, width=4.6, height=4.2)
+    looks = dict(zip((*STRATEGIES, *BLIND), drawing.STYLES[1:], strict=True))
+    looks |= {name: {**looks[name], "color": drawing.OURS} for name in BLIND}
+    for line, words in (STRATEGIES | BLIND).items():
+        part = numbers[numbers["line"] == line]
+        n, value, low, high = (np.asarray(part[each]) for each in ("n", "value", "low", "high"))
+        drawing.band(axes[0], n, value, low, high, words, **looks[line])
+    axes[0].axhline(1 / WRITERS, color=drawing.MUTE, linewidth=0.8, label="chance, 1/44")
+    axes[0].set(title="Who wrote it", ylabel="right guesses (share of training records)", xscale="log", ylim=(0, None))
+    looks = dict(zip(MEMBERSHIP, drawing.STYLES[1:], strict=False))
+    looks["sharper"] = {**looks["sharper"], "color": drawing.OURS}
+    handles = gap.draw(axes[1], numbers, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()})
+    axes[1].set(title="Who was in")
+    for ax, shown in zip(axes, (axes[0].get_legend_handles_labels()[0], handles), strict=True):
+        ax.set(xlabel="training records n")
+        ax.legend(handles=shown, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    return figure
+
+
+def _of(runs: list[dict[str, Any]], name: str) -> np.ndarray:
+    return np.array([run[name] for run in runs], dtype=float)
