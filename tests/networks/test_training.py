@@ -27,7 +27,9 @@ def test_losses():
     torch.testing.assert_close(losses(logits, label, "mse"), torch.tensor([0.0625, 0.25]))
 
 
-@pytest.mark.parametrize(("down", "right", "flip"), [(0, 0, True), (2, -1, False), (-4, 4, True), (0, 3, False)])
+@pytest.mark.parametrize(
+    ("down", "right", "flip"), [(0, 0, True), (2, -1, False), (-4, 4, True), (0, 3, False), (1, 1, False)]
+)
 def test_moves_of_an_image(down, right, flip):
     """Against the same with slices."""
     image = np.arange(2 * 6 * 7, dtype=np.float32).reshape(2, 6, 7) + 1
@@ -41,11 +43,11 @@ def test_moves_of_an_image(down, right, flip):
 
 
 def test_moves_are_drawn_of_the_kind_that_is_asked_for():
-    for kind in ("flip", "crop", "flip_crop"):
+    for kind, shift in (("flip", 4), ("crop", 4), ("flip_crop", 4), ("crop", 1), ("crop", 7)):
         moves = Moves.none(1, 400)
-        moves.draw(0, 399, kind, np.random.default_rng(0))
+        moves.draw(0, 399, Recipe(augment=kind, shift=shift), np.random.default_rng(0))
         assert moves.flip.any() == ("flip" in kind)
-        assert set(np.unique(moves.shift)) == (set(range(-4, 5)) if "crop" in kind else {0})
+        assert set(np.unique(moves.shift)) == (set(range(-shift, shift + 1)) if "crop" in kind else {0})
         assert not moves.flip[0, 399]
         assert not moves.shift[0, 399].any()
 

@@ -34,6 +34,7 @@ def test_a_recipe_is_plain_data(as_users_run_it):
         ({"lr": "fast"}, "lr must be a number, got 'fast'"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
         ({"batch": 0}, "batch must be >= 1"),
+        ({"shift": 0}, "shift must be >= 1"),
         ({"stop": -1}, "stop must be > 0"),
         ({"weight_decay": -0.1}, "weight_decay must be >= 0"),
         ({"momentum": 1.0, "optimiser": "sgd"}, "momentum must be < 1"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from leakscope.releases import canaries
     from leakscope.releases.dpsgd import DpSgd
     from leakscope.releases.estimator import Estimator
+    from leakscope.releases.making import release_from
     from leakscope.releases.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
     from leakscope.releases.network import Network
     from leakscope.releases.private import PrivateNetwork
@@ -28,6 +29,7 @@ _HOME = {
     "Normal": "means",
     "PrivateNetwork": "private",
     "Recipe": "recipe",
+    "release_from": "making",
 }
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "PrivateNetwork",
     "Recipe",
     "canaries",
+    "release_from",
 ]
 
 

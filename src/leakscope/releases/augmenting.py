@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from leakscope.releases.recipe import Recipe
+
 Array = np.ndarray
-FURTHEST = 4  # pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class Moves:
     flip : bool array of shape (K, n)
         Mirrored left to right, for each of K models.
     shift : int array of shape (K, n, 2)
-        Pixels downwards and to the right, from -4 to 4.
+        Pixels downwards and to the right, negative ones upwards and to the left.
     """
 
     flip: Bool[Array, "K n"]
@@ -34,12 +35,12 @@ class Moves:
         """Every image as it is."""
         return cls(np.zeros((n_models, n_points), dtype=bool), np.zeros((n_models, n_points, 2), dtype=np.int64))
 
-    def draw(self, model: int, n_points: int, kind: str, rng: np.random.Generator) -> None:
-        """Fill in the moves of a model: those of ``Recipe.augment``."""
-        if "flip" in kind:
+    def draw(self, model: int, n_points: int, recipe: Recipe, rng: np.random.Generator) -> None:
+        """Fill in the moves of a model."""
+        if "flip" in recipe.augment:
             self.flip[model, :n_points] = rng.random(n_points) < 0.5
-        if "crop" in kind:
-            self.shift[model, :n_points] = rng.integers(-FURTHEST, FURTHEST + 1, size=(n_points, 2))
+        if "crop" in recipe.augment:
+            self.shift[model, :n_points] = rng.integers(-recipe.shift, recipe.shift + 1, size=(n_points, 2))
 
     def __getitem__(self, batch: slice) -> Moves:
         return Moves(self.flip[:, batch], self.shift[:, batch])
@@ -63,14 +64,15 @@ def moved(x: Float[Tensor, "K b C H W"], moves: Moves) -> Float[Tensor, "K b C H
         flip = torch.as_tensor(moves.flip.reshape(-1), device=x.device)
         images = torch.where(flip[:, None, None, None], images.flip(3), images)
     if moves.shift.any():
-        images = _shifted(images, torch.as_tensor(moves.shift.reshape(-1, 2), device=x.device))
+        furthest = int(np.abs(moves.shift).max())
+        images = _shifted(images, torch.as_tensor(moves.shift.reshape(-1, 2), device=x.device), furthest)
     return images.unflatten(0, x.shape[:2])
 
 
-def _shifted(images: Float[Tensor, "n C H W"], shift: Int[Tensor, "n 2"]) -> Float[Tensor, "n C H W"]:
+def _shifted(images: Float[Tensor, "n C H W"], shift: Int[Tensor, "n 2"], furthest: int) -> Float[Tensor, "n C H W"]:
     n_images, _, height, width = images.shape
-    padded = pad(images, [FURTHEST] * 4)
-    rows = torch.arange(height, device=images.device) + FURTHEST - shift[:, :1]
-    columns = torch.arange(width, device=images.device) + FURTHEST - shift[:, 1:]
+    padded = pad(images, [furthest] * 4)
+    rows = torch.arange(height, device=images.device) + furthest - shift[:, :1]
+    columns = torch.arange(width, device=images.device) + furthest - shift[:, 1:]
     image = torch.arange(n_images, device=images.device)[:, None, None]
     return padded[image, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

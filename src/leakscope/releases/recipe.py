@@ -39,8 +39,10 @@ class Recipe:
     stop : float, optional
         Training ends after an epoch whose mean training loss differs from the last one's by less than this.
     augment : {"none", "flip", "crop", "flip_crop"}
-        Of images while training: mirrored left to right with probability 1/2; shifted by up to 4 pixels
+        Of images while training: mirrored left to right with probability 1/2; shifted by up to ``shift`` pixels
         each way, zeros where nothing was.
+    shift : int
+        Of crops, in pixels.
     device : {"cpu", "cuda", "auto"}
         auto: a GPU if there is one.
     fast_matmul : bool
@@ -69,6 +71,7 @@ class Recipe:
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
+    shift: int = 4
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     fast_matmul: bool = False
 
@@ -85,6 +88,7 @@ class Recipe:
             "weight_decay": non_negative("weight_decay", self.weight_decay),
             "epochs": count("epochs", self.epochs),
             "batch": count("batch", self.batch),
+            "shift": count("shift", self.shift),
             "stop": None if self.stop is None else positive("stop", self.stop),
         }
         for name, value in checked.items():

@@ -196,7 +196,7 @@ class _Epoch:
             order[k, :n_points] = points[stream(seed, "batches", epoch).permutation(n_points)]
             counts[k, :n_points] = True
             if moves is not None:
-                moves.draw(k, n_points, recipe.augment, stream(seed, "augment", epoch))
+                moves.draw(k, n_points, recipe, stream(seed, "augment", epoch))
         steps = n_batches(len(members[0]), recipe.batch)
         return cls(order, counts, moves, [*(recipe.batch * number for number in range(1, steps)), shape[1]])
 

@@ -1,0 +1,204 @@
+"""Table 1: a logistic regression that tells trucks from ships, attacked from inside (MATT) and from outside.
+
+Of n images one half is learned and the other half is not; n/2 further ones are reserved for theta_0. The features are
+those of a small residual network that was trained on the other eight classes of CIFAR-10. The paper took them from a
+ResNet-18 trained on CIFAR-100, so our model is less often right, and all accuracies differ with it. C is the one of a
+grid with which models are most often right about 3,000 images that take no other part.
+
+As in the paper the accuracy of an attack is that of the threshold that is best in hindsight. MATT is eq. 39, with its
+second term; eq. 40 drops it. What we add: theta_0 as the mean of eight models of other halves of the n images, each
+without the point, in place of one model of the reserved images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+import leakscope as ls
+from leakscope.papers import drawing
+from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.printed import Ours, printed
+
+FULL, QUICK = (48_000, 10, 100), (2500, 4, 6)  # images and epochs of the network for the features, splits
+SIZES = (400, 1000, 2000, 4000, 6000)
+N_HELD_OUT = 3000
+GRID = tuple(10.0**power for power in range(-5, 2))
+SEEN = ("loss", "correct", "log_odds")
+ATTACKS = {"malt": "MALT", "matt": "MATT", "matt_40": "MATT, eq. 40 alone", "matt_8": "MATT, mean of 8 models"}
+KEYS = {"accuracy": "{attack}", "map_test": "map_test_{attack}", "map_train": "map_train_{attack}"}
+TITLES = {
+    "accuracy": "accuracy at the best threshold",
+    "map_test": "average precision for non-members",
+    "map_train": "average precision for members",
+}
+
+
+def measure(lab: Lab) -> Outcome:
+    """All sizes, on features of one network."""
+    from leakscope.papers.sablayrolles2019.features import features
+
+    n_images, epochs, n_seeds = lab.size(full=FULL, quick=QUICK)
+    (made,) = lab.repeat(features, [(lab.seed, n_images, epochs)], "network for the features")
+    points = dealt(made["x"], made["truck"], lab.stream("table1", "held out"))
+    found = {n: at_size(points, n, n_seeds, lab) for n in SIZES}
+    smaller = lab.size(full="", quick=f"features of a network that saw {n_images:,} images; {n_seeds} splits of 100")
+    claims = {f"{key}_{n}": ours for n, values in found.items() for key, ours in claimed(n, values, smaller).items()}
+    order = all(values["zero_one"].mean() < values["malt"].mean() < values["matt"].mean() for values in found.values())
+    rows = [row for n, values in found.items() for row in rows_of(n, values)]
+    run = f"{n_seeds} splits of the same {len(points) - N_HELD_OUT:,} images for each n, errors over the splits; "
+    run += f"features of a network that is right about {made['accuracy']:.1%} of unseen images of its eight classes."
+    return Outcome(pd.DataFrame(rows), claims | {"order": Ours(order, smaller=smaller)}, run)
+
+
+def dealt(x: np.ndarray, truck: np.ndarray, rng: np.random.Generator) -> ls.Points:
+    """The images in random order, features standardised by the last 3,000, which are held out."""
+    order = rng.permutation(len(x))
+    x, truck = x[order].astype(float), truck[order]
+    aside = x[-N_HELD_OUT:]
+    return ls.data.from_arrays((x - aside.mean(axis=0)) / np.maximum(aside.std(axis=0), 1e-6), truck.astype(int))
+
+
+def at_size(points: ls.Points, n: int, n_seeds: int, lab: Lab) -> dict[str, np.ndarray]:
+    """What each split gives: accuracies of the model, and what each attack is worth."""
+    c = best_c(points, n, lab)
+    game = game_of(len(points), n, n_seeds, lab)
+    signals = ls.signals_of(release(c), points, game, SEEN, seed=lab.seed, **lab.workshop)
+    around = taylor(signals, np.column_stack([points.x, np.ones(len(points))]), c)
+    attacks = {
+        "malt": ls.attacks.ATTACKS["loss"](signals),
+        "matt": ls.attacks.ATTACKS["matt"](ls.Signals(game, points, {"taylor": around})),
+        "matt_40": ls.attacks.ATTACKS["matt"](ls.Signals(game, points, {"taylor": around * [1.0, 0.0]})),
+        "matt_8": mean_of_eight(points, game, c, lab),
+    }
+    correct, member = signals.targets("correct"), game.target_member
+    train, validation = (correct[member == inside].reshape(n_seeds, -1).mean(axis=1) for inside in (True, False))
+    found = {"train": train, "validation": validation, "zero_one": (train + 1 - validation) / 2}
+    for attack, scores in attacks.items():
+        found |= {KEYS[what].format(attack=attack): value for what, value in worth(scores).items()}
+    return found
+
+
+def release(c: float) -> ls.releases.Estimator:
+    """The recipe of the attacked model."""
+    return ls.releases.Estimator(LogisticRegression(C=c, max_iter=2000))
+
+
+def game_of(n_points: int, n: int, n_seeds: int, lab: Lab) -> ls.Game:
+    """Rows of n/2 members and n/2 judged others, then as many rows of n/2 reserved images."""
+    member = np.zeros((2 * n_seeds, n_points), dtype=bool)
+    judged = np.zeros((n_seeds, n_points), dtype=bool)
+    for row in range(n_seeds):
+        drawn = lab.stream("table1", n, row).permutation(n_points - N_HELD_OUT)[: n // 2 * 3]
+        member[row, drawn[: n // 2]] = judged[row, drawn[:n]] = True
+        member[n_seeds + row, drawn[n:]] = True
+    return ls.Game("halves and a reserve", member, judged, n_seeds)
+
+
+def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
+    """The penalty with which models of n/2 images are most often right about those held out."""
+    game = game_of(len(points), n, n_fits, lab)
+    member = game.member[:n_fits]
+    judged = np.arange(len(points)) >= len(points) - N_HELD_OUT
+    game = ls.Game("held out", member, judged, n_fits)
+    right = []
+    for c in GRID:
+        seen = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.workshop)
+        right.append(seen.targets("correct").mean())
+    return GRID[int(np.argmax(right))]
+
+
+def taylor(signals: ls.Signals, design: np.ndarray, c: float) -> np.ndarray:
+    """``(theta - theta_0) . g`` and ``g^T H^-1 g`` of each target's judged points, theta_0 from its reserved images.
+
+    With u the log-odds of the true label, linear in theta, the loss is -log sigmoid(u); its gradient at theta_0 is
+    -(1 - p_0) times that of u, p_0 = sigmoid(u_0), so the first term is -(1 - p_0)(u - u_0): eq. 40 needs answers of
+    both models and no parameters. H is the Hessian of the sum over the reserved images, and of the penalty.
+    """
+    game, odds = signals.game, np.asarray(signals.array("log_odds"), dtype=float)
+    penalty = np.append(np.full(design.shape[1] - 1, 1 / c), 0)
+    made = np.zeros((*odds.shape, 2))
+    for row, columns in enumerate(game.columns):
+        after, before, reserved = odds[row], odds[game.n_targets + row], game.member[game.n_targets + row]
+        p, x = expit(before), design[columns]
+        curved = design[reserved] * (p * (1 - p))[reserved, None]
+        hessian = design[reserved].T @ curved + np.diag(penalty)
+        away = (1 - p)[columns]
+        made[row, columns, 0] = -away * (after - before)[columns]
+        made[row, columns, 1] = away**2 * (x * np.linalg.solve(hessian, x.T).T).sum(axis=1)
+    return made
+
+
+def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Scores:
+    """MATT as leakscope has it, on the n images of each split alone."""
+    value = []
+    for row, columns in enumerate(game.columns):
+        drawn = points.take(columns)
+        own = ls.data.from_arrays(drawn.x, drawn.y)
+        alone = ls.Game("split", game.member[row : row + 1, columns], np.ones(len(columns), dtype=bool), 1)
+        seen = ls.signals_of(release(c), own, alone, ["taylor"], seed=lab.seed, **lab.workshop)
+        value.append(ls.attacks.ATTACKS["matt"](seen).value[0])
+    return ls.Scores("matt", np.stack(value), game.target_member)
+
+
+def worth(scores: ls.Scores) -> dict[str, np.ndarray]:
+    """Of each row: accuracy of the best threshold in hindsight, average precision for non-members and members."""
+    rows = [ls.Scores(scores.attack, scores.value[[row]], scores.member[[row]]) for row in range(len(scores.value))]
+    return {
+        "accuracy": np.array([ls.metrics.success(row).detail["in_hindsight"] for row in rows]),
+        "map_test": np.array([ls.metrics.average_precision(row, inside=False).value for row in rows]),
+        "map_train": np.array([ls.metrics.average_precision(row).value for row in rows]),
+    }
+
+
+def claimed(n: int, found: Mapping[str, np.ndarray], smaller: str) -> dict[str, Ours]:
+    """What is printed for a size, without the size in its key."""
+    known = [key for key in found if f"{key}_{n}" in printed("sablayrolles2019")["table1"]]
+    claims = {}
+    for key in known:
+        detail = "features of another network than the paper's"
+        if key.endswith("matt"):
+            alone, eight = (found[key + more].mean() for more in ("_40", "_8"))
+            detail = f"eq. 40 alone {alone:.3f}; with the mean of 8 models as theta_0 {eight:.3f}; {detail}"
+        claims[key] = mean_of(found[key], smaller=smaller, detail=detail)
+    return claims
+
+
+def rows_of(n: int, found: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """A row for each number of a size, printed ones beside it."""
+    places = [("model", "train", "train"), ("model", "validation", "validation"), ("0-1", "accuracy", "zero_one")]
+    places += [
+        (title, what, key.format(attack=attack)) for attack, title in ATTACKS.items() for what, key in KEYS.items()
+    ]
+    known, rows = printed("sablayrolles2019")["table1"], []
+    for attack, what, key in places:
+        ours, theirs = mean_of(found[key]), known.get(f"{key}_{n}")
+        value = {"value": ours.value, "error": ours.error, "printed": theirs.value if theirs else None}
+        rows.append({"n": n, "attack": attack, "measure": what} | value)
+    return rows
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Our numbers as lines with their standard errors, the paper's as open marks of the same shape."""
+    figure, axes = drawing.panels(len(TITLES), width=3.2, height=3.2)
+    shown = dict(zip(["0-1", *ATTACKS.values()], [*drawing.STYLES[1:5], drawing.STYLES[0]], strict=True))
+    for ax, (what, title) in zip(axes, TITLES.items(), strict=True):
+        for attack, style in shown.items():
+            part = numbers[(numbers["measure"] == what) & (numbers["attack"] == attack)]
+            if len(part):
+                ax.errorbar(part["n"], part["value"], part["error"], label=attack, **style)
+                look = {"color": style["color"], "marker": style["marker"], "fillstyle": "none", "markersize": 7}
+                ax.plot(part["n"], part["printed"], linestyle="none", **look)
+        ax.set(xscale="log", title=title, xlabel="n images, half of them learned")
+        ax.set_ylabel("accuracy" if what == "accuracy" else "average precision")
+        ax.set_xticks(SIZES, [f"{n:,}" for n in SIZES], rotation=30)
+        ax.minorticks_off()
+    axes[0].plot([], [], "o", color=drawing.MUTE, fillstyle="none", markersize=7, label="printed")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure

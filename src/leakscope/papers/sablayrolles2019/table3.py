@@ -1,0 +1,158 @@
+"""Table 3: what augmentation hides.
+
+The paper trains ResNet-101 and VGG-16 on half of ImageNet, with images as they are, mirrored and cropped by up to 5
+pixels, or mirrored and cropped at random, and runs 0-1 and MALT. We have no ImageNet: its numbers are not compared.
+The same study runs on CIFAR-10 with a small residual network, where 5 of 224 pixels are 1 of 32, and a random crop
+moves an image by up to an eighth of its side. `of_folder` runs it on any folder of images with any network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import drawing
+from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.printed import Ours
+from leakscope.papers.sablayrolles2019.setting import accuracy, cifar
+
+TITLES = {"none": "none", "flip_crop5": "flip, crop ±5 of 224", "flip_crop": "flip, crop"}
+ATTACKS = {"zero_one": "gap", "malt": "loss"}
+AT = {"zero_one": 0.5}
+
+
+def measure(lab: Lab) -> Outcome:
+    """The paper's 90 epochs on 15,000 images where there is a GPU; 40 on 2,000 where there is none."""
+    import torch
+
+    from leakscope.papers.sablayrolles2019.networks import small_resnet
+
+    n, epochs, models = lab.size(
+        full=(15_000, 90, 8) if torch.cuda.is_available() else (2000, 40, 8), quick=(200, 15, 4)
+    )
+
+    def release(words: Mapping[str, Any]) -> Any:
+        return ls.releases.Network(small_resnet, ls.releases.Recipe(epochs=epochs, lr=0.001, device="auto", **words))
+
+    numbers = study(cifar(2 * n, lab.stream("table3", "images")), release, models, lab)
+    run = (
+        f"CIFAR-10, {models} small residual networks for each augmentation, {n:,} of {2 * n:,} images, {epochs} epochs."
+    )
+    table = numbers.pivot(index="augment", columns="attack", values="accuracy").loc[list(TITLES)]
+    held = {
+        "malt_beats_zero_one": bool((table["malt"] > table["zero_one"]).all()),
+        "augmentation_helps": bool((np.diff(table, axis=0) < 0).all()),
+    }
+    detail, smaller = f"CIFAR-10, small residual network, {n:,} images", lab.size(full="", quick=run)
+    return Outcome(numbers, {key: Ours(value, smaller=smaller, detail=detail) for key, value in held.items()}, run)
+
+
+def of_folder(
+    folder: str, network: str, settings: Mapping[str, Any], train: Mapping[str, Any], *, models: int, lab: Lab
+) -> pd.DataFrame:
+    """The study on a folder of images, as the paper runs it on ImageNet.
+
+    Parameters
+    ----------
+    folder : str
+        With a sub-folder of images for each class; all images of one size.
+    network : str
+        Import path of what makes a network, as ``torchvision.models:resnet101``.
+    settings : mapping
+        Its keywords, as ``{"num_classes": 1000}``.
+    train : mapping
+        Words of `leakscope.releases.Recipe` without its augmentation. The paper's: 90 epochs of SGD with batches of
+        256, step 0.01, momentum 0.9, weight decay 1e-4; that the step is divided by 10 every 30 epochs cannot be said.
+    models : int
+        Trained on random halves of the images, all of them attacked.
+    lab : Lab
+        Seed, store and workers.
+
+    Returns
+    -------
+    DataFrame
+        Columns as of `study`.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the folder holds no such images or the path leads to no network.
+    """
+    points = ls.data.load(folder).points
+
+    def release(words: Mapping[str, Any]) -> Any:
+        return ls.releases.release_from(network, settings, train={**train, **words})
+
+    return study(points, release, models, lab)
+
+
+def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models: int, lab: Lab) -> pd.DataFrame:
+    """0-1 and MALT under three augmentations.
+
+    Parameters
+    ----------
+    points : Points
+        Square images with classes.
+    release : callable
+        From the recipe's words of an augmentation to a release.
+    models : int
+    lab : Lab
+
+    Returns
+    -------
+    DataFrame
+        A row for each augmentation and attack: ``accuracy`` and its standard error; ``train`` and ``validation``, the
+        accuracies of the models.
+    """
+    game = ls.games.half_split(len(points), models, seed=lab.seed)
+    rows = []
+    for name, words in augmentations(points.x.shape[1]).items():
+        signals = ls.signals_of(release(words), points, game, ("loss", "correct"), seed=lab.seed, **lab.workshop)
+        right, member = signals.targets("correct"), game.target_member
+        model = {"train": right[member].mean(), "validation": right[~member].mean()}
+        for attack, row in ATTACKS.items():
+            found = accuracy(ls.attacks.ATTACKS[row](signals), AT.get(attack))
+            rows.append({"augment": name, "attack": attack, "accuracy": found.value, "error": found.error} | model)
+    return pd.DataFrame(rows)
+
+
+def augmentations(side: int) -> dict[str, dict[str, Any]]:
+    """Words of a recipe for images of so many pixels a side: crops by 5 of 224 pixels, and by an eighth.
+
+    Examples
+    --------
+    >>> [words.get("shift") for words in augmentations(224).values()]
+    [None, 5, 28]
+    """
+    return {
+        "none": {"augment": "none"},
+        "flip_crop5": {"augment": "flip_crop", "shift": max(1, round(side * 5 / 224))},
+        "flip_crop": {"augment": "flip_crop", "shift": max(2, side // 8)},
+    }
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Accuracy of both attacks, and of the models, by augmentation."""
+    figure, (left, right) = drawing.panels(2, width=3.5, height=3.0)
+    place = np.arange(len(TITLES))
+    for attack, title, style in (("zero_one", "0-1", drawing.STYLES[1]), ("malt", "MALT", drawing.STYLES[2])):
+        part = numbers[numbers["attack"] == attack].set_index("augment").loc[list(TITLES)]
+        left.errorbar(place, part["accuracy"] * 100, part["error"] * 100, label=title, **style)
+    for what, title, style in (
+        ("train", "images that they learned", drawing.STYLES[5]),
+        ("validation", "other images", drawing.STYLES[6]),
+    ):
+        model = numbers[numbers["attack"] == "malt"].set_index("augment").loc[list(TITLES)]
+        right.plot(place, model[what] * 100, label=title, **style)
+    left.set(title="Attacks", ylabel="accuracy, %")
+    right.set(title="Models", ylabel="accuracy, %")
+    for ax in (left, right):
+        ax.set_xticks(place, [title.replace(", ", ",\n") for title in TITLES.values()])
+        ax.set(xlabel="augmentation while training", xlim=(-0.4, 2.4))
+        ax.legend()
+    return figure
