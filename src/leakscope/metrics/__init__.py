@@ -2,7 +2,7 @@
 
 from leakscope.metrics.accuracy import advantage, success
 from leakscope.metrics.curve import auc, average_precision, roc
-from leakscope.metrics.epsilon import claim_p_value, epsilon_lower
+from leakscope.metrics.epsilon import claim_p_value, epsilon_lower, evidence, family_lower
 from leakscope.metrics.rates import ppv, roc_band, tpr_at_fpr
 from leakscope.metrics.records import RecordGames, games_won, models_needed
 
@@ -13,6 +13,8 @@ __all__ = [
     "average_precision",
     "claim_p_value",
     "epsilon_lower",
+    "evidence",
+    "family_lower",
     "games_won",
     "models_needed",
     "ppv",

@@ -1,0 +1,157 @@
+"""The per-datum game on a mean of independent bits (Algorithm 2, Appendix E), and what its scores show.
+
+The bits have probabilities p, uniform on [a, 1 - a]. In each round a fair coin decides whether the target takes the
+place of one of n records; the mean of all, of all with noise N(0, gamma^2/n), or of a share rho of them is released,
+and scored by its log-likelihood ratio. The easy target has in each column the rarer bit, the hard one the more likely
+bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+import leakscope as ls
+from leakscope.papers.lab import Lab, mean_of
+from leakscope.papers.printed import Ours
+
+Array = np.ndarray
+TARGETS = ("easy", "med", "hard")
+BAND = 0.999
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a game is; those of the paper unless given.
+
+    Parameters
+    ----------
+    n, d : int
+        Records in a mean, and columns.
+    rounds : int
+    draws : int
+        Of p, for the leakage scores.
+    """
+
+    n: int = 1000
+    d: int = 5000
+    rounds: int = 2000
+    draws: int = 200
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """The law of the data, and the three targets.
+
+    Parameters
+    ----------
+    n : int
+        Records in a mean.
+    p : array of shape (d,)
+        Probability of a 1 in each column.
+    targets : mapping of str to array of shape (d,)
+        ``easy``, ``med`` and ``hard``.
+    """
+
+    n: int
+    p: Array
+    targets: Mapping[str, Array]
+
+    @classmethod
+    def drawn(cls, a: float, medium: Literal["law", "coins"], sizes: Sizes, rng: np.random.Generator) -> World:
+        """p uniform on [a, 1 - a], and a medium target from the law of the data or of fair coins."""
+        p = rng.uniform(a, 1 - a, sizes.d)
+        med = rng.random(sizes.d) < (p if medium == "law" else 0.5)
+        return cls(sizes.n, p, {"easy": 1.0 * (p <= 0.5), "med": 1.0 * med, "hard": 1.0 * (p > 0.5)})
+
+    def score(self, target: str, gamma: float = 0.0) -> float:
+        """Leakage score m of a target, with noise N(0, gamma^2/n) on the mean (eq. 7 and 12)."""
+        noise = gamma / np.sqrt(self.n)
+        return float(ls.bounds.noisy_score(self.targets[target], self.p, self.p * (1 - self.p), self.n, noise))
+
+
+@dataclass(frozen=True)
+class Games:
+    """Where the game is played.
+
+    Parameters
+    ----------
+    lab : Lab
+    world : World
+    rounds : int
+    """
+
+    lab: Lab
+    world: World
+    rounds: int
+
+    def play(self, target: str, gamma: float = 0.0, rho: float = 1.0) -> ls.Signals:
+        """What the attacker sees of a target in all rounds (Algorithm 2)."""
+        seed, n = ls.seeds.integer(self.lab.seed, "games", target, str(gamma), str(rho)), self.world.n
+        law, noise = ls.releases.Bernoulli(self.world.p), gamma / np.sqrt(n)
+        release = ls.releases.FreshMean(law, n, noise=noise, rate=rho, name=f"the mean, {target} target")
+        game = ls.games.per_datum(1, 0, self.rounds, seed=seed, others="fresh")
+        z = self.world.targets[target]
+        point = ls.Points(z[None], digest=hashlib.sha256(z.tobytes()).hexdigest())
+        want = ["step_dot", "step_norm", "dot"]
+        return ls.signals_of(release, point, game, want, seed=seed, **self.lab.workshop)
+
+
+def ratio(signals: ls.Signals, rho: float = 1.0) -> ls.Scores:
+    """Log-likelihood ratios (rounds, 1), by eq. 10 (with noise eq. 11); after sub-sampling those of the mixture."""
+    return ls.attacks.ATTACKS["likelihood_ratio"].with_parameters(rate=rho)(signals)
+
+
+def over_draws(worlds: Sequence[World], target: str, gamma: float = 0.0) -> Ours:
+    """Mean of a leakage score over draws of p, with the standard deviation of ONE draw: the paper has one."""
+    m = [world.score(target, gamma) for world in worlds]
+    return Ours(float(np.mean(m)), float(np.std(m, ddof=1)), detail=f"mean and deviation of {len(m)} draws of p")
+
+
+def moments(scores: ls.Scores, m: float) -> dict[str, Ours]:
+    """Means of the score in units of -m/2 (out) and m/2 (in), and its variance out in units of m (Theorem 3.1)."""
+    inside, outside = scores.value[scores.member], scores.value[~scores.member]
+    squares = (outside - outside.mean()) ** 2 * len(outside) / (len(outside) - 1)
+    return {
+        "out_mean": mean_of(outside / (-m / 2)),
+        "in_mean": mean_of(inside / (m / 2)),
+        "variance": mean_of(squares / m),
+    }
+
+
+def advantage(scores: ls.Scores) -> Ours:
+    """TPR - FPR at the best threshold, which of a log-likelihood ratio is 0."""
+    inside, outside = (scores.value[side] > 0 for side in (scores.member, ~scores.member))
+    error = np.hypot(*(called.std(ddof=1) / np.sqrt(len(called)) for called in (inside, outside)))
+    return Ours(float(inside.mean() - outside.mean()), float(error), detail=f"{scores.value.size:,} rounds")
+
+
+def first_rounds(scores: ls.Scores, n: int) -> ls.Scores:
+    """Those of the first n rounds."""
+    return ls.Scores(scores.attack, scores.value[:n], scores.member[:n])
+
+
+def operating_points(scores: ls.Scores) -> tuple[Array, Array]:
+    """FPR and TPR of every threshold, from the strictest one."""
+    member = scores.member[np.argsort(-scores.value, axis=0, kind="stable")[:, 0], 0]
+    called = np.array([np.cumsum(~member), np.cumsum(member)])
+    fpr, tpr = np.column_stack([[0, 0], called]) / called[:, -1:]
+    return fpr, tpr
+
+
+def band_widths(scores: ls.Scores) -> tuple[float, float]:
+    """Half-widths of the Kolmogorov bands of FPR and TPR, which hold at once with probability .999."""
+    each = (1 + BAND) / 2
+    return ls.intervals.dkw(int((~scores.member).sum()), each), ls.intervals.dkw(int(scores.member.sum()), each)
+
+
+def distance(fpr: Array, tpr: Array, curve: ls.tradeoff.TradeOff, widths: tuple[float, float]) -> float:
+    """The least factor of a band around a curve that holds all operating points."""
+    at = ndtr(np.linspace(-6, 6, 2001))
+    apart = np.maximum(abs(fpr[:, None] - at) / widths[0], abs(tpr[:, None] - curve.tpr(at)) / widths[1])
+    return float(apart.min(axis=1).max())

@@ -1,0 +1,158 @@
+"""Algorithms 5 to 7 of azize2024 on digits, against the public audit and by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+import leakscope as ls
+from leakscope.papers import data, drawing
+from leakscope.papers.azize2024 import canaries
+from leakscope.papers.azize2024.networks import shallow
+from leakscope.papers.azize2024.one_run import DELTA, KINDS, audited, lower_bounds, one_run, scores
+from leakscope.releases.canaries import dirac, mahalanobis, random
+from leakscope.releases.dpsgd import DpSgd
+from leakscope.releases.private import PrivateNetwork
+
+DPSGD = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=20)
+CHOSEN = {
+    "dirac": lambda points, release: dirac(points, 60, 3, release=release),
+    "mahalanobis": lambda points, release: mahalanobis(points, 60, 3, release=release),
+    "random": lambda points, _: random(points, 60, 3),
+}
+
+
+@pytest.fixture(scope="module")
+def digits() -> ls.Points:
+    X, y = load_digits(return_X_y=True)
+    return ls.data.from_arrays(X[:400].astype(np.float32) / 16, y[:400])
+
+
+@pytest.fixture(scope="module")
+def release() -> PrivateNetwork:
+    return PrivateNetwork(shallow, DPSGD, {"inputs": 64, "width": 8})
+
+
+def signals(dot, norm, member) -> ls.Signals:
+    """Of one model and several canaries: arrays of shape (canaries, steps)."""
+    game = ls.Game("canaries", np.array([member]), np.ones(len(member), dtype=bool), 1)
+    loss = np.arange(len(member), dtype=float)[None]
+    return ls.Signals(game, None, {"step_dot": np.array([dot]), "step_norm": np.array([norm]), "loss": loss})
+
+
+def test_the_network_has_25450_parameters():
+    network = shallow()
+    assert sum(each.numel() for each in network.parameters()) == 784 * 32 + 32 + 32 * 10 + 10
+    assert network(torch.zeros(3, 28, 28)).shape == (3, 10)
+
+
+def test_scores_by_hand():
+    dot, norm = [[1.0, 4.0], [2.0, 0.0]], [[2.0, 2.0], [2.0, 2.0]]
+    made = dict(scores(signals(dot, norm, [True, False]), 0.25, records=True))
+    assert made["largest"].value.tolist() == [[3.0, 1.0]]
+    odds = [np.log(0.75 + 0.25 * np.exp(v)) for v in (0.0, 3.0, 1.0, -1.0)]
+    assert made["ratio"].value[0] == pytest.approx([odds[0] + odds[1], odds[2] + odds[3]])
+    assert made["loss"].value.tolist() == [[0.0, -1.0]]
+    assert "loss" not in dict(scores(signals(dot, norm, [True, False]), 0.25, records=False))
+
+
+def test_bounds_by_hand():
+    """Of any guarantee: n right guesses of n coins have the probability (1 + e^-epsilon)^-n at delta = 0."""
+    member = np.arange(200) % 2 == 0
+    nothing = lower_bounds(ls.Scores("", np.zeros((1, 200)), member[None]), DPSGD)
+    assert nothing == {"any": 0.0, "noise": 0.0}
+    everything = lower_bounds(ls.Scores("", 1.0 * member[None], member[None]), DPSGD)
+    most = -np.log(0.05 ** (-1 / 200) - 1)
+    assert 0.7 * most < everything["any"] < most  # a few numbers of guesses are tried, and delta is not 0
+    assert everything["noise"] > everything["any"]
+
+
+def of_attack(report: ls.Report) -> dict[tuple[str, str, bool], float | None]:
+    """Findings by quantity, side, and whether they are of the whole curve."""
+    return {(each.quantity, each.side, "curve" in each.method): each.value for each in report.findings}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_run_step_by_step(digits, release, kind):
+    found = one_run(digits, release, kind, 60, seed=3)
+    planted = CHOSEN[kind](digits, release)
+    game = ls.games.canaries(len(planted.points), planted.numbers, 1, seed=3)
+    want = ["step_dot", "step_norm", "loss", "correct"]
+    watched = replace(planted.watched_by(release), knowledge="others")
+    seen = ls.signals_of(watched, planted.points, game, want, seed=3, jobs=1)
+    known = of_attack(
+        ls.audit_signals(seen, attacks=[ls.attacks.ATTACKS["likelihood_ratio"].with_parameters(rate=0.2)])
+    )
+    assert found["auc_ratio"] == pytest.approx(known["auc", "point", False], abs=1e-3)  # these signals are float32
+    assert found["lower_any"] == pytest.approx(known["epsilon", "lower", False], abs=1e-3)
+    assert ("auc_loss" in found) == (kind != "dirac")
+    assert found["accuracy"] == pytest.approx(seen.arrays["correct"][0, ~game.judged].mean())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_run_is_the_audit(digits, release, kind):
+    found = one_run(digits, release, kind, 60, seed=3)
+    words = {
+        "game": "canaries",
+        "canaries": kind,
+        "n_canaries": 60,
+        "knowledge": "others",
+        "attacks": ["likelihood_ratio"],
+    }
+    known = of_attack(ls.audit(release, digits.x, digits.y, seed=3, jobs=1, **words))
+    assert found["auc_ratio"] == pytest.approx(known["auc", "point", False], abs=1e-3)
+    assert found["lower_any"] == pytest.approx(known["epsilon", "lower", False], abs=1e-3)
+    assert found["lower_noise"] == pytest.approx(known["epsilon", "lower", True], abs=0.05)
+
+
+def test_images_are_drawn_by_the_seed(monkeypatch):
+    pixels = np.random.default_rng(0).integers(0, 256, (320, 28, 28), dtype=np.uint8)
+    monkeypatch.setattr(data, "images", lambda name: data.Images(pixels, np.arange(320) % 10, 300))
+    found = [audited("random", 1.0, 2, 100, 20, seed) for seed in (0, 0, 1)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_the_noise_keeps_epsilon():
+    noise = canaries.multiplier(2.0, 50)
+    assert 1.99 < ls.bounds.dpsgd_tradeoff(noise, 0.05, 50, "add_remove").epsilon(DELTA) <= 2.0
+
+
+@pytest.fixture
+def numbers() -> pd.DataFrame:
+    """Two runs at two epsilons: AUC .6 of random canaries, .7 and .8 of others, less .1 for the largest step."""
+    rows = []
+    for shift, kind in zip((0.2, 0.1, 0.0), KINDS, strict=True):
+        for epsilon in (1.0, 8.0):
+            for run in (0, 1):
+                auc = 0.6 + shift + 0.02 * run * (kind == "dirac") + 0.001 * epsilon
+                made = {"auc_ratio": auc, "auc_largest": auc - 0.1, "lower_any": 0.1 * epsilon, "lower_noise": 0.2}
+                made |= {} if kind == "dirac" else {"auc_loss": 0.55}
+                rows += [
+                    {"canaries": kind, "epsilon": epsilon, "run": run, "quantity": name, "value": value}
+                    for name, value in made.items()
+                ]
+    return pd.DataFrame(rows)
+
+
+def test_claims_by_hand(numbers):
+    found = canaries.claims(numbers)
+    assert (found["mahalanobis_beats_random"].value, found["mahalanobis_beats_random"].error) == pytest.approx((0.1, 0))
+    assert (found["dirac_beats_random"].value, found["dirac_beats_random"].error) == pytest.approx((0.21, 0.01))
+    assert found["printed_score"].value == pytest.approx(0.1)
+    assert canaries.claims(numbers, "fewer")["printed_score"].smaller == "fewer"
+
+
+def test_axes_have_labels_and_legends(numbers):
+    with drawing.looking():
+        figure = canaries.draw(numbers)
+    assert len(figure.axes) == 6
+    assert all(ax.get_xlabel() and ax.get_ylabel() and ax.get_title("left") and ax.get_legend() for ax in figure.axes)
+    by_score = [len(ax.get_legend().get_texts()) for ax in figure.axes[3:]]
+    assert by_score == [2, 3, 3]
+    assert len(drawing.as_bytes(figure, "png")) > 10_000
