@@ -25,7 +25,14 @@ if TYPE_CHECKING:
         pmp_discrete,
         subsets,
     )
-    from leakscope.bounds.exponential import pmp_exponential
+    from leakscope.bounds.exponential import (
+        clipped_mean_sensitivity,
+        geometric_median_loss,
+        geometric_median_sensitivity,
+        pmp_exponential,
+        subset_epsilon,
+        subset_sensitivity,
+    )
     from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
     from leakscope.bounds.generalisation import (
         Exponential,
@@ -183,7 +190,14 @@ _FROM = {
         "pmp_discrete",
         "subsets",
     ),
-    "exponential": ("pmp_exponential",),
+    "exponential": (
+        "clipped_mean_sensitivity",
+        "geometric_median_loss",
+        "geometric_median_sensitivity",
+        "pmp_exponential",
+        "subset_epsilon",
+        "subset_sensitivity",
+    ),
     "gaussian": (
         "analytic_gaussian_epsilon",
         "analytic_gaussian_scale",
@@ -253,6 +267,7 @@ __all__ = [
     "bayes_attacker",
     "categories_to_merge",
     "cells_to_merge",
+    "clipped_mean_sensitivity",
     "correlation_tv",
     "dp_from_mip",
     "dpsgd_tradeoff",
@@ -271,6 +286,8 @@ __all__ = [
     "gaussian_mean_tau",
     "generalisation_bound",
     "generalisation_bound_tails",
+    "geometric_median_loss",
+    "geometric_median_sensitivity",
     "kl_upper",
     "leakage_score",
     "leakage_scores",
@@ -292,6 +309,8 @@ __all__ = [
     "scale_for_success",
     "simulate_regression_game",
     "smallest_cell",
+    "subset_epsilon",
+    "subset_sensitivity",
     "subsets",
     "wrong_target",
 ]

@@ -1,0 +1,106 @@
+"""The Gaussian mechanism on a clipped mean: the setting of Figures 4 to 6.
+
+X is 2n draws from N(0, sigma^2) clipped to the norm C, and the mean of D, a random half of X, gets Gaussian noise. The
+epsilon of practical membership privacy is that of Proposition 12: the noise is large enough for every record x, each
+averaged over the record that it is swapped with. An average over x, too, is smaller and promises nothing to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import drawing
+from leakscope.papers.lab import Lab
+from leakscope.papers.lowy2024 import ratios
+from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, Runs
+
+Array = np.ndarray
+DELTA = 1e-2
+OUTLIER = 10.0  # what an outlier is multiplied by
+
+
+class Setting(NamedTuple):
+    """What a figure keeps and what it varies."""
+
+    value: float  # of epsilon where the promise is fixed, else of epsilon(X)
+    fixed: str  # EXACT, NOMINAL or PROMISE
+    d: int
+    n: int = 100
+    clip: float = 50.0
+    sigma: float = 1.0
+    n_outliers: int = 0
+
+
+def data(seed: int, setting: Setting, number: int) -> Array:
+    """2n clipped records; the same random numbers for each C and epsilon."""
+    rng = ls.seeds.stream(seed, "clipped mean", setting.d, setting.n, number)
+    records = setting.sigma * rng.normal(size=(2 * setting.n, setting.d))
+    records[: setting.n_outliers] *= OUTLIER
+    return records * np.minimum(1, setting.clip / np.linalg.norm(records, axis=1, keepdims=True))
+
+
+def trial(seed: int, setting: Setting, number: int) -> dict[str, float]:
+    """epsilon, epsilon(X) and that of practical membership privacy, for every record and on average."""
+    records, sensitivity = data(seed, setting, number), ls.bounds.clipped_mean_sensitivity(setting.clip, setting.n)
+    swaps = ls.noise.swap_linear(records, setting.n)
+    own = float(swaps.values.max())  # the sensitivity of X
+    if setting.fixed == EXACT:
+        scale = ls.bounds.analytic_gaussian_scale(setting.value, DELTA, own)
+    else:
+        promise = setting.value * (sensitivity / own if setting.fixed == NOMINAL else 1.0)
+        scale = ls.bounds.analytic_gaussian_scale(promise, DELTA, sensitivity)
+    found = ls.bounds.epsilons_gaussian(records, scale, DELTA, sensitivity)
+    noise = ls.noise.GaussianNoise(scale)
+    average = ratios.crossing(lambda epsilon: ls.noise.pmp_delta(swaps, noise, epsilon).mean() <= DELTA, 1e-4)
+    return {
+        "epsilon": found.eps_global,
+        "subset": found.eps_subset_nominal if setting.fixed == NOMINAL else found.eps_subset_exact,
+        "pmp": found.eps_pmp,
+        "average": average,
+    }
+
+
+def sweep(lab: Lab, settings: Sequence[Setting], n_trials: int) -> tuple[Runs, Array]:
+    """The epsilons at each setting, on so many data sets; and that of the average record."""
+    given = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
+    done = lab.repeat(trial, given, "data sets")
+    names = ("epsilon", "subset", "pmp", "average")
+    *epsilons, average = (np.reshape([one[name] for one in done], (len(settings), n_trials)) for name in names)
+    return Runs(*epsilons), average
+
+
+def table(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.DataFrame:
+    """Mean and standard error of each quantity, and of the average record's epsilon."""
+    parts = [ratios.table({line: runs for line, (runs, _) in lines.items()}, axis)]
+    for line, (_, average) in lines.items():
+        error = average.std(axis=1, ddof=1) / np.sqrt(average.shape[1])
+        known = {"line": line, "x": axis, "quantity": "average", "mean": average.mean(axis=1), "error": error}
+        parts.append(pd.DataFrame(known))
+    return pd.concat(parts, ignore_index=True)
+
+
+def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None = None, *, log: bool = True) -> Figure:
+    """Both ratios, and beyond the paper the epsilon of every record beside that of the average one."""
+    figure, axes = drawing.panels(3)
+    ratios.draw(axes[:2], numbers, label, log=log)
+    ax: Axes = axes[2]
+    line = str(numbers["line"].iloc[0])
+    for quantity, name, style in (("pmp", "every record", "-"), ("average", "the average record (ours)", "--")):
+        part = numbers.query(f"line == '{line}' and quantity == '{quantity}'")
+        x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
+        low, high = mean - 2 * error, mean + 2 * error
+        drawing.band(ax, x, mean, low, high, name, color=drawing.OURS, linestyle=style)
+    if printed is not None:
+        ax.plot(*printed, "s", color=drawing.THEIRS, label="printed", markersize=6)
+    ax.set(xlabel=label, ylabel=f"practical {ratios.PMP}", xscale="log" if log else "linear")
+    ax.set(title=f"{ratios.PMP} with {ratios.NAMES[line]}")
+    ratios.from_zero_or_log(ax)
+    ax.legend()
+    return figure

@@ -1,0 +1,46 @@
+"""Figure 5: the Gaussian mechanism, two outliers, and the norm C that they are clipped to.
+
+The text has epsilon = 5 at C = 100, and so epsilon is 5 at each C here; where an exact epsilon(X) is 5 instead is the
+other line. The outliers keep 2 of it, an average record a third; the printed 1 lies between. How far apart the two
+outliers are, and so epsilon(X), differs much from draw to draw: few data sets do not show that the ratio to it falls.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lowy2024 import clipped_mean, ratios
+from leakscope.papers.lowy2024.clipped_mean import Setting
+from leakscope.papers.lowy2024.ratios import EXACT, PROMISE, Runs
+from leakscope.papers.printed import Ours
+
+CLIPS = (5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0)
+
+
+def measure(lab: Lab) -> Outcome:
+    """Both ratios against C."""
+    n_trials = lab.size(full=50, quick=3)
+    lines = {}
+    for line in (PROMISE, EXACT):
+        setting = Setting(5.0, line, d=10, sigma=5.0, n_outliers=2)
+        lines[line] = clipped_mean.sweep(lab, [setting._replace(clip=clip) for clip in CLIPS], n_trials)
+    (runs, average), (exact, _) = lines[PROMISE], lines[EXACT]
+    said = f"{average[-1].mean():.2f} on average over x; {exact.pmp[-1].mean():.2f} where epsilon(X) is 5"
+    mean = Runs(runs.epsilon, runs.subset, average)
+    steady = runs.to_subset.mean(axis=1)
+    shrinks = f"to epsilon: {ratios.answer(ratios.rises(-runs.to_epsilon))}; to epsilon(X) it is "
+    shrinks += f"{steady.min():.2f} to {steady.max():.2f}; both on average over x: {ratios.answer(mean.both_fall)}"
+    ours = {
+        "pmp": mean_of(runs.pmp[-1], detail=said),
+        "shrinks": Ours(runs.both_fall, smaller=lab.size(full="", quick=f"{n_trials} data sets of 50"), detail=shrinks),
+    }
+    return Outcome(
+        clipped_mean.table(lines, CLIPS), ours, f"{n_trials} data sets for each of {len(CLIPS)} values of C."
+    )
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Ratios and epsilons against C."""
+    return clipped_mean.draw(numbers, "clip C (norm of a record)", (100.0, 1.0))

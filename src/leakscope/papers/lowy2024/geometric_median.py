@@ -1,0 +1,147 @@
+"""The exponential mechanism on the geometric median: the setting of Figures 1 to 3.
+
+W holds m random unit vectors, X is 2n draws from N(w_1, sigma^2) clipped to the norm C, and the loss of w is its mean
+distance to D, a random half of X. The text defines epsilon(X) as the differential privacy among the halves of X, the
+exact reading; the numbers in the text follow the nominal one, epsilon Delta(X)/Delta (erratum 8). The sensitivity of
+the loss is min(2C, C + 1)/n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import leakscope as ls
+from leakscope.papers import drawing
+from leakscope.papers.lab import Lab
+from leakscope.papers.lowy2024 import ratios
+from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PMP, SUBSET, Runs
+
+Array = np.ndarray
+OUTLIER = 100.0  # what an outlier is multiplied by
+
+
+class Setting(NamedTuple):
+    """What a figure keeps and what it varies."""
+
+    subset: float  # epsilon(X)
+    d: int = 1
+    n: int = 6
+    n_outputs: int = 10
+    clip: float = 10.0
+    sigma: float = 1.0
+    n_outliers: int = 0
+
+
+def game(seed: int, setting: Setting, number: int) -> tuple[Array, float]:
+    """Losses of the outputs on the records, and the sensitivity of their mean.
+
+    The same random numbers for each sigma and C. In one dimension all outputs may be the same one, which no attack
+    learns from and no epsilon(X) belongs to: then they are drawn again.
+    """
+    rng = ls.seeds.stream(seed, "geometric median", setting.d, setting.n, setting.n_outputs, number)
+    outputs = np.zeros((setting.n_outputs, setting.d))
+    while not np.ptp(outputs, axis=0).any():
+        outputs = rng.normal(size=outputs.shape)
+        outputs /= np.linalg.norm(outputs, axis=1, keepdims=True)
+    records = outputs[0] + setting.sigma * rng.normal(size=(2 * setting.n, setting.d))
+    records[: setting.n_outliers] *= OUTLIER
+    records *= np.minimum(1, setting.clip / np.linalg.norm(records, axis=1, keepdims=True))
+    loss = ls.bounds.geometric_median_loss(outputs, records)
+    return loss, ls.bounds.geometric_median_sensitivity(setting.clip, setting.n)
+
+
+def nominal_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
+    """The epsilon with ``epsilon Delta(X)/Delta`` = epsilon(X)."""
+    return subset * sensitivity / ls.bounds.subset_sensitivity(loss)
+
+
+def exact_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
+    """The epsilon whose mechanism is epsilon(X)-differentially private among the halves, and no better."""
+    start = nominal_epsilon(loss, sensitivity, subset) * (1 - 1e-9)  # too little, by the sensitivity of X
+    return ratios.crossing(lambda epsilon: ls.bounds.subset_epsilon(loss, epsilon, sensitivity) >= subset, start)
+
+
+def trial(seed: int, setting: Setting, number: int) -> dict[str, Array]:
+    """epsilon and that of practical membership privacy, by both readings, on one data set."""
+    loss, sensitivity = game(seed, setting, number)
+    epsilon = np.array([find(loss, sensitivity, setting.subset) for find in (exact_epsilon, nominal_epsilon)])
+    pmp = np.array([ls.bounds.pmp_exponential(loss, each, sensitivity) for each in epsilon])
+    return {"epsilon": epsilon, "pmp": pmp}
+
+
+def practical(seed: int, setting: Setting, number: int, epsilon: float) -> dict[str, float]:
+    """The epsilon of practical membership privacy of a given one."""
+    loss, sensitivity = game(seed, setting, number)
+    return {"pmp": ls.bounds.pmp_exponential(loss, epsilon, sensitivity)}
+
+
+def larger(seed: int, setting: Setting, number: int, n_subsets: int | None, confidence: float) -> dict[str, Array]:
+    """Practical membership privacy over the nominal epsilon(X): from all halves, or from some with an interval."""
+    loss, sensitivity = game(seed, setting, number)
+    epsilon = nominal_epsilon(loss, sensitivity, setting.subset)
+    if n_subsets is None:
+        found = [ls.bounds.pmp_exponential(loss, epsilon, sensitivity)] * 3
+    else:
+        draws = ls.seeds.integer(seed, "subsets", setting.n, number)
+        interval = ls.bounds.pmp_exponential(
+            loss, epsilon, sensitivity, "sampled", n_subsets=n_subsets, confidence=confidence, seed=draws
+        )
+        found = [interval.value, interval.low, interval.high]
+    return {"to_subset": np.array(found) / setting.subset}
+
+
+def sweep(lab: Lab, settings: Sequence[Setting], n_trials: int) -> dict[str, Runs]:
+    """Both readings at each setting, on so many data sets."""
+    given = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
+    done = lab.repeat(trial, given, "data sets")
+    shape = (len(settings), n_trials)
+    found = {}
+    for place, line in enumerate((EXACT, NOMINAL)):
+        epsilon, pmp = (np.reshape([one[name][place] for one in done], shape) for name in ("epsilon", "pmp"))
+        found[line] = Runs(epsilon, np.broadcast_to([[setting.subset] for setting in settings], shape), pmp)
+    return found
+
+
+def beyond(lab: Lab, setting: Setting) -> pd.DataFrame:
+    """More records than the paper's 12: all halves of 36, and samples for as many as 2,000; a row a data set."""
+    n_sets = lab.size(full=8, quick=2)
+    sizes, n_subsets = lab.size(full=(18, 100, 1000), quick=(100,)), lab.size(full=2**17, quick=2**16)
+    wanted: list[tuple[int, int, int | None]] = [(6, number, None) for number in range(n_sets)]
+    wanted += [(n, number, n_subsets) for n in sizes for number in range(n_sets)]
+    wanted += lab.size(full=[(18, 0, None)], quick=[])  # half a minute alone
+    confidence = 1 - 0.05 / n_sets  # of each, so that those of one n hold together at 95 %
+    given = [(lab.seed, setting._replace(n=n), number, subsets, confidence) for n, number, subsets in wanted]
+    rows = []
+    for (n, number, subsets), one in zip(wanted, lab.repeat(larger, given, "larger data sets"), strict=True):
+        value, low, high = one["to_subset"].tolist()
+        line = "all halves" if subsets is None else "random halves"
+        rows.append(
+            {"line": line, "x": n, "quantity": "larger", "set": number, "mean": value, "low": low, "high": high}
+        )
+    return pd.DataFrame(rows)
+
+
+def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float, float] | None = None) -> Figure:
+    """Both ratios by both readings, and beyond the paper the ratio on more records."""
+    figure, axes = drawing.panels(3)
+    ratios.draw(axes[:2], numbers, label, printed)
+    part, ax = numbers.query("quantity == 'larger'"), axes[2]
+    style = {"all halves": ("x", drawing.INK), "random halves": ("o", drawing.OURS)}
+    for line, each in part.groupby("line", sort=False):
+        marker, colour = style[str(line)]
+        x, mean, low, high = (each[name].to_numpy(dtype=float) for name in ("x", "mean", "low", "high"))
+        beside = x * 1.06 ** each["set"].to_numpy(dtype=float)
+        ax.errorbar(
+            beside, mean, (mean - low, high - mean), fmt=marker, color=colour, label=str(line), linewidth=1, zorder=3
+        )
+    mean = {n: each["mean"].mean() for n, each in part.drop_duplicates(subset=["x", "set"]).groupby("x")}
+    ax.plot(list(mean), list(mean.values()), color=drawing.OURS, linestyle="--", linewidth=1, label="mean of the sets")
+    ax.set(xlabel="n, half of the records", ylabel=f"ratio of practical {PMP} to nominal {SUBSET}")
+    ax.set(title="More records (ours)", xscale="log", ylim=(0, None))
+    ax.legend()
+    return figure

@@ -1,0 +1,135 @@
+"""Ratios of epsilons over random data sets: means with standard errors, whether they rise, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from leakscope.papers import drawing
+
+Array = np.ndarray
+QUANTITIES = ("epsilon", "subset", "pmp", "to_epsilon", "to_subset")
+PMP, EPSILON, SUBSET = r"$\tilde{\varepsilon}(X)$", r"$\varepsilon$", r"$\varepsilon(X)$"
+RATIOS = {"to_epsilon": EPSILON, "to_subset": SUBSET}  # and what each is a ratio to
+# What is kept at its value: epsilon(X) by one of its readings, or epsilon.
+EXACT, NOMINAL, PROMISE = "exact", "nominal", "promise"
+NAMES = {EXACT: f"{SUBSET} fixed, exact", NOMINAL: f"{SUBSET} fixed, nominal", PROMISE: f"{EPSILON} fixed"}
+STYLE = {EXACT: drawing.STYLES[5], NOMINAL: drawing.STYLES[1], PROMISE: drawing.STYLES[2]}
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Epsilons at X places of an axis, on T random data sets at each.
+
+    Parameters
+    ----------
+    epsilon : array of shape (X, T)
+        Of differential privacy, over all data sets.
+    subset : array of shape (X, T)
+        epsilon(X), by one of its readings.
+    pmp : array of shape (X, T)
+        Of practical membership privacy.
+    """
+
+    epsilon: Array
+    subset: Array
+    pmp: Array
+
+    @property
+    def to_epsilon(self) -> Array:
+        """What the attacker's uncertainty and the data bring together."""
+        return self.pmp / self.epsilon
+
+    @property
+    def to_subset(self) -> Array:
+        """What the attacker's uncertainty brings alone."""
+        return self.pmp / self.subset
+
+    @property
+    def both_rise(self) -> bool:
+        """Whether the two ratios rise along the axis."""
+        return rises(self.to_epsilon) and rises(self.to_subset)
+
+    @property
+    def both_fall(self) -> bool:
+        """Whether the two ratios fall along the axis."""
+        return rises(-self.to_epsilon) and rises(-self.to_subset)
+
+    def at(self, place: int) -> Runs:
+        """One place of the axis."""
+        return Runs(self.epsilon[place], self.subset[place], self.pmp[place])
+
+
+def table(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
+    """Mean and standard error of each quantity: a row for each line, place and quantity."""
+    rows = []
+    for line, runs in lines.items():
+        for quantity in QUANTITIES:
+            values = getattr(runs, quantity)
+            error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+            for x, mean, one in zip(axis, values.mean(axis=1), error, strict=True):
+                rows.append({"line": line, "x": x, "quantity": quantity, "mean": mean, "error": one})
+    return pd.DataFrame(rows)
+
+
+def rises(values: Array) -> bool:
+    """Whether a mean rises along the axis: as a whole by more than three standard errors, and no step falls by more.
+
+    Parameters
+    ----------
+    values : array of shape (X, T)
+        Column t has the same random numbers at each place, or all are independent; either way differences within a
+        column are T independent ones.
+    """
+    steps, whole = np.diff(values, axis=0), values[-1] - values[0]
+    error = np.sqrt(values.shape[1])
+    none_falls = (steps.mean(axis=1) >= -3 * steps.std(axis=1, ddof=1) / error).all()
+    return bool(none_falls and whole.mean() > 3 * whole.std(ddof=1) / error)
+
+
+def answer(holds: bool) -> str:
+    """A truth value in a sentence."""
+    return "so" if holds else "not so"
+
+
+def crossing(reached: Callable[[float], bool], start: float) -> float:
+    """Where a condition begins to hold above a start > 0, to a millionth; the start where it holds there already."""
+    low, high = start, 2 * start
+    while not reached(high):
+        low, high = high, 2 * high
+    while high > (1 + 1e-6) * low:
+        middle = np.sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return float(high)
+
+
+def draw(
+    axes: Array,
+    numbers: pd.DataFrame,
+    label: str,
+    printed: tuple[float, float, float] | None = None,
+    *,
+    log: bool = True,
+) -> None:
+    """The two ratios on two axes, with bands of two standard errors; and what the text prints of them at an x."""
+    for ax, (quantity, name) in zip(axes, RATIOS.items(), strict=True):
+        for line, part in numbers.query(f"quantity == '{quantity}'").groupby("line", sort=False):
+            x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
+            low, high = mean - 2 * error, mean + 2 * error
+            drawing.band(ax, x, mean, low, high, NAMES[str(line)], **STYLE[str(line)])
+        ax.set(xlabel=label, ylabel=f"ratio of practical {PMP} to {name}", xscale="log" if log else "linear")
+        ax.set(title=f"{PMP} / {name}")
+        if printed is not None:
+            ax.plot(printed[0], dict(zip(RATIOS, printed[1:], strict=True))[quantity], "*k", label="printed", zorder=4)
+        from_zero_or_log(ax)
+    axes[0].legend()
+
+
+def from_zero_or_log(ax: Axes) -> None:
+    """A scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
+    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
+    ax.set(**({"yscale": "log"} if values.max() > 30 * values.min() > 0 else {"ylim": (0, None)}))
