@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from leakscope.papers import PAPERS, reproducing
+from leakscope.papers import PAPERS, data, reproducing
 from tests.cli.calling import caller, refused
 
 SMALL = "delgrosso2021/section33"
@@ -16,6 +16,7 @@ SMALL = "delgrosso2021/section33"
 @pytest.fixture
 def run(monkeypatch, capfd, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data, "missing", lambda name: None)  # the data are there, or are not asked for
     return caller(monkeypatch, capfd)
 
 

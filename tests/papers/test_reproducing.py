@@ -86,6 +86,7 @@ def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
 
 def test_missing_libraries_say_what_to_install(monkeypatch):
     monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    monkeypatch.setattr(data, "missing", lambda name: None)
     with pytest.raises(ValueError, match=r"it needs torch: pip install 'leakscope\[torch\]'"):
         ls.reproduce("sablayrolles2019/table2")
 
