@@ -197,12 +197,9 @@ class TestOneStep:
         """``B (1 - B/N) N/(N - 1) C + sigma^2 c^2 I``, C centred, and the shift g - mu."""
         known = np.arange(1, 31)
         step = Step(DpSgd(0.9, 0.5, 0.2, 1, batches="fixed"), np.array([0]), known)
-        g, size = step.gradient[1:], 6
-        n_records = 30.5  # the watched one by a fair coin
-        share = size / n_records
-        centred = 30 * share * (1 - share) * 30 / 29 * np.cov(g.T, bias=True)
-        mean = g.mean(axis=0)
-        expected = step.dense(30 * share * mean, 0.45**2 * np.eye(35) + centred, step.gradient[0] - mean)
+        g, mean = step.gradient[1:], step.gradient[1:].mean(axis=0)
+        centred = 6 * (1 - 6 / 30) * 30 / 29 * np.cov(g.T, bias=True)
+        expected = step.dense(6 * mean, 0.45**2 * np.eye(35) + centred, step.gradient[0] - mean)
         np.testing.assert_allclose([step.dot[0], step.norm[0]], expected, rtol=1e-7)
 
     def test_the_moments_of_batches_of_fixed_size_are_those_of_a_simulation(self):

@@ -160,10 +160,12 @@ class _Law:
 
     @classmethod
     def of(cls, dpsgd: DpSgd, attacker: Attacker) -> _Law:
-        rate, fixed = dpsgd.sample_rate, dpsgd.batches == "fixed"
+        rate, fixed, strata = dpsgd.sample_rate, dpsgd.batches == "fixed", attacker.unknown
         if fixed:
-            rate = batch_size(rate, attacker.n_records) / attacker.n_records
-        strata = attacker.unknown
+            n_records = attacker.n_records
+            if attacker.knowledge == "law":  # a batch without the point is full of the others
+                n_records = sum(each.n * each.inside for each in strata)
+            rate = batch_size(rate, attacker.n_records) / n_records
         sizes = [each.n_drawn for each in strata]
         p = np.repeat([rate * each.inside for each in strata], sizes)
         mean = p * np.repeat([each.n / each.n_drawn for each in strata], sizes)
