@@ -19,7 +19,7 @@ copyright = "2026, the leakscope developers"
 release = version = installed_version("leakscope")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build", "plans", "results"]
+exclude_patterns = ["_build", "plans", "results", "papers/*"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 3
 nitpicky = False

@@ -49,7 +49,7 @@ def table(folder: Path) -> str:
 def told(claim: dict) -> str:
     """The verdict, with a link to the erratum that explains it."""
     if claim["verdict"] == "erratum":
-        return f"[the paper errs](../errata.md#erratum-{claim['erratum']})"
+        return f"[the paper errs](errata.md#erratum-{claim['erratum']})"
     return verdict(claim)
 
 

@@ -20,6 +20,8 @@ import pytest
 
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
+from leakscope.papers import PAPERS
+from leakscope.papers.printed import printed
 from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
 from tests.test_layers import LAYERS
 
@@ -172,3 +174,18 @@ def test_the_design_names_every_room() -> None:
         lines = re.search(rf"^{layer} +(.*?)(?=^\d|\Z)", drawn[1], re.MULTILINE | re.DOTALL)
         assert lines, layer
         assert set(rooms) <= set(re.findall(r"\w+", lines[1]))
+
+
+def test_every_experiment_of_the_papers_has_a_picture_and_a_table() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    for name in (each.replace("/", "-") for each in PAPERS):
+        assert f"](_static/papers/{name}.png)\n\n```{{include}} papers/{name}.md\n```" in text, name
+        assert (ROOT / "docs" / "_static" / "papers" / f"{name}.png").is_file(), name
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_table_of_claims_has_every_printed_number(name: str) -> None:
+    text = (ROOT / "docs" / "papers" / f"{name.replace('/', '-')}.md").read_text(encoding="utf-8")
+    paper, figure = name.split("/")
+    for claim in printed(paper)[figure].values():
+        assert f"| {claim.says} ({claim.where}" in text, claim.key
