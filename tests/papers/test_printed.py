@@ -11,12 +11,8 @@ from leakscope.papers import PAPERS
 from leakscope.papers.printed import Ours, Printed, printed
 
 ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
-ALL = [
-    claim
-    for paper in {each.paper for each in PAPERS.values()}
-    for one in printed(paper).values()
-    for claim in one.values()
-]
+THEIRS = [printed(paper) for paper in dict.fromkeys(each.paper for each in PAPERS.values())]
+ALL = [claim for figures in THEIRS for claims in figures.values() for claim in claims.values()]
 
 
 def number(kind, **given) -> Printed:
