@@ -31,7 +31,7 @@ def table(folder: Path) -> str:
     document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     lines = [
-        f"{document['run']} `{run['command']}`: {run['seconds']:,.0f} s. {counted([document]).capitalize()}.",
+        f"{document['run']} `{run['command']}`: {counted([document])}.",
         "",
         "| what the paper says | printed | ours | verdict |",
         "|---|---|---|---|",

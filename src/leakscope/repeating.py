@@ -58,8 +58,8 @@ def repeat(
     Examples
     --------
     >>> import leakscope as ls
-    >>> [result["mip_from_dp"].item() for result in ls.repeat(_example, [(0.0,), (1.0,)], jobs=1)]
-    [0.0, 0.23105857863000487]
+    >>> [round(result["mip_from_dp"].item(), 4) for result in ls.repeat(_example, [(0.0,), (1.0,)], jobs=1)]
+    [0.0, 0.2311]
     """
     shelf = Store(store) if store is not None else None
     keys = [_key(task, given) for given in arguments] if shelf else []
