@@ -77,7 +77,9 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
 
 
-def test_another_scale_is_no_finished_run(run, monkeypatch):
-    monkeypatch.setattr(reproducing, "PAPERS", {SMALL: PAPERS[SMALL], "lowy2024/figure1": PAPERS["lowy2024/figure1"]})
+def test_another_run_in_the_folder_is_refused_before_anything_is_run(run, monkeypatch, tmp_path):
+    first = "izzo2022/theorem5"
+    monkeypatch.setattr(reproducing, "PAPERS", {first: PAPERS[first], SMALL: PAPERS[SMALL]})
     run(f"reproduce {SMALL} --quick --seed 1 --out out")
     refused(run("reproduce --out out"), "out/delgrosso2021-section33 exists already")
+    assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]

@@ -99,8 +99,10 @@ def test_the_bound_is_broken_only_beyond_three_errors() -> None:
     gaps = np.full(4, 0.8)  # the bound is .6
     holds = gap.Networks(np.array([0.58, 0.64, 0.6, 0.57]), gaps, gaps)
     below = gap.Networks(np.array([0.55, 0.551, 0.55, 0.549]), gaps, gaps)
-    assert gap.bound_holds({10: holds}).value is True
-    assert gap.bound_holds({10: holds, 100: below}).value is False
+    assert gap.bound_holds({10: holds}, [10]).value is True
+    assert gap.bound_holds({10: holds, 100: below}, [10, 100]).value is False
+    assert gap.bound_holds({10: holds}, [10]).smaller == ""
+    assert gap.bound_holds({10: holds}, [10, 100, 1000]).smaller.startswith("1 of 3 sizes; ")
 
 
 def test_success_and_gap_fall_from_where_they_are_largest() -> None:

@@ -63,8 +63,11 @@ def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: An
         room.refuse_existing(out / _folder(chosen[0]))
         if reason := room.lacking(chosen[0]):
             raise ValueError(f"{chosen[0].name}: {reason}")
+    for each in chosen:  # before hours are spent
+        if _there(room, each, lab, out) is None:
+            room.refuse_existing(out / _folder(each))
     documents = [_one(room, each, lab, out) for each in chosen]
-    _write_page(room, out)
+    _write_page(out)
     return documents
 
 
@@ -74,11 +77,10 @@ reproduce = command(HELP, _reproduce, OPTIONS, "reproduce")
 def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:
     """Run an experiment and write it, or say why it was not run; of several, those that are there stay."""
     started, folder = time.monotonic(), out / _folder(experiment)
-    reason = room.lacking(experiment)
-    if (there := _finished(folder)) is not None and room.Reproduction(experiment, lab, None).same_run(there):
+    if (there := _there(room, experiment, lab, out)) is not None:
         say(f"{experiment.name}: is there already")
         return there
-    room.refuse_existing(folder)
+    reason = room.lacking(experiment)
     outcome = None if reason else experiment.module.measure(lab)
     found = room.Reproduction(experiment, lab, outcome, reason)
     found.write(folder)
@@ -90,7 +92,7 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     return found.document()
 
 
-def _write_page(room: Any, out: Path) -> None:
+def _write_page(out: Path) -> None:
     """The page of all that is in the folder, in the order of the papers."""
     documents, figures = [], {}
     for each in PAPERS.values():
@@ -99,7 +101,14 @@ def _write_page(room: Any, out: Path) -> None:
             documents.append(document)
         if (folder / "figure.svg").is_file():
             figures[each.name] = (folder / "figure.svg").read_bytes()
-    import_module("leakscope.report").write(out / PAGE, room.page(documents, figures))
+    report = import_module("leakscope.report")
+    report.write(out / PAGE, report.claims_page(documents, figures))
+
+
+def _there(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any] | None:
+    """What an earlier run of the same experiment, scale, seed and version says."""
+    found = _finished(out / _folder(experiment))
+    return found if found is not None and room.Reproduction(experiment, lab, None).same_run(found) else None
 
 
 def _finished(folder: Path) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -205,19 +205,6 @@ def refuse_existing(folder: Path) -> None:
     """A result is never written over."""
     if os.path.lexists(folder):
         raise ValueError(f"{folder} exists already; remove it, or give another --out")
-
-
-def page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
-    """One page with the claims and figures of many experiments.
-
-    Parameters
-    ----------
-    documents : sequence of mapping
-        As ``claims.json`` holds them.
-    figures : mapping of str to bytes
-        SVG by the experiment's name.
-    """
-    return ls.report.claims_page(documents, figures)
 
 
 def _only(name: str) -> NoReturn:

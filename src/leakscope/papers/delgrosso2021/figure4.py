@@ -69,7 +69,7 @@ def study(lab: Lab, plan: Mapping[str, Mapping[int, int]], n_others: int) -> Out
             ends = zip(LINES, lines(runs, n).values(), strict=True)
             facts = {"data": name, "n": n, "models": models}
             rows += [facts | {"line": line, "value": v, "low": low, "high": high} for line, (v, low, high) in ends]
-        ours[f"bound_holds_{name}"] = gap.bound_holds(networks_of)
+        ours[f"bound_holds_{name}"] = gap.bound_holds(networks_of, FULL)
         if len(sizes) > 1:
             ours[f"approaches_half_{name}"] = approaches_half(networks_of)
     for name in plan.keys() & {"mnist", "cifar10"}:

@@ -231,7 +231,7 @@ def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
         ),
         "membership_100": Ours(member[100].value - ERRORS * member[100].error > 0.5, detail=f"{member[100].value:.3f}"),
         "membership_8000": member[8000],
-        "bound_holds": gap.bound_holds({n: gap.Networks.of(found) for n, found in runs.items()}),
+        "bound_holds": gap.bound_holds({n: gap.Networks.of(found) for n, found in runs.items()}, FULL),
     }
 
 

@@ -6,7 +6,7 @@ bound is twice as far above one half, and is drawn beside the printed one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,18 +117,22 @@ def seen(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
     }
 
 
-def bound_holds(networks_of: Mapping[int, Networks]) -> Ours:
+def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> Ours:
     """Whether the likelihood attack is nowhere below Theorem 2, as far as three standard errors can tell.
 
     Parameters
     ----------
     networks_of : mapping of int to Networks
         By n.
+    sizes : collection of int
+        Every n that the statement is about; where not all were run it is shown, not judged.
     """
     above = {n: each.above for n, each in networks_of.items()}
     room = {n: each.value + ERRORS * each.error for n, each in above.items()}
     said = ", ".join(f"{each.value:+.3f} +- {each.error:.3f} at n = {n:,}" for n, each in above.items())
-    return Ours(min(room.values()) >= 0, detail=f"success less bound: {said}")
+    absent = set(sizes) - networks_of.keys()
+    fewer = f"{len(sizes) - len(absent)} of {len(sizes)} sizes; success less bound: {said}" if absent else ""
+    return Ours(min(room.values()) >= 0, smaller=fewer, detail=f"success less bound: {said}")
 
 
 def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[Artist]:
