@@ -66,6 +66,12 @@ def test_a_task_whose_file_has_changed_is_done_again(tmp_path, monkeypatch):
     assert DONE == [1, 1]
 
 
+def test_other_data_are_another_run(tmp_path):
+    for source in ("one", "other", "one"):
+        ls.repeat(drawn, [(1, 2)], data=source, store=tmp_path, jobs=1)
+    assert DONE == [1, 1]
+
+
 def test_arrays_cannot_be_part_of_a_key(tmp_path):
     with pytest.raises(ValueError, match=r"drawn cannot be kept in a store: .*; give numbers and texts, and load arr"):
         ls.repeat(drawn, [(np.zeros(2), 1)], store=tmp_path)

@@ -25,6 +25,7 @@ def repeat(
     arguments: Sequence[tuple[Any, ...]],
     *,
     what: str = "runs",
+    data: str = "",
     store: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
 ) -> list[dict[str, Shaped[Array, ...]]]:
@@ -39,9 +40,11 @@ def repeat(
         With a store: of numbers, texts, truth values and None, or tuples of these.
     what : str
         What they are, for the progress bar.
+    data : str
+        With a store: a digest of the data that the task loads by itself, if it does.
     store : path, optional
-        Folder where finished results stay, under the hash of the task's name and file, of its arguments and of this
-        version of leakscope.
+        Folder where finished results stay, under the hash of the task's name and file, of its arguments, of the data
+        and of this version of leakscope.
     jobs : int, optional
         Worker processes; all cores unless given.
 
@@ -62,7 +65,7 @@ def repeat(
     [0.0, 0.2311]
     """
     shelf = Store(store) if store is not None else None
-    keys = [_key(task, given) for given in arguments] if shelf else []
+    keys = [_key(task, given, data) for given in arguments] if shelf else []
     made: dict[int, dict[str, Array]] = {}
     with progress(what, len(arguments)) as advance:
         for number, name in enumerate(keys):
@@ -82,12 +85,13 @@ def repeat(
     return [made[number] for number in range(len(arguments))]
 
 
-def _key(task: Callable[..., Any], given: tuple[Any, ...]) -> str:
+def _key(task: Callable[..., Any], given: tuple[Any, ...], data: str) -> str:
     """Everything that a result depends on; a task whose file has changed is done again."""
     file = inspect.getsourcefile(task)
     source = hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else ""
     try:
-        return key(task=f"{task.__module__}:{task.__qualname__}", source=source, given=given, leakscope=__version__)
+        name = f"{task.__module__}:{task.__qualname__}"
+        return key(task=name, source=source, given=given, data=data, leakscope=__version__)
     except TypeError as error:
         raise ValueError(
             f"{task.__name__} cannot be kept in a store: {error}; give numbers and texts, and load arrays in the task"

@@ -16,9 +16,11 @@ def forgotten(monkeypatch):
     monkeypatch.delenv(data.FOLDER, raising=False)
     monkeypatch.delenv(data.FETCH, raising=False)
     data.images.cache_clear()
+    data.source.cache_clear()
     data.writers.cache_clear()
     yield
     data.images.cache_clear()
+    data.source.cache_clear()
     data.writers.cache_clear()
 
 
@@ -30,6 +32,19 @@ def test_images_come_from_the_folder(monkeypatch, tmp_path):
     found = data.images("mnist")
     np.testing.assert_array_equal(found.x, x)
     np.testing.assert_array_equal(found.y, y)
+
+
+def test_other_files_are_another_source(monkeypatch, tmp_path):
+    monkeypatch.setenv(data.FETCH, "1")
+    assert data.source("mnist") == "openml:mnist_784:1"
+    found = set()
+    for number in (0, 1, 0):
+        for file in data.SETS["mnist"].files:
+            (tmp_path / file).write_bytes(bytes([number]))
+        monkeypatch.setenv(data.FOLDER, str(tmp_path))
+        data.source.cache_clear()
+        found.add(data.source("mnist"))
+    assert len(found) == 2
 
 
 def test_nothing_is_fetched_unless_the_user_asks(monkeypatch):

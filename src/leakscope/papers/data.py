@@ -93,6 +93,28 @@ def missing(name: str) -> str | None:
     return None if os.environ.get(FETCH) else f"{title} is not there ({where}); {put}, or give --download to fetch it"
 
 
+@lru_cache(maxsize=len(NAMES))
+def source(name: str) -> str:
+    """Where a data set comes from: the SHA-256 of its files, or its name and version at OpenML.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+
+    Raises
+    ------
+    ValueError
+        Where it is not there, with what to do.
+    """
+    if reason := missing(name):
+        raise ValueError(reason)
+    paths = [Path(os.environ.get(FOLDER, "")) / file for file in (SETS[name].files if name in SETS else (WRITERS,))]
+    if not all(path.is_file() for path in paths):
+        return ":".join(map(str, ("openml", *SETS[name].openml)))
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
+
+
 @lru_cache(maxsize=2)
 def images(name: str) -> Images:
     """A set of images: ``"mnist"``, ``"fashion"``, or ``"cifar10"``.

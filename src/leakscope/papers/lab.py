@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import leakscope as ls
+from leakscope.papers import data
 from leakscope.papers.printed import Ours
 
 T = TypeVar("T")
@@ -50,10 +51,11 @@ class Lab:
         return ls.seeds.stream(self.seed, *path)
 
     def repeat(
-        self, task: Callable[..., Mapping[str, Any]], arguments: Sequence[tuple[Any, ...]], what: str
+        self, task: Callable[..., Mapping[str, Any]], arguments: Sequence[tuple[Any, ...]], what: str, name: str = ""
     ) -> list[dict[str, np.ndarray]]:
-        """A task for each tuple of arguments: `leakscope.repeat`."""
-        return ls.repeat(task, arguments, what=what, store=self.store, jobs=self.jobs)
+        """A task for each tuple of arguments: `leakscope.repeat`; name is that of the data set which it loads."""
+        source = data.source(name) if name and self.store is not None else ""
+        return ls.repeat(task, arguments, what=what, data=source, store=self.store, jobs=self.jobs)
 
     @property
     def workshop(self) -> dict[str, Any]:

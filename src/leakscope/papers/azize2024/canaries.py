@@ -37,7 +37,7 @@ def measure(lab: Lab) -> Outcome:
         (kind, noises[epsilon], steps, n_images, n_canaries, seed)
         for (kind, epsilon, _), seed in zip(cases, seeds, strict=True)
     ]
-    found = lab.repeat(audited, asked, "audits of DP-SGD")
+    found = lab.repeat(audited, asked, "audits of DP-SGD", "mnist")
     numbers = pd.DataFrame(
         {"canaries": kind, "epsilon": epsilon, "run": run, "quantity": name, "value": float(value)}
         for (kind, epsilon, run), result in zip(cases, found, strict=True)

@@ -64,7 +64,7 @@ def study(lab: Lab, plan: Mapping[str, Mapping[int, int]], n_others: int) -> Out
         networks_of: dict[int, gap.Networks] = {}
         for n, models in sizes.items():
             arguments = [(name, n, n_others, number, lab.seed) for number in range(models)]
-            runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}")
+            runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}", name)
             networks_of[n] = gap.Networks.of(runs)
             ends = zip(LINES, lines(runs, n).values(), strict=True)
             facts = {"data": name, "n": n, "models": models}

@@ -54,7 +54,7 @@ def measure(lab: Lab) -> Outcome:
     rows: list[dict[str, Any]] = []
     for n, models in sizes.items():
         arguments = [(n, number, lab.seed) for number in range(models)]
-        runs[n] = lab.repeat(asked, arguments, f"networks for PenDigits, n = {n}")
+        runs[n] = lab.repeat(asked, arguments, f"networks for PenDigits, n = {n}", "pendigits")
         shares = {line: ls.intervals.cluster_t(_of(runs[n], line)) for line in (*STRATEGIES, *BLIND, "success")}
         found = {line: (each.value, each.low, each.high) for line, each in shares.items()}
         for line, (value, low, high) in (found | gap.Networks.of(runs[n]).lines()).items():

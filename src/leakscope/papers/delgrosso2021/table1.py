@@ -50,7 +50,7 @@ def study(lab: Lab, n: int, n_others: int, models: int) -> Outcome:
     ours: dict[str, Ours] = {}
     for name in images.SHAPES:
         arguments = [(name, n, n_others, number, lab.seed) for number in range(models)]
-        runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}")
+        runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}", name)
         for attack in images.ATTACKS:
             found = [precision(run[attack], n) for run in runs]
             ours[f"{name}_{attack}"] = mean_of(found, smaller=smaller)

@@ -45,7 +45,7 @@ def measure(lab: Lab) -> Outcome:
     from leakscope.papers.sablayrolles2019.features import features
 
     n_images, epochs, n_seeds = lab.size(full=FULL, quick=QUICK)
-    (made,) = lab.repeat(features, [(lab.seed, n_images, epochs)], "network for the features")
+    (made,) = lab.repeat(features, [(lab.seed, n_images, epochs)], "network for the features", "cifar10")
     points = dealt(made["x"], made["truck"], lab.stream("table1", "held out"))
     found = {n: at_size(points, n, n_seeds, lab) for n in SIZES}
     smaller = lab.size(full="", quick=f"features of a network that saw {n_images:,} images; {n_seeds} splits of 100")
