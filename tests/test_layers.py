@@ -62,6 +62,7 @@ LAYERS = {
     ),
     4: ("papers",),
     5: ("cli",),
+    6: ("__main__",),
 }
 LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 

@@ -106,6 +106,18 @@ def test_dpsgd() -> None:
     assert value(added, "epsilon", delta=1e-5) < value(replaced, "epsilon", delta=1e-5)
 
 
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_dpsgd_with_batches_of_fixed_size(adjacency: str) -> None:
+    """All records in one step: whoever takes the record's place may be 2 clipping norms away, in either game."""
+    words = {"noise_multiplier": 2.0, "sample_rate": 1.0, "steps": 1, "adjacency": adjacency}
+    report = bound("dpsgd", **words, batches="fixed")
+    assert value(report, "advantage") == pytest.approx(2 * norm.cdf(0.5) - 1, abs=1e-4)
+    assert "1 steps, fixed batches, " in report.table()
+    assumed = only(report, "advantage").assumptions
+    assert "drawn without replacement" in assumed[0]
+    assert "coin" in only(bound("dpsgd", **words), "advantage").assumptions[0]
+
+
 def test_gap_and_information() -> None:
     report = bound("gap", gap=-0.2, low=0.0, high=2.0, prior=0.5)
     assert value(report, "success") == pytest.approx(0.55)

@@ -21,6 +21,11 @@ from leakscope.types import Game
 
 SWAP = "k of n records are in; the attacker may know all of them, but not whether x or another record was used"
 COIN = "each record is in by a coin of its own; the attacker may know all others"
+BATCHES = {
+    "poisson": "batches are drawn by a coin for each record",
+    "fixed": "a batch is as many records in each step, drawn without replacement: at most the sample rate times the "
+    "fewest records that there may be",
+}
 
 
 def dp(plan: DpPlan, row: Bound) -> Stated:
@@ -53,15 +58,18 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
 
 def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
     """DP-SGD as a ceiling, by its privacy loss distribution."""
-    curve = dpsgd_tradeoff(plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency)
+    curve = dpsgd_tradeoff(
+        plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency, batches=plan.batches
+    )
     common = {
         "status": row.status,
         "source": row.source,
         "game": SWAP if plan.adjacency == "replace_one" else COIN,
-        "assumptions": ["batches are drawn by a coin for each record", "the attacker may see every step"],
+        "assumptions": [BATCHES[plan.batches], "the attacker may see every step"],
     }
     return _stated(
         f"noise multiplier {plan.noise_multiplier:g}, sample rate {plan.sample_rate:g}, {plan.steps:,} steps, "
+        + ("fixed batches, " if plan.batches == "fixed" else "")
         + plan.adjacency.replace("_", "/" if plan.adjacency == "add_remove" else " "),
         curve,
         [

@@ -68,6 +68,20 @@ def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     assert multiplier_report(plan).about["plan"]["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
 
 
+def test_batches_of_fixed_size(leakscope) -> None:
+    left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches fixed --json")
+    assert (left.code, left.err) == (0, "")
+    found = next(each for each in json.loads(left.out)["findings"] if each["quantity"] == "noise_multiplier")
+    curve, less = (
+        dpsgd(factor * found["value"], 0.01, 100, "replace_one", batches="fixed") for factor in (1, 0.999)
+    )
+    assert keeps(curve, advantage=0.1)
+    assert not keeps(less, advantage=0.1)
+    assert "drawn without replacement" in left.out
+    left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches sliced")
+    refused(left, "calibrate dpsgd: batches")
+
+
 def test_json_and_nothing_else(leakscope) -> None:
     command = "calibrate dpsgd --sample-rate 1 --steps 100 --epsilon 1 --delta 1e-5"
     left = leakscope(f"{command} --json")

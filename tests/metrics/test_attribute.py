@@ -82,7 +82,7 @@ def test_the_gain_is_paired_and_clustered_both_ways() -> None:
     mean = np.mean([difference[row][member[row]].mean() for row in range(10)])
     half = stats.t.ppf(0.975, 9) * np.sqrt(naive_gain_variance(difference, member))
     assert (found.value, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
-    assert found.method == "paired t, clustered by models and by records"
+    assert found.method == "paired t, clustered by models and by points"
 
 
 def test_the_gain_with_few_models_is_clustered_by_records() -> None:

@@ -43,13 +43,21 @@ def test_moves_of_an_image(down, right, flip):
 
 
 def test_moves_are_drawn_of_the_kind_that_is_asked_for():
-    for kind, shift in (("flip", 4), ("crop", 4), ("flip_crop", 4), ("crop", 1), ("crop", 7)):
+    for kind, shift in (("flip", None), ("crop", 4), ("flip_crop", 4), ("crop", 1), ("crop", 7)):
         moves = Moves.none(1, 400)
         moves.draw(0, 399, Recipe(augment=kind, shift=shift), np.random.default_rng(0))
         assert moves.flip.any() == ("flip" in kind)
-        assert set(np.unique(moves.shift)) == (set(range(-shift, shift + 1)) if "crop" in kind else {0})
+        assert set(np.unique(moves.shift)) == (set(range(-shift, shift + 1)) if shift else {0})
         assert not moves.flip[0, 399]
         assert not moves.shift[0, 399].any()
+
+
+def test_a_shift_is_of_crops():
+    assert (Recipe(augment="crop").shift, Recipe(augment="flip").shift) == (4, None)
+    with pytest.raises(ValueError, match="shift is of augment='crop' or 'flip_crop', got 2 with 'flip'"):
+        Recipe(augment="flip", shift=2)
+    with pytest.raises(ValueError, match="shift must be >= 1"):
+        Recipe(augment="crop", shift=0)
 
 
 def test_a_loss_that_runs_away(lesson_of):

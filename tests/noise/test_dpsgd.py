@@ -30,9 +30,10 @@ def keeps(curve: TradeOff, target: Target) -> bool:
     raise AssertionError(target)
 
 
-def assert_least(noise: float, rate: float, steps: int, adjacency, target: Target) -> None:
-    assert keeps(dpsgd(noise, rate, steps, adjacency), target), (noise, rate, steps, adjacency, target)
-    assert not keeps(dpsgd(noise * 0.999, rate, steps, adjacency), target), (noise, rate, steps, adjacency, target)
+def assert_least(noise: float, rate: float, steps: int, adjacency, target: Target, batches="poisson") -> None:
+    case = noise, rate, steps, adjacency, target, batches
+    assert keeps(dpsgd(noise, rate, steps, adjacency, batches=batches), target), case
+    assert not keeps(dpsgd(noise * 0.999, rate, steps, adjacency, batches=batches), target), case
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,17 @@ def test_other_targets_in_seconds(adjacency, target):
     noise = dpsgd_multiplier(0.01, 1000, adjacency=adjacency, **target)
     assert time.process_time() - start < 5
     assert_least(noise, 0.01, 1000, adjacency, target)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("target", [{"advantage": 0.1}, {"fpr": 0.01, "fnr": 0.95}, {"epsilon": 1.0, "delta": 1e-5}])
+def test_batches_of_fixed_size(adjacency, target):
+    noise = dpsgd_multiplier(0.01, 200, adjacency=adjacency, batches="fixed", **target)
+    assert_least(noise, 0.01, 200, adjacency, target, "fixed")
+    assert noise > dpsgd_multiplier(0.01, 200, adjacency="add_remove", **target)
+    if adjacency == "add_remove":  # whoever takes the place is up to 2 away: as twice the noise of coins, exactly
+        coins = dpsgd_multiplier(0.01, 200, adjacency=adjacency, **target)
+        assert noise / 2 == pytest.approx(coins, rel=1e-3)
 
 
 def test_replace_one_is_the_default_and_needs_more():
@@ -202,5 +214,7 @@ def test_the_line_that_a_bad_value_gets(arguments, message):
 def test_the_line_that_a_bad_word_gets(as_users_run_it):
     with pytest.raises(ValueError) as caught:
         dpsgd_multiplier(0.1, 10, advantage=0.1, adjacency="replace")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="batches"):
+        dpsgd_multiplier(0.1, 10, advantage=0.1, batches="sliced")  # pyright: ignore[reportArgumentType]
     expected = "unknown adjacency 'replace' (did you mean 'replace_one'?); known: add_remove, replace_one"
     assert str(caught.value) == expected

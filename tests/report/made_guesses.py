@@ -19,7 +19,7 @@ def right(attack: str, value: float, inside: float = 1.0, **words: Any) -> Findi
 
 def gain(attack: str, value: float, low: float, high: float, **words: Any) -> Finding:
     """What the release adds."""
-    method = {"method": "paired t, clustered by models and by records", "averages": "models", "confidence": 0.95}
+    method = {"method": "paired t, clustered by models and by points", "averages": "models", "confidence": 0.95}
     return Finding("attribute_gain", value, low, high, attack=attack, side="lower", **method, **words)
 
 

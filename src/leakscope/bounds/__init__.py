@@ -119,7 +119,7 @@ _ROWS = (
         "dpsgd",
         "What does this DP-SGD training allow any attacker?",
         f"{_HERE}.dp:dpsgd_tradeoff",
-        "dp_accounting, privacy loss distributions of the Poisson-sampled Gaussian",
+        "dp_accounting, privacy loss distributions of the subsampled Gaussian",
         "Ceilings of DP-SGD by its privacy loss distribution.",
     ),
     Bound(

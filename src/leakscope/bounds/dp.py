@@ -142,6 +142,8 @@ def dpsgd_tradeoff(
     sample_rate: float,
     steps: int,
     adjacency: Literal["add_remove", "replace_one"] = "replace_one",
+    *,
+    batches: Literal["poisson", "fixed"] = "poisson",
 ) -> TradeOff:
     """Ceiling of every attack on a model trained by DP-SGD: fnr at each fpr, from which all else follows.
 
@@ -150,11 +152,14 @@ def dpsgd_tradeoff(
     noise_multiplier : float
         Standard deviation of the noise in units of the clipping norm, > 0.
     sample_rate : float
-        Probability with which each record is in a batch, in (0, 1].
+        Probability with which each record is in a batch, in (0, 1]; of fixed batches their share of the records of
+        the data with the record in question.
     steps : int
         Number of batches.
     adjacency : {"replace_one", "add_remove"}
         The game: one record swapped for another, as in data of fixed size, or one record in or out.
+    batches : {"poisson", "fixed"}
+        Each record by a coin of its own, or the same number of records in each, drawn without replacement.
 
     Returns
     -------
@@ -175,4 +180,4 @@ def dpsgd_tradeoff(
     """
     from leakscope.accounting import dpsgd  # here, for dp-accounting takes most of a second to import
 
-    return dpsgd(noise_multiplier, sample_rate, steps, adjacency)
+    return dpsgd(noise_multiplier, sample_rate, steps, adjacency, batches=batches)

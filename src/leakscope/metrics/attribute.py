@@ -88,7 +88,7 @@ def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], 
     exact = clopper_pearson(float(share.sum()), len(share), confidence)
     value = float(np.clip(each.mean(), 0, 1))
     return Interval(
-        value, min(exact.low, value), max(exact.high, value), confidence, "points", "Clopper-Pearson over the records"
+        value, min(exact.low, value), max(exact.high, value), confidence, "points", "Clopper-Pearson over the points"
     )
 
 
@@ -150,7 +150,7 @@ def attribute_gain(
         return _few(value, record, confidence)
     freedom = (min(len(spread), len(record)) if both else len(record)) - 1
     half = float(stdtrit(freedom, 1 - tail)) * math.sqrt(variance)
-    method = f"paired t, clustered by {'models and by ' if both else ''}records"
+    method = f"paired t, clustered by {'models and by ' if both else ''}points"
     low, high = max(value - half, -1.0), min(value + half, 1.0)
     return Interval(value, low, high, confidence, "models" if both else "points", method)
 
@@ -175,5 +175,5 @@ def _few(value: float, record: Float[Array, " J"], confidence: float) -> Interva
     won, lost = np.maximum(record, 0).sum(), np.maximum(-record, 0).sum()
     low = float(clopper_pearson_lower(won, n, tail) - clopper_pearson_upper(lost, n, tail))
     high = float(clopper_pearson_upper(won, n, tail) - clopper_pearson_lower(lost, n, tail))
-    method = "Clopper-Pearson of records won and lost"
+    method = "Clopper-Pearson of points won and lost"
     return Interval(value, min(low, value), max(high, value), confidence, "points", method)

@@ -16,6 +16,7 @@ from leakscope.tradeoff import Gaussian, TradeOff
 from leakscope.types import NotApplicable
 
 Adjacency = Literal["add_remove", "replace_one"]
+Batches = Literal["poisson", "fixed"]
 
 _PRECISION = 8e-4  # of the logarithm of the noise: 0.1 % less is too little
 _COARSE = 16.0  # the grid of the search; it costs a tenth of the finest
@@ -35,7 +36,12 @@ class Target(TypedDict, total=False):
 
 
 def dpsgd_multiplier(
-    sample_rate: float, steps: int, *, adjacency: Adjacency = "replace_one", **target: Unpack[Target]
+    sample_rate: float,
+    steps: int,
+    *,
+    adjacency: Adjacency = "replace_one",
+    batches: Batches = "poisson",
+    **target: Unpack[Target],
 ) -> float:
     """Least noise multiplier with which DP-SGD keeps an advantage, two error rates, or (epsilon, delta).
 
@@ -47,11 +53,13 @@ def dpsgd_multiplier(
     Parameters
     ----------
     sample_rate : float
-        Probability with which each record is in a batch, in (0, 1].
+        Probability with which each record is in a batch, in (0, 1]; of fixed batches their share of the records.
     steps : int
         Number of batches.
     adjacency : {"replace_one", "add_remove"}
         The game: one record swapped for another, as in data of fixed size, or one record in or out.
+    batches : {"poisson", "fixed"}
+        Each record by a coin of its own, or the same number of records in each, drawn without replacement.
     advantage : float
         Largest tpr - fpr of any attack: twice the eta of a game that half of the records are in. In (0, 1).
     fpr, fnr : float
@@ -82,10 +90,11 @@ def dpsgd_multiplier(
     rate = probability("sample_rate", positive("sample_rate", sample_rate))
     steps, wanted = count("steps", steps), _Wanted.of(target)
     one_of("adjacency", adjacency, ("add_remove", "replace_one"))
+    one_of("batches", batches, ("poisson", "fixed"))
     from leakscope.accounting import dpsgd  # here, for dp-accounting takes most of a second to import
 
     def seen(coarseness: float) -> Callable[[float], float]:
-        return lambda x: wanted.seen(dpsgd(math.exp(x), rate, steps, adjacency, coarseness))
+        return lambda x: wanted.seen(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
 
     if seen(1.0)(-_FARTHEST) <= wanted.allowed:
         raise NotApplicable(f"no noise is needed for {wanted.words}")
@@ -93,7 +102,7 @@ def dpsgd_multiplier(
         raise ValueError(f"no noise is enough for {wanted.words}: the accountant counts 1e-12 as lost")
     limit = _Search(lambda x: wanted.seen(Gaussian(math.exp(-x))), wanted.allowed).least(0.0)
     search = _Search(seen(_COARSE), wanted.allowed, _PRECISION / 2)
-    near = search.least(_log_multiplier(math.exp(-limit), rate, steps, adjacency))
+    near = search.least(_log_multiplier(math.exp(-limit), rate, steps, adjacency, batches))
     return math.exp(_Search(seen(1.0), wanted.allowed, _PRECISION, search.slope).least(near))
 
 
@@ -161,12 +170,15 @@ def _log_odds(share: float) -> float:
     return float(logit(min(max(share, 1e-300), 1 - 1e-16)))
 
 
-def _log_multiplier(mu: float, rate: float, steps: int, adjacency: Adjacency) -> float:
+def _log_multiplier(mu: float, rate: float, steps: int, adjacency: Adjacency, batches: Batches) -> float:
     """Where the central limit is mu: mu^2 = q^2 T (e^(1/sigma^2) - 1), or 4 q^2 T sinh(1/sigma^2) of two records.
 
     mu^2 is T times the variance of the loss of a step at first order in q, which is q^2 that of the ratio of
-    the densities: ``N(1, sigma^2)/N(0, sigma^2)``, less ``N(-1, sigma^2)/N(0, sigma^2)`` for another record.
+    the densities: ``N(1, sigma^2)/N(0, sigma^2)``, less ``N(-1, sigma^2)/N(0, sigma^2)`` for another record. In
+    fixed batches a record is 2 away from whose place it takes, in both games.
     """
     square = (mu / rate) ** 2 / steps
+    if batches == "fixed":
+        return math.log(2) - math.log(math.log1p(square)) / 2
     inverse = math.log1p(square) if adjacency == "add_remove" else math.asinh(square / 4)
     return -math.log(inverse) / 2

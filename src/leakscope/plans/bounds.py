@@ -14,6 +14,9 @@ from leakscope.plans.plan import PagePlan, columns
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
 ]
+Batches = Annotated[
+    Literal["poisson", "fixed"], Field(description="poisson: a coin for each record; fixed: as many records in each")
+]
 Sampling = Annotated[
     Literal["fixed", "poisson"], Field(description="fixed: a fixed number of records is in; poisson: a coin for each")
 ]
@@ -62,11 +65,12 @@ class GaussianPlan(PagePlan):
 
 
 class DpsgdPlan(PagePlan):
-    """Training by DP-SGD with Poisson-sampled batches."""
+    """Training by DP-SGD."""
 
     noise_multiplier: float = Field(gt=0, description="standard deviation of the noise over the clipping norm")
     sample_rate: float = Field(gt=0, le=1, description="probability of a record to be in a batch")
     steps: int = Field(ge=1, description="number of batches")
+    batches: Batches = "poisson"
     delta: Delta = 1e-5
     adjacency: Adjacency = "replace_one"
     prior: Prior = 0.5

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.checks import one_of
-from leakscope.plans.bounds import Adjacency, Drop, Source
+from leakscope.plans.bounds import Adjacency, Batches, Drop, Source
 from leakscope.plans.plan import PagePlan, Plan, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -120,6 +120,7 @@ class MultiplierPlan(Plan):
 
     sample_rate: float = Field(gt=0, le=1, description="probability of a record to be in a batch")
     steps: int = Field(ge=1, description="number of batches")
+    batches: Batches = "poisson"
     advantage: float | None = Field(default=None, gt=0, lt=1, description="largest tpr - fpr of any attack")
     fpr: float | None = Field(default=None, gt=0, lt=1, description="with fnr: no attack has fewer misses at this rate")
     fnr: float | None = Field(default=None, gt=0, lt=1, description="least misses at fpr")

@@ -50,7 +50,9 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     """
     target = plan.target
     try:
-        least = dpsgd_multiplier(plan.sample_rate, plan.steps, adjacency=plan.adjacency, **target)
+        least = dpsgd_multiplier(
+            plan.sample_rate, plan.steps, adjacency=plan.adjacency, batches=plan.batches, **target
+        )
     except NotApplicable as reason:
         raise ValueError(f"calibrate dpsgd: {reason}") from None
     multiplier = _rounded_up(least)
@@ -59,6 +61,7 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         "dpsgd",
         sample_rate=plan.sample_rate,
         steps=plan.steps,
+        batches=plan.batches,
         adjacency=plan.adjacency,
         noise_multiplier=multiplier,
         delta=target.get("delta", _DELTA),

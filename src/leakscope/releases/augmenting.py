@@ -39,7 +39,7 @@ class Moves:
         """Fill in the moves of a model."""
         if "flip" in recipe.augment:
             self.flip[model, :n_points] = rng.random(n_points) < 0.5
-        if "crop" in recipe.augment:
+        if recipe.shift is not None:  # crops
             self.shift[model, :n_points] = rng.integers(-recipe.shift, recipe.shift + 1, size=(n_points, 2))
 
     def __getitem__(self, batch: slice) -> Moves:

@@ -12,6 +12,7 @@ from leakscope.releases.specs import from_words
 OPTIMISERS = ("adam", "adamw", "sgd")
 LOSSES = ("cross_entropy", "mse")
 AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
+SHIFT = 4  # pixels of a crop
 DEVICES = ("cpu", "cuda", "auto")
 
 
@@ -41,8 +42,8 @@ class Recipe:
     augment : {"none", "flip", "crop", "flip_crop"}
         Of images while training: mirrored left to right with probability 1/2; shifted by up to ``shift`` pixels
         each way, zeros where nothing was.
-    shift : int
-        Of crops, in pixels.
+    shift : int, optional
+        Of crops, in pixels: 4 unless given.
     device : {"cpu", "cuda", "auto"}
         auto: a GPU if there is one.
     fast_matmul : bool
@@ -71,7 +72,7 @@ class Recipe:
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
-    shift: int = 4
+    shift: int | None = None
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     fast_matmul: bool = False
 
@@ -88,7 +89,7 @@ class Recipe:
             "weight_decay": non_negative("weight_decay", self.weight_decay),
             "epochs": count("epochs", self.epochs),
             "batch": count("batch", self.batch),
-            "shift": count("shift", self.shift),
+            "shift": self._shift(),
             "stop": None if self.stop is None else positive("stop", self.stop),
         }
         for name, value in checked.items():
@@ -97,6 +98,14 @@ class Recipe:
             raise ValueError("momentum must be < 1, got 1")
         if self.momentum and self.optimiser != "sgd":
             raise ValueError(f"momentum is of optimiser='sgd'; {self.optimiser} takes none, got {self.momentum:g}")
+
+    def _shift(self) -> int | None:
+        """None without crops."""
+        if "crop" in self.augment:
+            return SHIFT if self.shift is None else count("shift", self.shift)
+        if self.shift is not None:
+            raise ValueError(f"shift is of augment='crop' or 'flip_crop', got {self.shift} with {self.augment!r}")
+        return None
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Recipe:
