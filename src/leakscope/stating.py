@@ -58,9 +58,7 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
 
 def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
     """DP-SGD as a ceiling, by its privacy loss distribution."""
-    curve = dpsgd_tradeoff(
-        plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency, batches=plan.batches
-    )
+    curve = dpsgd_tradeoff(plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency, batches=plan.batches)
     common = {
         "status": row.status,
         "source": row.source,

@@ -72,9 +72,7 @@ def test_batches_of_fixed_size(leakscope) -> None:
     left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches fixed --json")
     assert (left.code, left.err) == (0, "")
     found = next(each for each in json.loads(left.out)["findings"] if each["quantity"] == "noise_multiplier")
-    curve, less = (
-        dpsgd(factor * found["value"], 0.01, 100, "replace_one", batches="fixed") for factor in (1, 0.999)
-    )
+    curve, less = (dpsgd(factor * found["value"], 0.01, 100, "replace_one", batches="fixed") for factor in (1, 0.999))
     assert keeps(curve, advantage=0.1)
     assert not keeps(less, advantage=0.1)
     assert "drawn without replacement" in left.out

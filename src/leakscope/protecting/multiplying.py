@@ -50,9 +50,7 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     """
     target = plan.target
     try:
-        least = dpsgd_multiplier(
-            plan.sample_rate, plan.steps, adjacency=plan.adjacency, batches=plan.batches, **target
-        )
+        least = dpsgd_multiplier(plan.sample_rate, plan.steps, adjacency=plan.adjacency, batches=plan.batches, **target)
     except NotApplicable as reason:
         raise ValueError(f"calibrate dpsgd: {reason}") from None
     multiplier = _rounded_up(least)
