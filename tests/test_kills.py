@@ -301,3 +301,40 @@ class TestCalibration:
         line = f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
         assert capfd.readouterr().err == line
         assert [path.name for path in tmp_path.iterdir()] == ["disk"]
+
+
+REPRODUCTION = ("reproduce", "lowy2024/figure1", "--quick")
+
+
+def but_for_the_clock(folder: Path) -> dict[str, bytes]:
+    """What a reproduction wrote."""
+    files = (path for path in (folder / "out").rglob("*") if path.is_file() and path.name != "run.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reproduction")
+    _, said = (run := started(folder, jobs=2, pause=0.0, command=REPRODUCTION)).communicate(timeout=240)
+    assert run.returncode == 0, said
+    return folder
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_an_experiment_of_a_paper_goes_on(reproduction, again, tmp_path, end) -> None:
+    made = chunks(reproduction / "store")
+    run = started(tmp_path, jobs=2, pause=0.0, command=REPRODUCTION)
+    until(lambda: len(chunks(tmp_path / "store")) >= 10, seconds=120)
+    os.killpg(run.pid, end)
+    run.communicate(timeout=30)
+    until(lambda: not alive(run.pid), seconds=5)
+    there = chunks(tmp_path / "store")
+    assert there.items() <= made.items()
+    assert 10 <= len(there) < len(made)
+    assert not (tmp_path / "out").exists()
+    written = {name: (tmp_path / "store" / name).stat().st_mtime_ns for name in there}
+    assert again(tmp_path, command=REPRODUCTION) == 0
+    assert chunks(tmp_path / "store") == made
+    assert {name: (tmp_path / "store" / name).stat().st_mtime_ns for name in there} == written  # not made again
+    assert but_for_the_clock(tmp_path) == but_for_the_clock(reproduction)
+    assert len(but_for_the_clock(reproduction)) == 6

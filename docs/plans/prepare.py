@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow.parquet as parquet
 from PIL import Image
 
-N = 2000  # images of each set: models are trained on 1,000 of them
+N = 2222  # images of each set: 222 are set aside, and models are trained on 1,000 of the others
 
 data = Path(sys.argv[1])
 for name, file in {"mnist": "mnist_train60k.npz", "fashion": "fashion_mnist_train60k.npz"}.items():
     arrays = np.load(data / file, allow_pickle=False)
     np.savez(f"{name}.npz", x=arrays["x"][:N], y=arrays["y"][:N])
+    if name == "mnist":  # all of them are trained on
+        np.savez("mnist-2000.npz", x=arrays["x"][:2000], y=arrays["y"][:2000])
 table = parquet.read_table(data / "cifar10_jpeg.parquet").slice(0, N)
 pixels = [np.asarray(Image.open(io.BytesIO(image))) for image in table["image_bytes"].to_pylist()]
 np.savez("cifar10.npz", x=np.stack(pixels), y=table["label"].to_numpy())
