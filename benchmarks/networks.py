@@ -96,17 +96,20 @@ def rows() -> list[Row]:
     """Against a loop over the models, on one thread."""
     torch.set_num_threads(1)
     tiny, middle = Recipe(epochs=2), Recipe(epochs=1, batch=100)
-    fast = Recipe(epochs=1, batch=100, fast_matmul=True)
+    fast, mixed = Recipe(epochs=1, batch=100, fast_matmul=True), Recipe(epochs=1, batch=100, mixed_precision=True)
     of_tiny, of_middle = ((lambda: dense(20, 16, 2)),) * 2, ((lambda: dense(446, 128, 30)),) * 2
+    images = convolutions, plain_convolutions
     return [
         compared("64 networks 20-16-2 side by side, against a loop", of_tiny, 64, tiny, 10),
         compared("24 networks 446-128-30 side by side, against a loop", of_middle, 24, middle, 1.5),
         compared("24 networks 446-128-30, fast_matmul, against a loop", of_middle, 24, fast, 2.5),
+        compared("24 networks 446-128-30, bfloat16, against a loop in float32", of_middle, 24, mixed, 2.5),
+        compared("2 small CNNs, against a plain loop", images, 2, Recipe(epochs=1, batch=50), 1.6),
         compared(
-            "2 small convolutional networks, against a plain loop",
-            (convolutions, plain_convolutions),
+            "2 small CNNs, bfloat16, against a plain loop in float32",
+            images,
             2,
-            Recipe(epochs=1, batch=50),
+            Recipe(epochs=1, batch=50, mixed_precision=True),
             1.6,
         ),
     ]

@@ -52,8 +52,8 @@ def test_how_networks_are_trained(make, kind):
 def test_large_networks_are_trained_in_small_chunks():
     """446-128-30: 61,086 parameters; Adam keeps four numbers for each, 4 bytes each."""
     large = nn.Sequential(nn.Linear(446, 128), nn.ReLU(), nn.Linear(128, 30))
-    assert Network(lambda: large).chunk == 6_000_000 // (16 * 61_086)
-    assert Network(lambda: large, Recipe(optimiser="sgd")).chunk == 6_000_000 // (8 * 61_086)
+    assert Network(lambda: large).chunk == 12_000_000 // (16 * 61_086)
+    assert Network(lambda: large, Recipe(optimiser="sgd")).chunk == 12_000_000 // (8 * 61_086)
     assert Network(lambda: large, rows=3).chunk == 3
 
 

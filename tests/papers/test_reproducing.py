@@ -117,7 +117,7 @@ def test_the_page_shows_claims_and_figures_and_escapes(found):
 
 def test_the_table_fits_100_columns(found):
     assert max(map(len, found.table().splitlines())) <= 100
-    assert found.table().endswith("4 agrees")
+    assert found.table().endswith("4 agree")
 
 
 def test_runs_are_the_same_only_at_one_scale_and_seed(found):

@@ -34,12 +34,14 @@ def test_a_recipe_is_plain_data(as_users_run_it):
         ({"lr": "fast"}, "lr must be a number, got 'fast'"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
         ({"batch": 0}, "batch must be >= 1"),
-        ({"shift": 0}, "shift must be >= 1"),
+        ({"shift": 0, "augment": "crop"}, "shift must be >= 1"),
+        ({"shift": 2, "augment": "flip"}, "shift is of augment='crop' or 'flip_crop', got 2 with 'flip'"),
         ({"stop": -1}, "stop must be > 0"),
         ({"weight_decay": -0.1}, "weight_decay must be >= 0"),
         ({"momentum": 1.0, "optimiser": "sgd"}, "momentum must be < 1"),
         ({"momentum": 0.9}, "momentum is of optimiser='sgd'; adam takes none"),
         ({"fast_matmul": 1}, "fast_matmul must be true or false, got 1"),
+        ({"mixed_precision": "yes"}, "mixed_precision must be true or false, got 'yes'"),
     ],
 )
 def test_what_is_no_recipe(as_users_run_it, words, message):

@@ -48,7 +48,7 @@ def test_a_page_says_all_and_escapes():
 
 
 def test_verdicts_are_counted():
-    assert counted([DOCUMENT, DOCUMENT | {"claims": [CLAIM | {"verdict": "agrees"}] * 2}]) == "2 agrees, 1 differs"
+    assert counted([DOCUMENT, DOCUMENT | {"claims": [CLAIM | {"verdict": "agrees"}] * 2}]) == "2 agree, 1 differs"
 
 
 @pytest.mark.parametrize(("value", "text"), [(376714, "376,714"), (0.012345, "0.01235"), (1e12, "1e+12"), (0, "0")])

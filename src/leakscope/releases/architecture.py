@@ -28,13 +28,13 @@ Kind = Literal["stack", "vmap", "one"]
 #
 #   kind    networks                                      why
 #   stack   sequences of linear layers and elementwise    a batched product for each layer: 15 times for 20-16-2 and 64
-#           functions                                     models, 4.8 for 100-32-10, 1.5 for 446-128-30
+#           functions                                     models, 4.8 for 100-32-10, 1.7 for 446-128-30
 #   vmap    others without convolution, buffers, ties     8 times for 20-16-2, 3.8 for 100-32-10; below 1.3 where a
 #           and frozen parts, below 5 MFLOP a step        step has more work than overhead
 #   one     all others                                    convolutions of many models side by side are slower than
 #                                                         one after the other, channels last: 1.4 times a plain loop
 LARGEST_STEP = 5e6  # FLOP, for vmap
-LARGEST_STATE = 6e6  # bytes of parameters, gradients and moments that are worked on side by side: a cache holds them
+LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments that are worked on side by side: a cache holds them
 MOST = 64  # models side by side
 
 

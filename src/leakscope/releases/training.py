@@ -220,7 +220,9 @@ def _trained_once(learner: Learner, optimiser: Optimiser, lesson: Lesson, epoch:
     total = torch.zeros(len(n_points), device=lesson.device)
     size = lesson.recipe.batch
     for number, (x, label, weight) in enumerate(epoch.batches(lesson)):
-        each = losses(learner.logits(x), label, lesson.recipe.loss)
+        with torch.autocast(lesson.device.type, torch.bfloat16, enabled=lesson.recipe.mixed_precision):
+            logits = learner.logits(x)
+        each = losses(logits.float(), label, lesson.recipe.loss)
         mean = each.mean(dim=1) if weight is None else (each * weight).sum(dim=1)
         optimiser.step(torch.autograd.grad(mean.sum(), learner.parameters, materialize_grads=True))
         last = number == len(epoch.ends) - 1

@@ -24,6 +24,7 @@ VERDICTS = {
     "smaller": "smaller run",
     "not run": "not run",
 }
+OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
 SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
 
 
@@ -128,9 +129,10 @@ def verdict(claim: Mapping[str, Any]) -> str:
 
 
 def counted(documents: Sequence[Mapping[str, Any]]) -> str:
-    """How many of each verdict."""
+    """How many of each verdict, in words."""
     found = Counter(claim["verdict"] for document in documents for claim in document["claims"])
-    return ", ".join(f"{found[each]} {said}" for each, said in VERDICTS.items() if found[each])
+    words = {each: OF_SEVERAL.get(each, said) if found[each] > 1 else said for each, said in VERDICTS.items()}
+    return ", ".join(f"{found[each]} {said}" for each, said in words.items() if found[each])
 
 
 def number(value: float) -> str:

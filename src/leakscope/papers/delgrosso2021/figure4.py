@@ -23,7 +23,7 @@ from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import ERRORS, Ours
 
 # Networks by n: 100 each in print.
-FULL = {10: 20, 20: 20, 50: 20, 100: 20, 200: 20, 500: 20, 1000: 20, 2000: 10, 5000: 5, 10_000: 5}
+FULL = {10: 20, 20: 20, 50: 20, 100: 20, 200: 20, 500: 10, 1000: 10, 2000: 5, 5000: 3, 10_000: 3}
 QUICK = {"mnist": {10: 4, 500: 3}, "fashion": {100: 3}, "cifar10": {100: 3}}
 LINES = {
     "likelihood": "likelihood attack, threshold .8",
