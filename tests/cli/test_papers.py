@@ -30,7 +30,7 @@ def test_all_are_listed(run):
 def test_one_is_run_written_and_shown(run, tmp_path):
     left = run(f"reproduce {SMALL} --quick --out out")
     assert left.code == 0
-    assert left.out.endswith("4 agrees\n")
+    assert left.out.endswith("4 agree\n")
     assert left.err.splitlines()[-1] == "leakscope: wrote out/papers.html"
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
