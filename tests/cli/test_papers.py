@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,30 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
     assert "leakscope: sablayrolles2019/table2: it needs torch" in left.err
     assert (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns == before
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
+
+
+def test_what_could_not_be_run_is_run_when_it_can(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(reproducing, "PAPERS", {SMALL: PAPERS[SMALL], "izzo2022/theorem5": PAPERS["izzo2022/theorem5"]})
+    with monkeypatch.context() as without:
+        without.setattr(reproducing, "lacking", lambda experiment: "the data are not there" if experiment.needs else "")
+        without.setitem(reproducing.PAPERS, SMALL, replace(PAPERS[SMALL], needs=("mnist",)))
+        without.setattr(data, "source", lambda name: "")
+        assert "the data are not there" in run("reproduce --out out").err
+    assert not (tmp_path / "out" / "delgrosso2021-section33" / "numbers.csv").exists()
+    left = run("reproduce --out out")
+    assert left.code == 0
+    assert "izzo2022/theorem5: is there already" in left.err
+    assert left.out.count("not run") == 0
+    assert (tmp_path / "out" / "delgrosso2021-section33" / "numbers.csv").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff", "[" * 100_000])
+def test_a_damaged_file_is_named_before_anything_is_run(run, tmp_path, text):
+    folder = tmp_path / "out" / "azize2024-figure2"
+    folder.mkdir(parents=True)
+    (folder / "claims.json").write_text(text, encoding="latin-1")
+    refused(run(f"reproduce {SMALL} --quick --out out"), "out/azize2024-figure2/claims.json is damaged; remove the fol")
+    assert os.listdir(tmp_path / "out") == ["azize2024-figure2"]
 
 
 def test_another_run_in_the_folder_is_refused_before_anything_is_run(run, monkeypatch, tmp_path):

@@ -113,6 +113,8 @@ def test_success_and_gap_fall_from_where_they_are_largest() -> None:
     found = figure4.approaches_half(falling)
     assert (found.value, found.smaller) == (True, "")
     assert figure4.approaches_half({10: of(0.6, 0.7), 10_000: of(0.65, 0.1)}).value is False
+    assert figure4.smallest(falling).detail == f"at n = {max(falling):,}"
+    assert figure4.smallest(falling).value == falling[max(falling)].success.mean()
     assert figure4.approaches_half({10: of(0.6, 0.7), 500: of(0.52, 0.1)}).smaller == "n up to 500 of 10,000"
 
 

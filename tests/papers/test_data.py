@@ -90,6 +90,16 @@ def test_real_images_are_those_that_were_published(real_data, monkeypatch):
     assert len(set(data.writers()["writer"].tolist())) == 44
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "PIL"])
+def test_the_library_of_a_file_is_asked_for_before_anything_is_run(monkeypatch, tmp_path, library):
+    (tmp_path / "cifar10_jpeg.parquet").touch()
+    monkeypatch.setenv(data.FOLDER, str(tmp_path))
+    monkeypatch.setattr(data, "find_spec", lambda name: None if name == library else object())
+    assert data.missing("cifar10") == "cifar10_jpeg.parquet needs pip install 'leakscope[parquet,images]'"
+    monkeypatch.setattr(data, "find_spec", lambda name: object())
+    assert data.missing("cifar10") is None
+
+
 def test_writers_are_missed_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv(data.FOLDER, str(tmp_path))
     with pytest.raises(ValueError, match=r"PenDigits with its writers is not there \(no pendigits.npz in"):

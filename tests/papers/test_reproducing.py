@@ -126,9 +126,29 @@ def test_runs_are_the_same_only_at_one_scale_and_seed(found):
     assert not Reproduction(found.experiment, Lab(quick=True, seed=1), None).same_run(found.document())
 
 
+def test_a_run_on_other_data_is_another_run(monkeypatch):
+    monkeypatch.setattr(data, "missing", lambda name: None)
+    monkeypatch.setattr(data, "source", lambda name: f"{name} as it is")
+    own = Reproduction(PAPERS["azize2024/canaries"], Lab(), None)
+    document = own.document()
+    assert document["data"] == {"mnist": "mnist as it is"}
+    assert own.same_run(document)
+    assert not own.same_run(document | {"data": {"mnist": "another"}})
+    monkeypatch.setattr(data, "missing", lambda name: "it is gone")
+    assert own.same_run(document)
+
+
+def test_a_file_of_claims_has_no_infinite_numbers(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reproduction, "document", lambda self: {"error": float("inf")})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        found.write(tmp_path / "out")
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_error_of_a_mean_is_that_of_independent_runs():
     assert mean_of([1.0, 2.0, 3.0, 6.0]) == Ours(3.0, (14 / 3 / 4) ** 0.5)
-    assert mean_of([1.0]).error == float("inf")
+    with pytest.raises(ValueError, match="a mean with an error needs at least 2 runs, got 1"):
+        mean_of([1.0])
 
 
 def test_streams_have_names():

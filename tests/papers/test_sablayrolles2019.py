@@ -14,7 +14,7 @@ from leakscope.papers import reproduce
 from leakscope.papers.lab import Lab
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019 import figure1, table1, table2, table3
-from leakscope.papers.sablayrolles2019.setting import accuracy
+from leakscope.papers.sablayrolles2019.setting import above, accuracy, lead
 
 PRINTED = printed("sablayrolles2019")
 
@@ -173,12 +173,25 @@ def test_the_error_of_an_accuracy_knows_of_shared_references():
     assert accuracy(ls.Scores("score", value, member, overlap=4.0), 0.5).error == 0.5
 
 
+def test_a_lead_is_paired_and_what_is_within_its_error_is_not_below():
+    member = np.array([[True, False] * 2] * 3)
+    right = np.array([[1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
+    worse = np.array([[1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
+    found = lead(ls.Scores("one", right, member, overlap=4.0), 0.5, ls.Scores("other", worse, member), 0.5)
+    assert found.value == pytest.approx(1 / 12)  # .25, 0 and 0 on the three
+    assert found.error == pytest.approx(2 * 1 / 12)  # their standard deviation over the root of 3
+    assert above({"a": Ours(-0.02, 0.01)}).value
+    assert not above({"a": Ours(1.0, 0.0), "b": Ours(-0.04, 0.01)}).value
+    assert above({"a less b": found}).detail == "a less b: +0.0833 +- 0.1667"
+
+
 def test_table_2_is_claimed_and_drawn():
     found = dict(zip(table2.ATTACKS, map(Ours, [0.6, 0.7, 0.71, 0.72, 0.8, 0.81]), strict=True))
-    claims = table2.claimed(found, "")
+    leads = {"mast less malt": Ours(0.01, 0.001), "malt less zero_one": Ours(0.11, 0.002)}
+    claims = table2.claimed(found, leads, "")
     assert claims.keys() == PRINTED["table2"].keys()
     assert claims["order"].value is True
-    assert table2.claimed(found | {"mast": Ours(0.7)}, "")["order"].value is False
+    assert table2.claimed(found, leads | {"mast less malt": Ours(-0.01, 0.001)}, "")["order"].value is False
     rows = [table2.row_of(name, each, np.nan if name == "zero_one" else 0.1) for name, each in found.items()]
     assert [row["printed"] for row in rows[:4]] == [0.694, 0.739, 0.771, 0.776]
     assert len(axes_of(table2.draw(pd.DataFrame(rows)))) == 2

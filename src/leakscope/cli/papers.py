@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from importlib import import_module
@@ -60,14 +61,17 @@ def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: An
         quick or name is None, work["seed"], work["store"] or out / "store", work["jobs"]
     )
     if len(chosen) == 1:
-        room.refuse_existing(out / _folder(chosen[0]))
+        if not _was_lacking(room, chosen[0], out):
+            room.refuse_existing(out / _folder(chosen[0]))
         if reason := room.lacking(chosen[0]):
             raise ValueError(f"{chosen[0].name}: {reason}")
-    for each in chosen:  # before hours are spent
-        if _there(room, each, lab, out) is None:
+    for each in PAPERS.values():  # a damaged one is found before hours are spent
+        room.finished(out / _folder(each))
+    for each in chosen:
+        if _there(room, each, lab, out) is None and not _was_lacking(room, each, out):
             room.refuse_existing(out / _folder(each))
     documents = [_one(room, each, lab, out) for each in chosen]
-    _write_page(out)
+    _write_page(room, out)
     return documents
 
 
@@ -83,6 +87,8 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     reason = room.lacking(experiment)
     outcome = None if reason else experiment.module.measure(lab)
     found = room.Reproduction(experiment, lab, outcome, reason)
+    if _was_lacking(room, experiment, out):
+        shutil.rmtree(folder)
     found.write(folder)
     seconds = round(time.monotonic() - started, 1)
     words = ["leakscope reproduce", experiment.name, *["--quick"] * lab.quick, *[f"--seed {lab.seed}"] * bool(lab.seed)]
@@ -92,12 +98,12 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     return found.document()
 
 
-def _write_page(out: Path) -> None:
+def _write_page(room: Any, out: Path) -> None:
     """The page of all that is in the folder, in the order of the papers."""
     documents, figures = [], {}
     for each in PAPERS.values():
         folder = out / _folder(each)
-        if (document := _finished(folder)) is not None:
+        if (document := room.finished(folder)) is not None:
             documents.append(document)
         if (folder / "figure.svg").is_file():
             figures[each.name] = (folder / "figure.svg").read_bytes()
@@ -106,15 +112,17 @@ def _write_page(out: Path) -> None:
 
 
 def _there(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any] | None:
-    """What an earlier run of the same experiment, scale, seed and version says."""
-    found = _finished(out / _folder(experiment))
-    return found if found is not None and room.Reproduction(experiment, lab, None).same_run(found) else None
+    """What an earlier run of the same experiment, scale, seed, version and data says."""
+    found = room.finished(out / _folder(experiment))
+    if found is None or found["reason"] or not room.Reproduction(experiment, lab, None).same_run(found):
+        return None
+    return found
 
 
-def _finished(folder: Path) -> dict[str, Any] | None:
-    """What an earlier run of an experiment says."""
-    file = folder / "claims.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+def _was_lacking(room: Any, experiment: Experiment, out: Path) -> bool:
+    """Whether all that its folder says is why it could not be run: nothing is lost with that."""
+    found = room.finished(out / _folder(experiment))
+    return found is not None and bool(found["reason"])
 
 
 def _folder(experiment: Experiment) -> str:

@@ -10,6 +10,7 @@ import io
 import os
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,20 @@ def missing(name: str) -> str | None:
     folder = os.environ.get(FOLDER, "")
     absent = [file for file in files if not (folder and (Path(folder) / file).is_file())]
     if not absent:
-        return None
+        return _unreadable(files)
     where = f"no {absent[0]} in {FOLDER}={folder}" if folder else f"{FOLDER} is not set"
     put = f"set {FOLDER} to a folder with {' and '.join(files)}"
     if name not in SETS:
         return f"{title} is not there ({where}); {put}; it has no public home that can be read without unpacking .Z"
     return None if os.environ.get(FETCH) else f"{title} is not there ({where}); {put}, or give --download to fetch it"
+
+
+def _unreadable(files: tuple[str, ...]) -> str | None:
+    """The library that files need and that is not there, with what to do."""
+    for file in files:
+        if file.endswith(".parquet") and not all(find_spec(library) for library in ("pyarrow", "PIL")):
+            return f"{file} needs pip install 'leakscope[parquet,images]'"
+    return None
 
 
 @lru_cache(maxsize=len(NAMES))
@@ -156,19 +165,15 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return arrays["x"], arrays["y"]
-    try:
-        from PIL import Image
+    from PIL import Image
 
-        table = pd.read_parquet(path)
-    except ImportError as error:
-        wanted = "pip install 'leakscope[parquet,images]'"
-        raise ValueError(f"{path.name} needs {wanted} ({str(error).splitlines()[0]})") from None
+    table = pd.read_parquet(path)
     pixels = [np.asarray(Image.open(io.BytesIO(image))) for image in table["image_bytes"]]
     return np.stack(pixels), table["label"].to_numpy()
 
 
 def _fetched(known: _Set) -> Images:
-    """From OpenML by scikit-learn's client, which keeps it; another content than ours is refused."""
+    """From OpenML by scikit-learn's client, which checks OpenML's digest and keeps it; other content is refused."""
     from sklearn.datasets import fetch_openml
 
     name, version = known.openml

@@ -91,11 +91,17 @@ def mean_of(values: Sequence[float] | np.ndarray, **said: str) -> Ours:
     **said : str
         ``smaller`` and ``detail`` of `Ours`.
 
+    Raises
+    ------
+    ValueError
+        If there is one run alone, which has no error.
+
     Examples
     --------
     >>> mean_of([1.0, 3.0]).error
     1.0
     """
     values = np.asarray(values, dtype=float)
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
-    return Ours(float(values.mean()), error, **said)
+    if len(values) < 2:
+        raise ValueError(f"a mean with an error needs at least 2 runs, got {len(values)}")
+    return Ours(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), **said)

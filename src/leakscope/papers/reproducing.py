@@ -87,15 +87,21 @@ class Reproduction:
             "scale": "quick" if self.lab.quick else "full",
             "seed": self.lab.seed,
             "leakscope": ls.__version__,
+            "data": _sources(self.experiment),
             "run": self.outcome.run if self.outcome else "",
             "reason": self.reason,
             "claims": [claim.row() for claim in self.claims],
         }
 
     def same_run(self, document: Mapping[str, Any]) -> bool:
-        """Whether a document is that of a run of the same experiment, scale, seed and version."""
-        words = ("name", "scale", "seed", "leakscope")
-        return all(document.get(word) == self.document()[word] for word in words)
+        """Whether a document is that of a run of the same experiment, scale, seed, version and data.
+
+        Data that are not there any more are taken for the same.
+        """
+        words, own = ("name", "scale", "seed", "leakscope"), self.document()
+        data_of = document.get("data", {})
+        same_data = all(data_of.get(name) == source for name, source in own["data"].items())
+        return same_data and all(document.get(word) == own[word] for word in words)
 
     def table(self) -> str:
         """The claims as text, 100 columns wide."""
@@ -114,7 +120,8 @@ class Reproduction:
         target = Path(folder)
         refuse_existing(target)
         with _beside(target) as new:
-            (new / "claims.json").write_text(json.dumps(self.document(), indent=1) + "\n", encoding="utf-8")
+            said = json.dumps(self.document(), indent=1, allow_nan=False)
+            (new / "claims.json").write_text(said + "\n", encoding="utf-8")
             pd.DataFrame([claim.row() for claim in self.claims]).to_csv(new / "claims.csv", index=False)
             if self.outcome:
                 self.numbers.to_csv(new / "numbers.csv", index=False)
@@ -201,10 +208,36 @@ def lacking(experiment: Experiment) -> str:
     return ""
 
 
+def finished(folder: Path) -> dict[str, Any] | None:
+    """What the run of an experiment says that is in a folder, or None where there is none.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+    """
+    file = folder / "claims.json"
+    if not file.is_file():
+        return None
+    try:
+        document = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):  # of JSON or of UTF-8
+        document = None
+    if not isinstance(document, dict) or not {"name", "run", "reason", "claims"} <= document.keys():
+        raise ValueError(f"{file} is damaged; remove the folder {folder}, and it is made again")
+    return document
+
+
 def refuse_existing(folder: Path) -> None:
     """A result is never written over."""
     if os.path.lexists(folder):
         raise ValueError(f"{folder} exists already; remove it, or give another --out")
+
+
+def _sources(experiment: Experiment) -> dict[str, str]:
+    """Where the data of an experiment come from, those that are there."""
+    names = [need for need in experiment.needs if need in data.NAMES]
+    return {name: data.source(name) for name in names if data.missing(name) is None}
 
 
 def _only(name: str) -> NoReturn:

@@ -72,6 +72,8 @@ def study(lab: Lab, plan: Mapping[str, Mapping[int, int]], n_others: int) -> Out
         ours[f"bound_holds_{name}"] = gap.bound_holds(networks_of, FULL)
         if len(sizes) > 1:
             ours[f"approaches_half_{name}"] = approaches_half(networks_of)
+        if name == "mnist":
+            ours["below_half_mnist"] = smallest(networks_of)
     for name in plan.keys() & {"mnist", "cifar10"}:
         ours[f"parameters_{name}"] = Ours(networks.n_parameters(networks.deep_cnn(**images.SHAPES[name])))
     said = "; ".join(f"{images.TITLES[name]}: n = {_listed(sizes)}" for name, sizes in plan.items())
@@ -120,6 +122,21 @@ def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
         said.append(f"{name} {found[top].value:.3f} at n = {top:,}, {found[last].value:.3f} at n = {last:,}")
     shorter = "" if last >= max(FULL) else f"n up to {last:,} of {max(FULL):,}"
     return Ours(all(falls), smaller=shorter, detail="; ".join(said))
+
+
+def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
+    """The smallest mean success of the likelihood attack over n.
+
+    Parameters
+    ----------
+    networks_of : mapping of int to Networks
+        By n.
+    """
+    found = {n: mean_of(each.success) for n, each in networks_of.items()}
+    n = min(found, key=lambda n: found[n].value)
+    last = max(networks_of)
+    shorter = "" if last >= max(FULL) else f"n up to {last:,} of {max(FULL):,}"
+    return Ours(found[n].value, found[n].error, smaller=shorter, detail=f"at n = {n:,}")
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 import leakscope as ls
 from leakscope.papers import data
 from leakscope.papers.lab import mean_of
-from leakscope.papers.printed import Ours
+from leakscope.papers.printed import ERRORS, Ours
 
 
 def cifar(n: int, rng: np.random.Generator) -> ls.Points:
@@ -33,7 +35,45 @@ def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
         From which on a point is called a member; unless given the best one for all points of all targets together
         (Section 5.2: a single number is hardly overfitted).
     """
+    return _over_targets(_right(scores, threshold), scores)
+
+
+def lead(scores: ls.Scores, threshold: float | None, others: ls.Scores, their_threshold: float | None) -> Ours:
+    """By how much more of its guesses one attack is right than another on the same targets, with its standard error.
+
+    Parameters
+    ----------
+    scores : Scores
+    threshold : float, optional
+        As of `accuracy`.
+    others : Scores
+    their_threshold : float, optional
+    """
+    return _over_targets(_right(scores, threshold) - _right(others, their_threshold), scores)
+
+
+def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
+    """Whether nothing that is said to be above is below, as far as three standard errors can tell.
+
+    Parameters
+    ----------
+    leads : mapping of str to Ours
+        By what the reader should see.
+    smaller : str
+        As of `Ours`.
+    """
+    held = all(each.value >= -ERRORS * each.error for each in leads.values())
+    detail = ", ".join(f"{name}: {each.value:+.4f} +- {each.error:.4f}" for name, each in leads.items())
+    return Ours(held, smaller=smaller, detail=detail)
+
+
+def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
+    """Share of right guesses on each target."""
     if threshold is None:
         threshold = float(ls.metrics.success(scores).detail["threshold"])
-    found = mean_of(((scores.value >= threshold) == scores.member).mean(axis=1))
+    return ((scores.value >= threshold) == scores.member).mean(axis=1)
+
+
+def _over_targets(values: np.ndarray, scores: ls.Scores) -> Ours:
+    found = mean_of(values)
     return Ours(found.value, found.error * scores.overlap**0.5)  # targets that are references of each other

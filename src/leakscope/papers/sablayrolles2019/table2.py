@@ -22,7 +22,7 @@ import leakscope as ls
 from leakscope.papers import drawing
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours, printed
-from leakscope.papers.sablayrolles2019.setting import accuracy, cifar
+from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
 
 SEEN = ("loss", "correct", "log_odds", "logits")
 FPR = 0.01
@@ -36,6 +36,7 @@ ATTACKS = {
 }
 TITLES = {"zero_one": "0-1", "shadow": "Shadow models", "malt": "MALT", "mast": "MAST", "lira": "LiRA", "rmia": "RMIA"}
 AT = {"zero_one": 0.5, "mast": 0.0}  # attacks that bring their threshold
+ORDER = (("mast", "malt"), ("malt", "zero_one"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def measure(lab: Lab) -> Outcome:
     run = f"{scale.models} models of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs; right about "
     right, member = signals.targets("correct"), game.target_member
     run += f"{right[member].mean():.1%} of their images and {right[~member].mean():.1%} of the others."
-    return Outcome(numbers, claimed(found, scale.smaller()), run)
+    leads = {f"{a} less {b}": lead(scores[a], AT.get(a), scores[b], AT.get(b)) for a, b in ORDER}
+    return Outcome(numbers, claimed(found, leads, scale.smaller()), run)
 
 
 def row_of(name: str, found: Ours, share: float) -> dict[str, Any]:
@@ -90,11 +92,10 @@ def tpr(scores: ls.Scores) -> float:
     return ls.metrics.tpr_at_fpr(scores, FPR).value
 
 
-def claimed(found: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
+def claimed(found: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
     """The printed accuracies, and their order."""
     claims = {name: replace(found[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
-    order = found["mast"].value >= found["malt"].value > found["zero_one"].value
-    return claims | {"order": Ours(order, smaller=smaller)}
+    return claims | {"order": above(leads, smaller)}
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
