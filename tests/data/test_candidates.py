@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from leakscope.data import from_arrays
 from leakscope.data.candidates import attribute, candidates, others
+from leakscope.types import Points
 
 FRAME = pd.DataFrame(
     {
@@ -20,6 +21,17 @@ FRAME = pd.DataFrame(
     }
 )
 LABEL = np.array(["x", "y", "x", "y", "y", "x"])
+
+
+def test_images_have_no_columns() -> None:
+    class Images:
+        shape = (6, 8, 8)
+
+        def __len__(self) -> int:
+            return 6
+
+    with pytest.raises(ValueError, match="attribute 'x0': images have no columns; give a table"):
+        attribute(Points(Images(), LABEL), "x0")
 
 
 @pytest.mark.parametrize("column", ["age", "region", "smoker", "kind"])

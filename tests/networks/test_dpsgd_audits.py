@@ -21,6 +21,8 @@ from torch import nn
 import leakscope as ls
 from leakscope.gates import exit_code
 from leakscope.metrics.counting import Guesses
+from leakscope.noise import dpsgd_multiplier
+from leakscope.papers.azize2024.networks import shallow
 from leakscope.plans import from_toml
 from leakscope.planting import attacks_on, private_network
 from leakscope.refuting import LEVEL, Accounted, Trial
@@ -40,6 +42,10 @@ PLANTED = f"{NETWORK} --game canaries --n-canaries 300"
 
 def network(width: int = 32) -> nn.Sequential:
     return nn.Sequential(nn.Linear(64, width), nn.Tanh(), nn.Linear(width, 10))
+
+
+def linear() -> nn.Sequential:
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
 
 
 def normed() -> nn.Sequential:
@@ -116,6 +122,26 @@ class TestVerdicts:
         assert found["lower", True] > found["upper", False]
         page = (tmp_path / "leakscope-report" / "report.html").read_text()
         assert "Two results contradict" not in page  # the training is wrong, neither the attack nor the theorem
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("make", [shallow, linear])
+    @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+    def test_mnist_in_every_run_between_what_was_seen_and_the_accountant(self, real_data, make, epsilon):
+        """2,000 images and as many Dirac canaries; at epsilon = 8 each of three runs shows at least 2."""
+        with np.load(real_data / "mnist_train60k.npz", allow_pickle=False) as arrays:
+            X, y = arrays["x"][:2000], arrays["y"][:2000]
+        noise = dpsgd_multiplier(0.05, 500, epsilon=epsilon, delta=1e-5, adjacency="add_remove")
+        dpsgd = DpSgd(noise, 1.0, 0.05, 500)
+        words = {"game": "canaries", "canaries": "dirac", "n_canaries": 2000, "jobs": 1}
+        for seed in range(3):
+            report = ls.audit(make, X, y, dpsgd=dpsgd, seed=seed, **words)
+            (accountant,) = accountants(report)
+            assert accountant.verdict is not None
+            assert accountant.verdict.word == "not_refuted"
+            (release,) = {each.release for each in report.findings}
+            found = epsilons(report, release)
+            assert found["upper", False] == pytest.approx(epsilon, rel=1e-3)
+            assert (2 if epsilon == 8 else 0) < found["lower", False] <= found["lower", True] <= epsilon
 
     def test_black_box_attacks_stand_beside_on_records(self, digits):
         report = ls.audit(network, *digits, dpsgd=SHORT, jobs=1, **MISLABELLED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from torch import nn
 import leakscope as ls
 from leakscope.observing import Workshop, observe
 from leakscope.releases.architecture import Architecture
+from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.making import release_from, release_of
 from leakscope.releases.network import Network, Trained
+from leakscope.releases.private import PrivateNetwork
 from leakscope.releases.recipe import Recipe
 from leakscope.store import Store
 from leakscope.types import Points
@@ -83,6 +86,51 @@ def test_the_description_knows_all_that_a_row_depends_on():
     assert json.dumps(Network(stack).describe(), sort_keys=True) == said[0]
     assert Network(lambda: stack()).describe() is None
     assert Network(stack, parameters={"width": 9}).architecture.digest != Network(stack).architecture.digest
+
+
+@pytest.mark.parametrize("role", ["make", "aggregate", "train"])
+def test_the_description_knows_the_code_behind_an_import_path(tmp_path, monkeypatch, role):
+    """The store must not answer for a function that was changed since."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    said = []
+    for number in (1, 2):
+        text = f"def {role}(*_):\n    from torch import nn\n\n    return nn.Linear(6, 3)  # {number}\n"
+        (tmp_path / "users_own.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "users_own", raising=False)
+        importlib.invalidate_caches()
+        own = {role: getattr(importlib.import_module("users_own"), role)}
+        said += [PrivateNetwork(**{"make": stack, "dpsgd": DpSgd(1.0, 1.0, 0.1), **own}).describe()]
+        said += [Network(own["make"]).describe()] if role == "make" else []
+    monkeypatch.delitem(sys.modules, "users_own")
+    assert all(said)
+    assert len({json.dumps(each, sort_keys=True) for each in said}) == len(said)
+
+
+def test_what_answers_with_probabilities_is_refused(points, member):
+    class Probabilities(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).softmax(1)
+
+    class Attends(nn.Module):
+        """Its last registered part is a softmax, and what it answers is not."""
+
+        def __init__(self):
+            super().__init__()
+            self.weigh, self.answer, self.softmax = nn.Linear(6, 6), nn.Linear(6, 3), nn.Softmax(1)
+
+        def forward(self, x):
+            return self.answer(x * self.softmax(self.weigh(x)))
+
+    with pytest.raises(ValueError, match="answers with probabilities; leave softmax out: it is taken of what it"):
+        Network(lambda: Probabilities(6, 3)).observe(points, member[:1], np.array([0]), ["loss"])
+    made = Network(lambda: Attends(), Recipe(epochs=1)).observe(points, member[:1], np.array([0]), ["loss"])
+    assert np.isfinite(made["loss"]).all()
+
+
+def test_another_precision_is_named(points, member):
+    with pytest.raises(ValueError, match=r"shape \(6,\): its weights are torch.float64, points are float32"):
+        Network(lambda: stack().double()).observe(points, member[:1], np.array([0]), ["loss"])
 
 
 def test_same_bytes_from_the_store_and_by_any_number_of_workers(tmp_path, points, member):

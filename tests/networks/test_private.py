@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,7 +126,8 @@ class TestTraining:
     def test_description(self):
         made = PrivateNetwork(network, SMALL, {"width": 8}, watched=(1, 2))
         description = json.loads(json.dumps(made.describe()))
-        assert description["private_network"]["make"] == {"import": f"{network.__module__}:network"}
+        code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+        assert description["private_network"]["make"] == {"import": f"{network.__module__}:network", "file": code}
         assert description["dpsgd"]["sample_rate"] == 0.1
         assert PrivateNetwork(lambda: network(), SMALL).describe() is None
         assert made.n_parameters() == 65 * 8 + 9 * 10
@@ -238,6 +241,29 @@ class TestTrainingsOfOthers:
         with pytest.raises(RuntimeError, match="dpsgd cannot be trained: ") as error:
             PrivateNetwork(network, SMALL, train=broken).observe(digits, member[:1], np.array([0]), ["loss"])
         assert "\n" not in str(error.value)
+
+    @pytest.mark.parametrize("made", [5, 40])
+    def test_other_steps_than_claimed_are_refused(self, digits, member, made):
+        def other(module, x, y, follow, seed):
+            optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+            with follow(optimizer, 15):
+                for _ in range(made):
+                    optimizer.zero_grad()
+                    cross_entropy(module(x), y).backward()
+                    optimizer.step()
+
+        release = PrivateNetwork(network, SMALL, train=other)
+        with pytest.raises(ValueError, match=f"the training made {made} steps, and {SMALL.steps} are claimed"):
+            release.observe(digits, member[:1], np.array([0]), ["step_dot"])
+
+    def test_memory_that_ends_is_one_line(self, digits, member, monkeypatch):
+        def ends(*_):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+        monkeypatch.setattr(Watch, "step", ends)
+        line = r"dpsgd: memory does not suffice for 256 reference gradients .* each of 1,210 numbers; give fewer ref"
+        with pytest.raises(MemoryError, match=line):
+            PrivateNetwork(network, SMALL).observe(digits, member[:1], np.array([0]), ["step_dot"])
 
     def test_they_have_records_and_no_coordinates(self):
         with pytest.raises(ValueError, match="no coordinates"):

@@ -1,4 +1,4 @@
-"""DP-SGD as a user writes it, right and wrong: plain PyTorch, none of our code."""
+"""DP-SGD as a user writes it: plain PyTorch, none of our code."""
 
 from __future__ import annotations
 
@@ -16,16 +16,10 @@ from leakscope.releases.dpsgd import DpSgd
 
 @dataclass(frozen=True)
 class Training:
-    """Poisson batches, clipped gradients, noise, plain steps; ``mistake`` is what the author got wrong.
-
-    * noise: of standard deviation sigma c / B, as belongs to the mean, is added to the sum;
-    * clip: gradients are not clipped at all;
-    * batch: the mean gradient of the batch is clipped, not each gradient.
-    """
+    """Poisson batches, clipped gradients, noise, plain steps."""
 
     dpsgd: DpSgd
     n_records: int
-    mistake: str = ""
 
     def __call__(self, module: nn.Module, x: Tensor, y: Tensor, follow: Callable[..., Any], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -53,13 +47,5 @@ class Training:
     def update(self, gradients: Tensor, normaliser: float, generator: torch.Generator) -> Tensor:
         """The noisy mean of a batch."""
         clip, deviation = self.dpsgd.clip, self.dpsgd.noise_multiplier * self.dpsgd.clip
-        if self.mistake == "noise":
-            deviation /= normaliser
-        if self.mistake == "batch":
-            mean = gradients.sum(0) / normaliser
-            total = mean * min(1.0, clip / float(mean.norm())) * normaliser
-        elif self.mistake == "clip":
-            total = gradients.sum(0)
-        else:
-            total = (gradients * (clip / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).sum(0)
+        total = (gradients * (clip / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).sum(0)
         return (total + deviation * torch.randn(len(total), generator=generator)) / normaliser

@@ -9,8 +9,17 @@ import sys
 import numpy as np
 import pytest
 
+from leakscope.releases.making import release_from
 from leakscope.releases.recipe import Recipe
 from leakscope.releases.specs import is_network
+
+
+def test_a_factory_that_imports_torch_itself_says_what_to_install(as_users_run_it, tmp_path, monkeypatch):
+    (tmp_path / "lazily.py").write_text("def make():\n    from torch import nn\n\n    return nn.Linear(2, 2)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"lazily:make: networks need PyTorch; install it with: pip install 'leaksc"):
+        release_from("lazily:make", {})
 
 
 def test_a_recipe_is_plain_data(as_users_run_it):

@@ -149,6 +149,12 @@ def test_what_is_filled_in_is_escaped():
             "alone.",
         ),
         (
+            {"value": 0.58, "low": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2", "confidence": 0.95},
+            "Some attacker is right in at least 53.1 of 100 cases (95 %), by the gap between training and test error "
+            "alone.",
+        ),
+        ({"value": 0.54, "low": 0.5, "side": "lower", "confidence": 0.95}, ""),  # a gap that chance may have made
+        (
             {"value": 0.7310586, "side": "upper", "source": "kairouz2015, Theorem 2.1"},
             "No attacker is right in more than 73.2 of 100 cases, by Kairouz 2015, Theorem 2.1.",
         ),

@@ -106,6 +106,8 @@ def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), nam
     ('20 to 30', '40 to 90')
     """
     said = name or (", ".join(map(str, column)) if isinstance(column, list | tuple) else str(column))
+    if not isinstance(points.x, np.ndarray | pd.DataFrame):
+        raise ValueError(f"attribute {said!r}: images have no columns; give a table")
     words: list[str] = []
     if isinstance(column, np.ndarray | pd.Series):
         said = name or "attribute"

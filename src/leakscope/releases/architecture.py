@@ -150,9 +150,14 @@ def columns_of(
 
 def refuse_softmax(module: nn.Module) -> None:
     """A network must give logits: softmax is taken of what it answers."""
-    last = list(module.modules())[-1]
-    if isinstance(last, nn.Softmax):
+    if isinstance(module, nn.Sequential) and len(module) and isinstance(module[-1], nn.Softmax):
         raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
+
+
+def _refuse_probabilities(answer: torch.Tensor, name: str) -> None:
+    """What is positive and sums to one in every row is no logit."""
+    if bool((answer >= 0).all()) and bool(((answer.double().sum(dim=1) - 1).abs() < 1e-5).all()):
+        raise ValueError(f"{name} answers with probabilities; leave softmax out: it is taken of what it answers")
 
 
 def _answered(module: nn.Module, inputs: Inputs, name: str) -> int:
@@ -163,12 +168,15 @@ def _answered(module: nn.Module, inputs: Inputs, name: str) -> int:
         with torch.no_grad():
             answer = module.eval()(x)
     except Exception as error:  # the network is the user's: it may raise anything
-        raise ValueError(f"{name} cannot read points of shape {inputs.shape}: {first_line(error)}") from error
+        kind = next(module.parameters()).dtype
+        why = f"its weights are {kind}, points are float32" if kind != torch.float32 else first_line(error)
+        raise ValueError(f"{name} cannot read points of shape {inputs.shape}: {why}") from error
     finally:
         module.train(training)
     if not isinstance(answer, torch.Tensor) or answer.ndim != 2 or len(answer) != 2:
         got = f"shape {tuple(answer.shape)}" if isinstance(answer, torch.Tensor) else f"a {type(answer).__name__}"
         raise ValueError(f"{name} must answer 2 points with a tensor of shape (2, classes), got {got}")
+    _refuse_probabilities(answer, name)
     return answer.shape[1]
 
 

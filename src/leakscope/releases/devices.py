@@ -99,6 +99,23 @@ def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
         size //= 2
 
 
+@contextmanager
+def clear_of_memory(refusal: str) -> Iterator[None]:
+    """Say so where memory ends.
+
+    Raises
+    ------
+    MemoryError
+        Then, in these words.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        raise MemoryError(refusal) from None
+
+
 @cache
 def _error_of_products(device: torch.device) -> float:
     """Relative error of a product in float32 as PyTorch is set now, against float64."""

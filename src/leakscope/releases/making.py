@@ -176,7 +176,8 @@ def _called(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]
         takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
         return function(**{name: settings[name] for name in settings if takes_all or name in {k.name for k in known}})
     except Exception as error:  # the function is the user's: it may raise anything
-        raise ValueError(f"{spec}: {first_line(error)}") from None
+        no_torch = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None
 
 
 def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) -> None:

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from leakscope.checks import one_of
-from leakscope.releases.architecture import built, columns_of, refuse_softmax
+from leakscope.releases.architecture import Architecture, built, columns_of
 from leakscope.releases.clipping import Gradients, How, blocks, clipped_sum, gradients_of, noisy_sum
-from leakscope.releases.devices import working
+from leakscope.releases.devices import clear_of_memory, working
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.reading import signals_of
 from leakscope.releases.recipe import Recipe
@@ -141,12 +141,14 @@ class PrivateNetwork:
             raise ValueError("a training of one's own has records and unknown batches: no coordinates, knowledge='law'")
 
     def describe(self) -> Mapping[str, Any] | None:
-        """Import paths, parameters and versions; None where a parameter has no canonical form."""
+        """Import paths with the code behind them, parameters and versions; None where one has no canonical form."""
         words = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")
         try:
             made = {name: canonical(getattr(self, name)) for name in ("make", "aggregate", "train", *words)}
         except NoCanonicalForm:
             return None
+        architecture = Architecture.of(built(self.make, self.parameters, 0), Recipe(device=self.device)).digest
+        made["architecture"] = architecture  # with the code of its classes
         return {"private_network": made, "dpsgd": self.dpsgd.describe(), "versions": versions({"torch", "numpy"})}
 
     @property
@@ -169,16 +171,22 @@ class PrivateNetwork:
             raise ValueError(f"watched points must be from 0 to {len(points) - 1}, got {max(self.watched, key=abs)}")
         recipe = Recipe(device=self.device)
         classes, label = labels_of(points, self.name)
-        with working(recipe) as device:
+        with working(recipe) as device, clear_of_memory(self._too_large):
             inputs = inputs_of(points.x).on(device)
             rows = []
             for inside, seed in zip(member, seeds, strict=True):
                 module = built(self.make, self.parameters, integer(int(seed), "init")).to(device)
-                refuse_softmax(module)
                 column = torch.from_numpy(columns_of(module, inputs, classes, label, self.name)).to(device)
                 run = _Run(self, Lesson(inputs, column, recipe, device, self.name), inside, int(seed))
                 rows.append(run.seen(module, want))
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    @property
+    def _too_large(self) -> str:
+        return (
+            f"{self.name}: memory does not suffice for {self.references:,} reference gradients and a batch's, each of "
+            f"{self.n_parameters():,} numbers; give fewer references, or a smaller sample_rate"
+        )
 
 
 @dataclass(frozen=True, eq=False)

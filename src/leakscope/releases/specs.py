@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
+import sysconfig
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +18,9 @@ from leakscope.checks import one_of
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
+
+
+_INSTALLED = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
 
 
 class NoCanonicalForm(Exception):
@@ -79,6 +86,8 @@ def imported(path: str) -> Any:
 def canonical(value: Any) -> Any:
     """A parameter as plain JSON that is the same in every process.
 
+    Functions and classes that are not installed come with a digest of their file: who changes it has another model.
+
     Raises
     ------
     NoCanonicalForm
@@ -99,10 +108,11 @@ def canonical(value: Any) -> Any:
     if inspect.isfunction(value) or inspect.isclass(value):
         if value.__module__ == "__main__" or "<" in value.__qualname__:
             raise NoCanonicalForm
-        return {"import": f"{value.__module__}:{value.__qualname__}"}
+        return {"import": f"{value.__module__}:{value.__qualname__}"} | _code(value)
     if callable(getattr(value, "get_params", None)) and type(value).__module__ != "__main__":
         return {
             "class": f"{type(value).__module__}:{type(value).__qualname__}",
+            **_code(type(value)),
             "parameters": {name: canonical(item) for name, item in value.get_params(deep=False).items()},
         }
     raise NoCanonicalForm
@@ -122,6 +132,17 @@ def is_network(value: Any) -> bool:
 def first_line(error: BaseException) -> str:
     """The first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _code(value: Any) -> dict[str, str]:
+    """SHA-256 of the file that defines a function or a class: what is installed has a version, other code has this."""
+    try:
+        file = inspect.getsourcefile(value)
+    except TypeError:  # of Python itself, or compiled
+        return {}
+    if file is None or not os.path.isfile(file) or os.path.realpath(file).startswith(_INSTALLED):
+        return {}
+    return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()}
 
 
 def _not_found(error: ModuleNotFoundError) -> str:

@@ -347,9 +347,20 @@ class Watch:
                 handle.remove()
 
     def signals(self, n_points: int) -> dict[str, Float[Array, "N S"]]:
-        """``step_dot`` and ``step_norm`` of each of N points; 0 where a point is not watched: nothing is said of it."""
+        """``step_dot`` and ``step_norm`` of each of N points; 0 where a point is not watched: nothing is said of it.
+
+        Raises
+        ------
+        ValueError
+            If other than the claimed number of steps was seen.
+        """
         if not self._dots:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
+        if len(self._dots) != self._dpsgd.steps:
+            raise ValueError(
+                f"the training made {len(self._dots):,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
+                f"{len(self._dots)}, or follow them all"
+            )
         made = {}
         for name, columns in (("step_dot", self._dots), ("step_norm", self._norms)):
             made[name] = np.zeros((n_points, len(columns)))

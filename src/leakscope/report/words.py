@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -237,7 +238,7 @@ def bounds(result: Result) -> Markup:
     telling = (
         finding
         for finding in result.bounds
-        if ((finding.value or 0.0) > result.blind if finding.side == "lower" else (finding.value or 0.0) < 1)
+        if ((sure(finding).value or 0.0) > result.blind if finding.side == "lower" else (finding.value or 0.0) < 1)
     )
     return joined(_bound(result, finding) for finding in telling)
 
@@ -249,7 +250,16 @@ def _bound(result: Result, finding: Finding) -> Markup:
     at = f" ({level(result, finding)})" if sampled else ""
     pattern = BOUNDS[finding.side]
     large = "for large n, " if finding.status == "asymptotic" else ""
-    return say(capital(large + pattern), right=shown(finding).value, level=at, by=f", {by}" if finding.source else "")
+    return say(
+        capital(large + pattern), right=shown(sure(finding)).value, level=at, by=f", {by}" if finding.source else ""
+    )
+
+
+def sure(finding: Finding) -> Finding:
+    """A lower bound from a sample as what it proves at its confidence: the lower end."""
+    if finding.side != "lower" or finding.low is None:
+        return finding
+    return replace(finding, value=finding.low, low=None, high=None)
 
 
 def _interval(result: Result, finding: Finding, unit: str = "") -> str:

@@ -32,6 +32,7 @@ LINES = {
     **gap.TITLES,
 }
 LOOKS = dict(zip(LINES, drawing.STYLES[1:], strict=True))
+LOOKS["loss"] = {**LOOKS["loss"], "markersize": 9, "markerfacecolor": "none"}  # seen around modified entropy's
 LOOKS["sharper"] = {**LOOKS["sharper"], "color": drawing.OURS}
 
 

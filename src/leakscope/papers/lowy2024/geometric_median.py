@@ -2,8 +2,8 @@
 
 W holds m random unit vectors, X is 2n draws from N(w_1, sigma^2) clipped to the norm C, and the loss of w is its mean
 distance to D, a random half of X. The text defines epsilon(X) as the differential privacy among the halves of X, the
-exact reading; the numbers in the text follow the nominal one, epsilon Delta(X)/Delta (erratum 8). The sensitivity of
-the loss is min(2C, C + 1)/n.
+exact reading; those of Figure 2 follow the nominal one, epsilon Delta(X)/Delta (erratum 8). The sensitivity of the
+loss is min(2C, C + 1)/n.
 """
 
 from __future__ import annotations
@@ -131,14 +131,13 @@ def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float, float] 
     figure, axes = drawing.panels(3)
     ratios.draw(axes[:2], numbers, label, printed)
     part, ax = numbers.query("quantity == 'larger'"), axes[2]
-    style = {"all halves": ("x", drawing.INK), "random halves": ("o", drawing.OURS)}
+    cross = {"fmt": "x", "color": drawing.INK, "markersize": 7, "markeredgewidth": 1.5, "zorder": 4}
+    ring = {"fmt": "o", "color": drawing.OURS, "markersize": 5, "markerfacecolor": "none", "zorder": 3}
+    style = {"all halves": cross, "random halves": ring}
     for line, each in part.groupby("line", sort=False):
-        marker, colour = style[str(line)]
         x, mean, low, high = (each[name].to_numpy(dtype=float) for name in ("x", "mean", "low", "high"))
         beside = x * 1.06 ** each["set"].to_numpy(dtype=float)
-        ax.errorbar(
-            beside, mean, (mean - low, high - mean), fmt=marker, color=colour, label=str(line), linewidth=1, zorder=3
-        )
+        ax.errorbar(beside, mean, (mean - low, high - mean), label=str(line), linewidth=1, **style[str(line)])
     mean = {n: each["mean"].mean() for n, each in part.drop_duplicates(subset=["x", "set"]).groupby("x")}
     ax.plot(list(mean), list(mean.values()), color=drawing.OURS, linestyle="--", linewidth=1, label="mean of the sets")
     ax.set(xlabel="n, half of the records", ylabel=f"ratio of practical {PMP} to nominal {SUBSET}")

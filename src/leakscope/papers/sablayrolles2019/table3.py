@@ -46,7 +46,9 @@ def measure(lab: Lab) -> Outcome:
     detail, smaller = f"CIFAR-10, small residual network, {n:,} images", lab.size(full="", quick=run)
     table = numbers.pivot(index="augment", columns="attack", values="accuracy").loc[list(TITLES)]
     first = numbers.drop_duplicates("augment")
-    ends = zip(first["augment"].map(TITLES), first["lead"].astype(float), first["lead_error"].astype(float), strict=True)
+    ends = zip(
+        first["augment"].map(TITLES.get), first["lead"].astype(float), first["lead_error"].astype(float), strict=True
+    )
     leads = {title: Ours(value, error) for title, value, error in ends}
     ours = {
         "malt_beats_zero_one": above(leads, smaller),
