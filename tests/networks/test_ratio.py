@@ -15,9 +15,10 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
 
 from leakscope.attacks import ATTACKS
+from leakscope.releases.attacker import Attacker
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.rows import DenseRows
-from leakscope.releases.steps import Attacker, Watch
+from leakscope.releases.steps import Watch
 from leakscope.releases.tensors import inputs_of
 from leakscope.types import Game, Signals
 

@@ -14,12 +14,13 @@ from torch.nn.utils import parameters_to_vector
 
 from leakscope.covariance import LowRank, LowRankGram
 from leakscope.games import canaries
+from leakscope.releases.attacker import Attacker
 from leakscope.releases.canaries import dirac
 from leakscope.releases.clipping import clipped_sum, gradients_of
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.private import PrivateNetwork
 from leakscope.releases.rows import CoordinateRows
-from leakscope.releases.steps import Attacker, Watch
+from leakscope.releases.steps import Watch
 from leakscope.releases.tensors import inputs_of
 from leakscope.types import Points
 

@@ -18,6 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from leakscope.checks import one_of
 from leakscope.releases.architecture import Architecture, built, columns_of
+from leakscope.releases.attacker import Attacker
 from leakscope.releases.clipping import Gradients, How, blocks, clipped_sum, gradients_of, noisy_sum
 from leakscope.releases.devices import clear_of_memory, working
 from leakscope.releases.dpsgd import DpSgd
@@ -25,7 +26,7 @@ from leakscope.releases.reading import signals_of
 from leakscope.releases.recipe import Recipe
 from leakscope.releases.rows import CoordinateRows, Rows
 from leakscope.releases.specs import NoCanonicalForm, canonical, first_line, versions
-from leakscope.releases.steps import Attacker, Watch, batch_size
+from leakscope.releases.steps import Watch, batch_size
 from leakscope.releases.tensors import inputs_of, labels_of
 from leakscope.releases.training import Lesson
 from leakscope.seeds import integer, stream
