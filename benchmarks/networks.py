@@ -104,7 +104,9 @@ def rows() -> list[Row]:
         compared("24 networks 446-128-30 side by side, against a loop", of_middle, 24, middle, 1.5),
         compared("24 networks 446-128-30, fast_matmul, against a loop", of_middle, 24, fast, 2.5),
         compared("24 networks 446-128-30, bfloat16, against a loop in float32", of_middle, 24, mixed, 2.5),
-        compared("2 small CNNs that pool before tanh, against a plain loop", images, 2, Recipe(epochs=1, batch=50), 1.6),
+        compared(
+            "2 small CNNs that pool before tanh, against a plain loop", images, 2, Recipe(epochs=1, batch=50), 1.6
+        ),
         compared(
             "2 of them, bfloat16, against a plain loop in float32",
             images,
