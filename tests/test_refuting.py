@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscope import games, refuting
 from leakscope.claims import Claim
 from leakscope.findings import Finding
 from leakscope.metrics.counting import Guesses
-from leakscope.refuting import LEVEL, Accounted, Trial, verdict
+from leakscope.refuting import LEVEL, OF_NOISE, Accounted, StepNoise, Trial, accountant_verdict, verdict
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.types import Scores, Signals
 
@@ -148,3 +149,44 @@ def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curve
     assert told.text.endswith(
         "by the accountant of noise multiplier 3, sample rate 0.3, 2 steps, batches of fixed size"
     )
+
+
+class TestNoiseOfSteps:
+    TOLD = Accounted(DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
+    NONE = Trial("coins", {}, {}, "no attack applies")
+
+    @pytest.mark.parametrize(("square", "n_degrees"), [(3.0, 8), (700.0, 800), (11_000.0, 10_000)])
+    def test_p_value_is_that_of_a_poisson_process(self, square, n_degrees):
+        """An even number 2k of squares is below x if k points or more have come by the time x/2."""
+        expected = stats.poisson.sf(n_degrees // 2 - 1, square / 2)
+        assert StepNoise(square, n_degrees).p_value() == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.statistics
+    def test_p_values_are_uniform_of_noise_alone_and_larger_with_gradients(self):
+        """Over 4,000 trainings of 20 steps in 30 dimensions; a false alarm has probability .1 %."""
+        rng = np.random.default_rng(0)
+        noise = rng.normal(size=(4000, 20, 30))
+        drift = np.cumsum(noise, axis=1) - noise  # what the steps before have led to
+        for gradient, side in ((0.0, "two-sided"), (0.1 * drift, "greater")):
+            squares = np.square(noise + gradient).sum(axis=(1, 2))
+            p = [StepNoise(square, 600).p_value() for square in squares]
+            assert stats.kstest(p, "uniform", alternative=side).pvalue > 5e-4
+
+    def test_it_is_told_by_the_largest_noise_that_is_not_refused(self):
+        noise = StepNoise(900.0, 1000)
+        most = noise.most(OF_NOISE)
+        assert StepNoise(900.0 / most**2, 1000).p_value() == pytest.approx(OF_NOISE)
+
+    @pytest.mark.parametrize(("square", "word"), [(990.0, "cannot_be_tested"), (500.0, "refuted")])
+    def test_it_needs_no_attack(self, square, word):
+        """By Fisher's approximation the 1e-5 quantile of 1,000 squares is (sqrt(1999) - 4.265)^2/2 = 818."""
+        made = accountant_verdict(self.TOLD, self.NONE, [], StepNoise(square, 1000))
+        assert made.word == word
+        assert ("of at most 1.56 (99.999 %), and 2 is claimed" in made.reason) == (word == "refuted")
+
+    def test_of_several_models_together_and_none_without_steps(self):
+        seen = np.zeros((2, 3, 2))
+        seen[0, 1:], seen[1, :2] = (5.0, 40.0), (7.0, 40.0)  # each watches two points
+        game = games.half_split(3, 2)
+        assert StepNoise.of(Signals(game, None, {"step_noise": seen})) == StepNoise(12.0, 80.0)
+        assert StepNoise.of(Signals(game, None, {})) is None

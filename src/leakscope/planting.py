@@ -178,8 +178,9 @@ class Setting:
     planted: str = ""
 
     def wanted(self, attacks: Sequence[Attack]) -> list[str]:
-        """What is to be seen: of Dirac canaries, which are no records, only the steps."""
-        return [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
+        """What is to be seen: of Dirac canaries, which are no records, only the steps; with steps also their noise."""
+        named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
+        return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
 
     def subject(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> Subject:
         """The release as it was seen; a Dirac canary has no label and no picture."""

@@ -20,7 +20,7 @@ from leakscope.judging import DEFAULT_DELTA
 from leakscope.observing import Workshop, observe
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.planting import Setting, is_private, plant
-from leakscope.refuting import Accounted, Trial, accountant_verdict
+from leakscope.refuting import Accounted, StepNoise, Trial, accountant_verdict
 from leakscope.releases.making import Described
 from leakscope.report import Curve, Report
 from leakscope.reporting import assemble
@@ -235,7 +235,7 @@ def _held_against(
     trial = Trial.of(subject.signals, attacks, subject.by_unit)
     own = [each for each in report.findings if each.release == subject.name]
     findings = [certified, _by_the_curve(subject, promise, trial, confidence)]
-    judged = accountant_verdict(promise, trial, own)
+    judged = accountant_verdict(promise, trial, own, StepNoise.of(subject.signals))
     curve = Curve(promise.text, subject.name, "certified", promise.ceiling, verdict=judged)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 

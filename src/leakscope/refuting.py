@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
+from scipy.special import gammainc, gammaincinv
+
 from leakscope.claims import Claim
 from leakscope.findings import Finding
 from leakscope.intervals import Interval
@@ -21,6 +23,7 @@ from leakscope.types import Attack, Game, NotApplicable, Scores, Signals
 G = TypeVar("G")
 M = TypeVar("M")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
+OF_NOISE = LEVEL / 100  # the share of it that the size of the steps takes
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,48 @@ class Trial:
     def strongest(self, ceiling: TradeOff) -> str:
         """The attack that speaks most against a curve."""
         return min(self.evidence, key=lambda name: self.evidence[name].curve_p_value(ceiling))
+
+
+@dataclass(frozen=True)
+class StepNoise:
+    """How large all steps of DP-SGD are together: there was no more noise than that.
+
+    Whatever the batches and their gradients, a step's sum w is something that its noise does not depend on, and the
+    noise: |w|^2/(sigma c)^2 is at least chi-squared with as many degrees of freedom as w has numbers (noncentral and,
+    given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
+
+    Parameters
+    ----------
+    square : float
+        The sum.
+    n_degrees : float
+        Of freedom.
+
+    Examples
+    --------
+    >>> from leakscope.refuting import StepNoise
+    >>> round(StepNoise(square=2500.0, n_degrees=10_000.0).most(1e-5), 3)  # of the claimed noise
+    0.515
+    """
+
+    square: float
+    n_degrees: float
+
+    @classmethod
+    def of(cls, signals: Signals) -> StepNoise | None:
+        """Of all models; None where no steps were seen."""
+        if "step_noise" not in signals.arrays:
+            return None
+        square, n_degrees = signals.array("step_noise").astype(float).max(axis=1).sum(axis=0)
+        return cls(float(square), float(n_degrees))
+
+    def p_value(self) -> float:
+        """Of the claimed noise."""
+        return float(gammainc(self.n_degrees / 2, self.square / 2))
+
+    def most(self, level: float) -> float:
+        """The largest noise that is not refused, in units of the claimed one."""
+        return math.sqrt(self.square / 2 / float(gammaincinv(self.n_degrees / 2, level)))
 
 
 @dataclass(frozen=True)
@@ -169,8 +214,10 @@ class Accounted:
         return epsilon
 
 
-def accountant_verdict(promise: Accounted, trial: Trial, findings: Sequence[Finding]) -> Verdict:
-    """What the trial says of an accountant's curve.
+def accountant_verdict(
+    promise: Accounted, trial: Trial, findings: Sequence[Finding], noise: StepNoise | None = None
+) -> Verdict:
+    """What the trial says of an accountant's curve, and the size of the steps of the noise that it counts on.
 
     Parameters
     ----------
@@ -178,18 +225,31 @@ def accountant_verdict(promise: Accounted, trial: Trial, findings: Sequence[Find
     trial : Trial
     findings : sequence of Finding
         As in `verdict`.
+    noise : StepNoise, optional
 
     Returns
     -------
     Verdict
-        Refuted only if the test at ``LEVEL`` rejects the whole curve; ``measured`` is `Accounted.ruled_out`.
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve or the noise, which is said in
+        ``reason``; ``measured`` is `Accounted.ruled_out`.
     """
-    if not trial.evidence:
+    level, too_little = LEVEL, ""
+    if noise is not None:
+        level -= OF_NOISE
+        if noise.p_value() < OF_NOISE:
+            sigma = promise.dpsgd.noise_multiplier
+            too_little = (
+                f"the steps hold noise of a multiplier of at most {sigma * noise.most(OF_NOISE):.3g} "
+                f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed"
+            )
+    if not trial.evidence and not too_little:
         return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=trial.reason)
-    word = "refuted" if trial.curve_p_value(promise.ceiling) < LEVEL else "not_refuted"
+    if not trial.evidence:
+        return Verdict(promise.text, "refuted", "curve", promise.epsilon, 0.0, 1 - level, reason=too_little)
+    word = "refuted" if too_little or trial.curve_p_value(promise.ceiling) < level else "not_refuted"
     attack, at = _operating_point(promise.ceiling, findings)
-    measured = promise.ruled_out(trial, LEVEL)
-    return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - LEVEL, attack, at)
+    measured = promise.ruled_out(trial, level)
+    return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - level, attack, at, too_little)
 
 
 def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding]) -> Verdict:

@@ -45,6 +45,12 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
         ),
         "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
+        "step_noise": SignalKind(
+            ("M", "N", "P"),
+            "1",
+            "sum over the steps of |w|^2/(sigma c)^2, w the released sum of a batch less what is known of it, and how "
+            "many numbers these w are: its mean if they were the claimed noise alone; the same at every watched point",
+        ),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
         ),

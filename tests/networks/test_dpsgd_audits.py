@@ -19,13 +19,15 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import leakscope as ls
+from leakscope import games
+from leakscope.data import from_arrays
 from leakscope.gates import exit_code
 from leakscope.metrics.counting import Guesses
 from leakscope.noise import dpsgd_multiplier
 from leakscope.papers.azize2024.networks import shallow
 from leakscope.plans import from_toml
 from leakscope.planting import attacks_on, private_network
-from leakscope.refuting import LEVEL, Accounted, Trial
+from leakscope.refuting import LEVEL, OF_NOISE, Accounted, StepNoise, Trial
 from leakscope.releases.clipping import clipped_sum
 from leakscope.releases.dpsgd import DpSgd
 from tests.cli.calling import caller, refused
@@ -68,6 +70,7 @@ def batch_clipping(parts, dpsgd, noise, normaliser):
 
 
 own_training = Training(SHORT, 1797)
+quiet_training = Training(replace(SHORT, noise_multiplier=0.9 * SHORT.noise_multiplier), 1797)  # than claimed
 MISTAKES = ["noise_of_the_mean", "without_clipping", "batch_clipping"]
 
 
@@ -175,6 +178,28 @@ class TestVerdicts:
         (curve,) = accountants(report)
         assert curve.verdict is not None
         assert curve.verdict.word == "not_refuted"
+
+    def test_a_training_of_ones_own_with_less_noise(self, leakscope, tmp_path):
+        words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
+        planted = "--game canaries --canaries mislabelled --n-canaries 60"
+        left = leakscope(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:quiet_training")
+        assert left.code == 2
+        said = "The steps hold noise of a multiplier of at most 1.88 (99.999 %), and 2 is claimed."
+        assert said in left.out.replace("\n", " ")
+        assert said in (tmp_path / "leakscope-report" / "report.html").read_text()
+
+    @pytest.mark.parametrize(("share", "refused"), [(0.9, 20), (1 / 180, 20), (1.0, 0)])
+    def test_noise_of_ones_own_is_judged_in_20_of_20_runs(self, digits, share, refused):
+        """A right one is accused with probability at most 1e-5 a run; 1/180 is the noise of the mean on the sum."""
+        own = Training(replace(SHORT, noise_multiplier=share * SHORT.noise_multiplier), 1800)
+        release = private_network(network, {**SHORT.describe(), "train": own, "references": 2})
+        points, game = from_arrays(*digits), games.half_split(1000, 20)
+        signals = ls.signals_of(replace(release, watched=(0, 1)), points, game, ["step_noise"], jobs=1)
+        each = [StepNoise(*row) for row in signals.array("step_noise")[:, 0].tolist()]
+        assert sum(noise.p_value() < OF_NOISE for noise in each) == refused
+        together = StepNoise.of(signals)
+        assert together is not None
+        assert (together.p_value() < OF_NOISE) == (refused > 0)
 
     def test_half_splits_are_held_against_the_curve_of_a_swap(self, digits):
         report = ls.audit(network, *digits, models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], jobs=1)

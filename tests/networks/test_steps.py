@@ -158,7 +158,7 @@ class Step:
         self.before, self.total = flat(module), torch.from_numpy(np.random.default_rng(3).normal(size=35))
         watch.step(self.before, self.before - 0.01 * self.total, 100.0)
         signals = watch.signals(len(x))
-        self.dot, self.norm = signals["step_dot"][:, 0], signals["step_norm"][:, 0]
+        self.dot, self.norm, self.noise = signals["step_dot"][:, 0], signals["step_norm"][:, 0], signals["step_noise"]
         self.gradient = cut(one_by_one(module, x, y), dpsgd.clip)
 
     def dense(self, mean: np.ndarray, covariance: np.ndarray, shift: np.ndarray) -> tuple[float, float]:
@@ -181,6 +181,8 @@ class TestOneStep:
             np.testing.assert_allclose([step.dot[number], step.norm[number]], expected, rtol=1e-7)
         assert (step.dot[6:] == 0).all()
         assert (step.norm[6:] == 0).all()
+        np.testing.assert_allclose(step.noise[:6], [[(step.total.numpy() ** 2).sum() / 0.28**2, 35]] * 6)
+        assert (step.noise[6:] == 0).all()
 
     def test_poisson_batches_of_n_known_records_have_the_uncentred_moment(self):
         """``N q (1 - q) M2 + sigma^2 c^2 I``, and a share of the records adds the error of their mean."""
@@ -244,9 +246,13 @@ def dirac_steps(rate: float, steps: int, seed: int) -> tuple[np.ndarray, np.ndar
     release = PrivateNetwork(lambda: nn.Linear(8, 40), DpSgd(2.0, 0.5, rate, steps, 0.1), knowledge="others")
     chosen = dirac(points, 60, seed, release=release)
     game = canaries(len(chosen.points), chosen.numbers, 1, seed=seed)
-    want = ["step_dot", "step_norm"]
+    want = ["step_dot", "step_norm", "step_noise"]
     seen = chosen.watched_by(release).observe(chosen.points, game.member, np.array([seed]), want)
     np.testing.assert_allclose(seen["step_norm"][0, chosen.numbers], 0.25, rtol=1e-6)  # 1/sigma^2
+    square, n_numbers = seen["step_noise"][0, chosen.numbers[0]]
+    extra = 0.25 * rate * game.member[0, chosen.numbers].sum() * steps  # what is in without being known
+    assert n_numbers == 360 * steps
+    assert abs(square - n_numbers - extra) < 4.5 * sqrt(2 * n_numbers + 4 * extra)
     return seen["step_dot"][0, chosen.numbers] - 0.125, game.member[0, chosen.numbers], 0.25
 
 

@@ -33,7 +33,7 @@ from leakscope.seeds import integer, stream
 from leakscope.types import Points
 
 Array = np.ndarray
-STEPS = ("step_dot", "step_norm")
+STEPS = ("step_dot", "step_norm", "step_noise")
 LENGTH = 10.0  # of a Dirac canary's gradient before clipping, in clipping norms
 Follow = Callable[[Any, float], AbstractContextManager[None]]
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
@@ -56,7 +56,8 @@ class PrivateNetwork:
 
     It gives ``loss``, ``log_odds``, ``correct``, ``logits`` and ``gradient_norm`` of every point, and for attackers
     who see the parameters after every step ``step_dot`` and ``step_norm``, which the attack `likelihood_ratio` with
-    the rate q of the batches turns into the best score.
+    the rate q of the batches turns into the best score, and ``step_noise``, which tells how much noise there was at
+    most.
 
     Parameters
     ----------

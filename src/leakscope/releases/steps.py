@@ -141,6 +141,7 @@ class Watch:
         self._law = _Law.of(dpsgd, attacker)
         self._dots: list[Float[Array, " J"]] = []
         self._norms: list[Float[Array, " J"]] = []
+        self._noise = np.zeros(2)
 
     @classmethod
     def of(
@@ -203,6 +204,8 @@ class Watch:
             if known is None:
                 raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
             total = total - known
+        deviation = self._dpsgd.noise_multiplier * self._dpsgd.clip
+        self._noise += float((total.double() / deviation).square().sum()), len(total)
         drawn = self._attacker.references(len(self._dots))
         references = self._clipped(before, drawn)
         gram, across = _numbers(references.gram(references)), _numbers(references.dots(total))
@@ -247,8 +250,13 @@ class Watch:
             for handle in handles:
                 handle.remove()
 
-    def signals(self, n_points: int) -> dict[str, Float[Array, "N S"]]:
-        """``step_dot`` and ``step_norm`` of each of N points; 0 where a point is not watched: nothing is said of it.
+    def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
+        """What the steps say of each of N points; 0 where a point is not watched: nothing is said of it.
+
+        Returns
+        -------
+        mapping
+            ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 2).
 
         Raises
         ------
@@ -262,10 +270,11 @@ class Watch:
                 f"the training made {len(self._dots):,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
                 f"{len(self._dots)}, or follow them all"
             )
-        made = {}
-        for name, columns in (("step_dot", self._dots), ("step_norm", self._norms)):
-            made[name] = np.zeros((n_points, len(columns)))
-            made[name][self._attacker.watched] = np.stack(columns, axis=1)
+        seen = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
+        seen["step_noise"] = np.tile(self._noise, (len(self._attacker.watched), 1))
+        made = {name: np.zeros((n_points, rows.shape[1])) for name, rows in seen.items()}
+        for name, rows in seen.items():
+            made[name][self._attacker.watched] = rows
         return made
 
     def _clipped(self, theta: Float[Tensor, " d"], indices: Int[Array, " b"]) -> Rows:

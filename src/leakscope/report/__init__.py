@@ -72,7 +72,7 @@ class Verdict:
     at : mapping
         Operating point that shows it: fpr, tpr, low, high, ceiling, false_alarms.
     reason : str
-        Why it cannot be tested.
+        Why it cannot be tested, or what else refutes it.
     """
 
     claim: str

@@ -91,7 +91,8 @@ def reason(result: Result, verdict: Verdict) -> Markup:
     bound = _success(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
     above = verdict.at.get("low", 0.0) > verdict.at.get("ceiling", 1.0)
     if verdict.word == "refuted":
-        return joined([_point(result, verdict) if above else Markup(""), bound])
+        told = say("{reason}", reason=capital(sentence(verdict.reason))) if verdict.reason else Markup("")
+        return joined([_point(result, verdict) if above else Markup(""), bound, told])
     return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
 
 
