@@ -19,11 +19,11 @@ from leakscope.plans import AuditPlan, ClaimPlan, ModelPlan
 
 # flags that say where to run and what to print, not what the audit is
 OF_THE_RUN = {
-    "plan", "predict", "weights", "members", "others", "signals", "store", "out", "jobs", "records", "dry_run",
-    "as_json",
+    "plan", "predict", "weights", "classes", "members", "others", "signals", "store", "out", "jobs", "records",
+    "dry_run", "as_json",
 }  # fmt: skip
-# repeatable flags are singular; --set, --train and --dpsgd belong to a [[model]]
-SINGULAR = {"attack": "attacks", "set_": "model", "train": "model", "dpsgd": "model"}
+# repeatable flags are singular; --set, --train, --layers and --dpsgd belong to a [[model]]
+SINGULAR = {"attack": "attacks", "set_": "model", "train": "model", "layers": "model", "dpsgd": "model"}
 
 
 def _flags() -> set[str]:

@@ -77,7 +77,8 @@ def audit(
         Further fields of ``leakscope.plans.AuditPlan``: ``title``, ``unit``, ``claim`` (texts such as
         ``"epsilon=3,delta=1e-5,adjacency=replace_one"``), ``game``, ``sampling``, ``target``,
         ``references``; ``group``, an array with the unit of each point; and ``train``, how networks are trained: a
-        ``leakscope.releases.recipe.Recipe`` or a mapping of its fields; or instead ``dpsgd``, a
+        ``leakscope.releases.recipe.Recipe`` or a mapping of its fields; ``layers``, whose gradients are seen of
+        networks: "all", "last", or their names; or instead ``dpsgd``, a
         ``leakscope.releases.dpsgd.DpSgd`` or a mapping as of ``leakscope.planting.private_network``: they are trained
         by DP-SGD, and held against its accountant. With ``game="canaries"``, ``canaries``, ``n_canaries`` and
         ``knowledge`` canaries are planted, and one model is enough; see ``leakscope.planting.plant``.
@@ -105,8 +106,9 @@ def audit(
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
     group, attribute, train, dpsgd = (words.pop(word, None) for word in ("group", "attribute", "train", "dpsgd"))
+    layers = words.pop("layers", ())
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
-    releases = [_release(one, name, train, dpsgd) for name, one in by_name.items()]
+    releases = [_release(one, name, train, dpsgd, layers) for name, one in by_name.items()]
     words |= {} if models is None else {"models": models}
     words |= {} if attribute is None else {"attribute": named(attribute)}
     fields = {"seed": seed, "fpr": _many(fpr), "confidence": confidence, "claim": words.pop("claim", ())}
@@ -331,12 +333,14 @@ def _plan(attacks: Sequence[Attack], words: Mapping[str, Any], idle: set[str], *
     return read(AuditPlan, {**fields, **names, "claim": claims, **words}, "audit")
 
 
-def _release(model: Any, name: str, train: Any, dpsgd: Any) -> Described:
+def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Described:
     """The release that an object of a call stands for."""
     if dpsgd is None:
-        return release_of(model, name, train)
+        return release_of(model, name, train, layers)
     if train is not None:
         raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+    if layers:
+        raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
     return private_network(model, dpsgd, name)
 
 

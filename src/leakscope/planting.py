@@ -114,7 +114,7 @@ def planned(model: ModelPlan) -> Described:
     'DecisionTreeClassifier'
     """
     if model.dpsgd is None:
-        return release_from(model.spec, model.set, model.name, model.train)
+        return release_from(model.spec, model.set, model.name, model.train, model.layers)
     return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 

@@ -226,6 +226,7 @@ def test_a_layer_that_is_used_twice():
 def test_layers_that_are_not_there():
     assert layers_of(Branches(), "last") == ("last",)
     assert layers_of(Branches(), ("side", "first")) == ("side", "first")
+    assert layers_of(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), ("last", "0", "all")) == ("1", "0")
     with pytest.raises(ValueError, match=r"unknown layer 'sid' \(did you mean 'side'\?\)"):
         layers_of(Branches(), "sid")
     with pytest.raises(ValueError, match="no parameters"):

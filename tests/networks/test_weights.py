@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import leakscope as ls
 from leakscope.releases.making import trained_from
 from leakscope.report import Report
 from tests.cli.calling import caller, refused
@@ -72,6 +73,40 @@ def test_models_of_its_recipe_beside_it(leakscope):
     assert (facts["targets"], facts["references"]) == (1, 4)
 
 
+def auc(out: str, attack: str) -> float:
+    report = Report.from_json(Path(out) / "report.json")
+    return next(each.value for each in report.findings if (each.quantity, each.attack) == ("auc", attack))
+
+
+@pytest.mark.parametrize("names", [np.array(["b", "10", "2"]), np.array([9, 7, 5])])
+def test_the_columns_are_those_that_are_named(leakscope, names):
+    torch.save(of_width(4).state_dict(), "net.pt")
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss"
+    assert leakscope(f"{command} --out numbered").code == 0
+    for file in ("in.npz", "out.npz"):
+        with np.load(file) as arrays:
+            np.savez(file, x=arrays["x"], y=names[arrays["y"]])
+    flags = " ".join(f"--classes {name}" for name in names)
+    assert leakscope(f"{command} {flags} --out named").code == 0
+    assert leakscope(f"{command} --out sorted").code == 0
+    assert auc("named", "loss") == auc("numbered", "loss") != auc("sorted", "loss")
+
+
+def test_the_layers_that_are_named(leakscope):
+    network = of_width(4)
+    torch.save(network.state_dict(), "net.pt")
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack gradient_norm"
+    for layers in ("last", "0"):
+        assert leakscope(f"{command} --layers {layers} --out {layers}").code == 0
+    sides = []
+    for file in ("in.npz", "out.npz"):
+        with np.load(file) as arrays:
+            sides.append((arrays["x"], arrays["y"]))
+    made = ls.audit_model(network, *sides, layers="last", attacks=["gradient_norm"])
+    found = [each.value for each in made.findings if each.quantity == "auc"]
+    assert [auc("last", "gradient_norm")] == found != [auc("0", "gradient_norm")]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -83,6 +118,23 @@ def test_models_of_its_recipe_beside_it(leakscope):
             "pickled.pt: no state dict; tensors alone are read",
         ),
         (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
+        (
+            f"--model {SPEC} --weights whole.pt {SIDES}",
+            "whole.pt: a state dict alone is read, this one stands in net",
+        ),
+        (f"--model {SPEC} --weights net.pt {SIDES} --layers 3", "unknown layer '3'"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --classes a --classes b --classes c", "--classes are numbers where"),
+        (
+            f"--model {SPEC} --weights net.pt {SIDES} --classes 0 --classes 1 --classes 3",
+            "net.pt: the label '2' is none of classes",
+        ),
+        ("--layers last", "--layers needs a --model"),
+        ("--layers last --model sklearn.tree:DecisionTreeClassifier", "layers are those of a network; DecisionTreeC"),
+        (
+            f"--model {SPEC} --dpsgd clip=1 --layers last",
+            "audit: model.0: layers are of networks that are trained without DP-SGD",
+        ),
+        (f"--model {SPEC} --classes 1", "an audit without --predict or --weights takes no --classes"),
         (f"--model {SPEC} --weights in.npz {SIDES}", "in.npz: no state dict; tensors alone are read"),
         (
             f"--model {SPEC} --set width=9 --weights net.pt {SIDES}",
@@ -96,6 +148,7 @@ def test_models_of_its_recipe_beside_it(leakscope):
 def test_what_is_refused(leakscope, words: str, line: str):
     torch.save(of_width(4).state_dict(), "net.pt")
     torch.save(torch.ones(3), "tensor.pt")
+    torch.save({"epoch": 3, "net": of_width(4).state_dict()}, "whole.pt")
     Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
     refused(leakscope(f"audit {words} --out a"), line)
     assert not Path("a").exists()

@@ -27,10 +27,10 @@ OF_FITS = {
 }  # fmt: skip
 IDLE = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": OF_FITS
-    | {"label", "drop", "model", "models", "seed", "predict", "weights", "members", "others"},
-    "an audit with --predict": OF_FITS | {"weights"},
+    | {"label", "drop", "model", "layers", "models", "seed", "predict", "weights", "classes", "members", "others"},
+    "an audit with --predict": OF_FITS | {"weights", "layers"},
     "an audit with --weights": OF_FITS,
-    "an audit without --predict or --weights": {"members", "others"},
+    "an audit without --predict or --weights": {"classes", "members", "others"},
 }
 IN_A_FILE = ("title", "unit", "date", "sampling", "target", "references")  # words that are no flags
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
@@ -50,11 +50,13 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
 }
 OF_THE_RUN = (
     argument("plan", Path, "A plan in TOML; see leakscope init."),
+    option("layers", list[str] | None, "Of the last --model: whose gradients are seen; repeatable. [all]"),
     option("set_", list[str] | None, "NAME=VALUE, a parameter of the last --model.", flag="--set"),
     option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
     option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
     option("weights", str | None, "State dict of the --model, ONE trained network; with --models N of its recipe."),
+    option("classes", list[str] | None, "With --predict or --weights: the label of each column, in order; repeatable."),
     option("members", str | None, "With --predict or --weights: the file of its training data."),
     option("others", str | None, "With --predict or --weights: a file of other data."),
     option("signals", str | None, "An .npz file with member (M, N) and signals (M, N)."),
@@ -66,10 +68,10 @@ OF_THE_RUN = (
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 IN_ORDER = (  # of the help: what is audited, how, where, what counts
-    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "train", "dpsgd", "models", "game",
-    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "weights", "members",
-    "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records", "dry_run",
-    "as_json",
+    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "train", "layers", "dpsgd", "models", "game",
+    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "weights", "classes",
+    "members", "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records",
+    "dry_run", "as_json",
 )  # fmt: skip
 
 
@@ -156,13 +158,14 @@ def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
     words = {name: value for name, value in said.items() if name in AuditPlan.model_fields}
     if "claim" in words:
         words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
-    for name, flag in (("set_", "--set"), ("train", "--train"), ("dpsgd", "--dpsgd")):
+    for name, flag in (("set_", "--set"), ("train", "--train"), ("layers", "--layers"), ("dpsgd", "--dpsgd")):
         if name in said and "model" not in said:
             raise ValueError(f"{flag} needs a --model")
     if "model" in said:
         models: list[dict[str, Any]] = [{"spec": spec} for spec in said["model"]]
         models[-1] |= {"set": _pairs(said, "set_", "--set"), "train": _pairs(said, "train", "--train")}
         models[-1] |= {"dpsgd": _pairs(said, "dpsgd", "--dpsgd")} if "dpsgd" in said else {}
+        models[-1] |= {"layers": tuple(said["layers"])} if "layers" in said else {}
         words["model"] = models
     if {"data", "dataset"} & words.keys() and base is not None:
         base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
@@ -204,8 +207,20 @@ def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
     references = made.release_from(recipe.spec, recipe.set, train=recipe.train) if fit else None
     words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
+    words |= {"layers": recipe.layers} if recipe.layers else {}
+    words |= {"classes": _classes(said["classes"], sides[0].y)} if "classes" in said else {}
     places = {"store": shelf, "jobs": said.get("jobs")}
     return auditing.audit_model(model, *pairs, references=references, name=said[given], **places, **words)
+
+
+def _classes(labels: Sequence[str], y: Any) -> list[Any]:
+    """The labels of the columns, as numbers where the data's are numbers."""
+    if y.dtype.kind not in "iuf":
+        return list(labels)
+    try:
+        return [y.dtype.type(label) for label in labels]
+    except ValueError:
+        raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
 def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:

@@ -25,11 +25,17 @@ class ModelPlan(Plan):
     dpsgd: dict[str, Any] | None = Field(
         default=None, description="how a network is trained by DP-SGD: noise_multiplier, clip, sample_rate, steps, ..."
     )
+    layers: tuple[str, ...] = Field(
+        default=(),
+        description="of a network: all, last or the names of those whose gradients are seen; all unless given",
+    )
 
     @model_validator(mode="after")
     def _one_training(self) -> ModelPlan:
         if self.train and self.dpsgd is not None:
             raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+        if self.layers and self.dpsgd is not None:
+            raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
         return self
 
 

@@ -45,9 +45,11 @@ def layers_of(module: nn.Module, layers: Layers = "all") -> tuple[str, ...]:
     known = [name for name, each in module.named_modules() if list(_own(each))]
     if not known:
         raise ValueError("the network has no parameters that are trained")
-    if layers in ("all", "last"):
-        return tuple(known) if layers == "all" else (known[-1],)
-    return tuple(one_of("layer", name, [*known, "all", "last"]) for name in _listed(layers))
+    several = {"all": known, "last": known[-1:]}
+    asked = [several.get(name) or [one_of("layer", name, [*known, *several])] for name in _listed(layers)]
+    if not asked:
+        raise ValueError('layers must name at least one; allowed: "all", "last", or names')
+    return tuple(dict.fromkeys(name for names in asked for name in names))
 
 
 def gradient_norms(

@@ -14,6 +14,7 @@ from leakscope.releases.recipe import Recipe
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
 from leakscope.types import Release
 
+Layers = str | tuple[str, ...]
 OF_TRAINED = {"classes", "name", "layers"}  # words of `trained_release`
 
 
@@ -25,7 +26,9 @@ class Described(Release, Protocol):
     def description(self) -> str: ...
 
 
-def release_of(model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None) -> Described:
+def release_of(
+    model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None, layers: Layers = ()
+) -> Described:
     """The release that an object stands for.
 
     Parameters
@@ -35,6 +38,8 @@ def release_of(model: Any, name: str = "", train: Recipe | Mapping[str, Any] | N
         What the report calls it.
     train : Recipe or mapping, optional
         How a network is trained.
+    layers : "all", "last", a name, or tuple of names
+        Of a network: whose gradients are seen; all unless given.
 
     Returns
     -------
@@ -54,13 +59,17 @@ def release_of(model: Any, name: str = "", train: Recipe | Mapping[str, Any] | N
     'DecisionTreeClassifier'
     """
     if is_network(model) or inspect.isfunction(model):
-        return _network(model, name, train, {})
-    _refuse_recipe(model, train)
+        return _network(model, name, train, {}, layers)
+    _refuse_recipe(model, train, layers)
     return model if isinstance(model, Described) else Estimator(model, name)
 
 
 def release_from(
-    spec: str, settings: Mapping[str, Any], name: str = "", train: Mapping[str, Any] | None = None
+    spec: str,
+    settings: Mapping[str, Any],
+    name: str = "",
+    train: Mapping[str, Any] | None = None,
+    layers: Layers = (),
 ) -> Described:
     """The release that an import path leads to.
 
@@ -70,7 +79,7 @@ def release_from(
         ``module:name`` of an estimator, a network, or a function that makes one of them.
     settings : mapping
         Parameters of the estimator, or keywords of the function or class that makes the network.
-    name, train
+    name, train, layers
         As in `release_of`.
 
     Returns
@@ -90,8 +99,8 @@ def release_from(
     """
     found = imported(spec)
     if is_network(found) or (inspect.isfunction(found) and is_network(_called(spec, found, settings))):
-        return _network(found, name, train or {}, settings)
-    _refuse_recipe(found, train)
+        return _network(found, name, train or {}, settings, layers)
+    _refuse_recipe(found, train, layers)
     return Estimator(from_spec(spec, settings), name)
 
 
@@ -120,7 +129,7 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str) -> Any:
     return _room().weighted(found, settings, weights)
 
 
-def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Any = None) -> Described:
+def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Layers = ()) -> Described:
     """One model that is there already: a network of PyTorch, or a function that answers.
 
     Parameters
@@ -132,7 +141,7 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
         The label of each column.
     name : str
     layers : "all", "last", a name, or tuple of names
-        Of a network: whose gradients are seen.
+        As in `release_of`.
 
     Returns
     -------
@@ -146,7 +155,7 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     known = None if classes is None else np.asarray(classes)
     if is_network(model):
         return import_module("leakscope.releases.network").Trained(model, known, name, layers or "all")
-    if layers is not None:
+    if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
     if not callable(model):
         raise ValueError(f"predict_proba must be callable, got a {type(model).__name__}")
@@ -154,9 +163,11 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     return Fixed(model, getattr(owner, "classes_", None) if known is None else known, name)
 
 
-def _network(make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> Any:
+def _network(
+    make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any], layers: Layers
+) -> Any:
     recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
-    return _room().Network(make, recipe, name, dict(parameters))
+    return _room().Network(make, recipe, name, dict(parameters), layers or "all")
 
 
 def _room() -> Any:
@@ -180,7 +191,9 @@ def _called(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]
         raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None
 
 
-def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) -> None:
+def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> None:
+    kind = model if inspect.isclass(model) or inspect.isroutine(model) else type(model)
     if train:
-        kind = model if inspect.isclass(model) or inspect.isroutine(model) else type(model)
         raise ValueError(f"train says how a network is trained; {kind.__name__} is none, its parameters are set")
+    if layers:
+        raise ValueError(f"layers are those of a network; {kind.__name__} is none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -195,7 +196,9 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
     """
     module = built(make, parameters, 0)
     try:
-        state = torch.load(file, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a file that is none of PyTorch's own
+            state = torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise ValueError(f"{file}: no such file") from None
     except Exception:  # torch has many for a file that is none of its own
@@ -208,6 +211,8 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
     try:
         module.load_state_dict(dict(state))
     except RuntimeError as error:
+        if parts := [str(key) for key, each in state.items() if isinstance(each, Mapping)]:
+            raise ValueError(f"{file}: a state dict alone is read, this one stands in {' or '.join(parts)}") from None
         reasons = [line.strip() for line in str(error).splitlines()[1:]]
         raise ValueError(f"{file}: the weights of another network: {reasons[0] if reasons else error}") from None
     return module
