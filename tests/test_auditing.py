@@ -151,6 +151,7 @@ def test_records_on_both_sides_are_counted() -> None:
     model = DecisionTreeClassifier(random_state=0).fit(X[:100], y[:100])
     report = ls.audit_model(model.predict_proba, (X[:100], y[:100]), (X[90:], y[90:]))
     assert report.about["notes"] == ["10 of the others stand among the members too"]
+    assert report.table().endswith("\n\n10 of the others stand among the members too.\n")
 
 
 def test_scores_from_anywhere() -> None:
@@ -245,5 +246,5 @@ def test_references_of_another_size_are_said() -> None:
     sides = (X[:150], y[:150]), (X[150:], y[150:])
     report = ls.audit_model(model.predict_proba, *sides, references=DecisionTreeClassifier(), models=4, jobs=1)
     assert any(
-        "the references are fitted on 88 points, the audited model on 150" in note for note in report.about["notes"]
+        "The references are fitted on 88 points, the audited model on 150" in note for note in report.about["notes"]
     )

@@ -230,7 +230,7 @@ def audit_model(
     n_fitted = int(game.member[-1].sum())
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(
-            f"the references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
+            f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
             "compare with them are weaker than with references of its size"
         )
     subject = Subject(

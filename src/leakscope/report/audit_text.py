@@ -43,6 +43,7 @@ def table(report: Report) -> str:
         wrapped(flat(words.lede(found))),
         *(_release(result, alone=len(found) == 1) for result in found),
         _claims(found),
+        [line for note in report.about["notes"] for line in wrapped(words.sentence(note))],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
