@@ -2,7 +2,7 @@
 
 Networks are trained by one game and audited with another one that was drawn independently: every attack is at chance,
 whatever the data, the network and the steps that were seen. At a level of 5 %, 33 or more findings in 400 audits have
-probability 0.4 %, and 14 or more in 100 have .05 %.
+probability 0.4 %.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ AUDITS, MOST = 400, 32
 TRIED = ("loss", "gradient_norm", "mast", "lira", "rmia", "quantile")
 HERE = Workshop(jobs=1)
 PRIVATE = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=30)
-TRIED_IN_ONE_RUN = {"ratio": ATTACKS["likelihood_ratio"].with_parameters(rate=0.2), "loss": ATTACKS["loss"]}
+RATIO = ATTACKS["likelihood_ratio"].with_parameters(rate=0.2)
+TRIED_IN_ONE_RUN = {"ratio": RATIO, "glir": ATTACKS["glir"], "loss": ATTACKS["loss"]}
 
 
 def network() -> nn.Sequential:
@@ -82,10 +83,10 @@ def test_nothing_is_found_in_networks_where_there_is_nothing(n_models) -> None:
 @pytest.mark.statistics
 def test_nothing_is_found_around_the_last_layer() -> None:
     """MATT, for which the layer is fitted again."""
-    pairs = [played(run, 8, "taylor") for run in range(AUDITS // 4)]
+    pairs = [played(run, 8, "taylor") for run in range(AUDITS)]
     found, by_truth = (sum(misses(each, "matt") for each in signals) for signals in zip(*pairs, strict=True))
-    assert found <= 13
-    assert by_truth > 26
+    assert found <= MOST
+    assert by_truth > 2 * MOST
 
 
 @lru_cache(maxsize=100)
@@ -104,7 +105,7 @@ def shown(signals: Signals, attack: str) -> tuple[bool, bool]:
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("choose", "knowledge", "attacks"),
-    [(dirac, "others", ["ratio"]), (mislabelled, "law", ["ratio", "loss"])],
+    [(dirac, "others", ["ratio", "glir"]), (mislabelled, "law", ["ratio", "glir", "loss"])],
 )
 def test_nothing_is_found_in_one_run_where_there_is_nothing(choose, knowledge, attacks) -> None:
     found, by_truth = Counter(), Counter()
