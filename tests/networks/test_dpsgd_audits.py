@@ -352,6 +352,19 @@ class TestPage:
         assert left.code == 0
         assert is_shown(shown[2], left.out)
 
+    @pytest.mark.filterwarnings("ignore")  # Opacus has many, of PyTorch and of its generators
+    @pytest.mark.parametrize(("multiplier", "code"), [("3.0", 0), ("2.7", 2)])
+    def test_the_training_by_opacus_is_held_against_its_claim(self, leakscope, tmp_path, monkeypatch, multiplier, code):
+        for name in ("my_package", "my_training"):
+            shown = re.search(rf"^```python\n(# {name}\.py\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
+            assert shown
+            written = shown[1].replace("noise_multiplier=3.0", f"noise_multiplier={multiplier}")
+            (tmp_path / f"{name}.py").write_text(written, encoding="utf-8")
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        command = re.search(r"^\$ leakscope (.*) \\\n +(.*train=my_training:train.*)$", self.TEXT, re.MULTILINE)
+        assert command
+        assert leakscope(f"{command[1]} {command[2]} --jobs 1").code == code
+
     def test_the_plan_says_the_same(self, tmp_path):
         plan = re.search(r"^```toml\n(# dpsgd\.toml\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
         assert plan
