@@ -79,7 +79,7 @@ HEAVY = {
     "threadpoolctl": r"pool\.py",
     "typer": r"cli/.*\.py",
     "torch": r"releases/(tensors|devices|optimising|augmenting|ensemble|training|gradients|architecture|reading|network"
-    r"|private|clipping|steps|canaries|dpsgd|grad_samples|rows|last_layer)\.py|papers/\w+/(networks|features|table2|table3)\.py",
+    r"|private|clipping|marking|steps|canaries|dpsgd|grad_samples|rows|last_layer)\.py|papers/\w+/(networks|features|table2|table3)\.py",
     "opacus": r"releases/(private|grad_samples|steps)\.py",
     "PIL": r"data/images\.py|papers/data\.py",
 }

@@ -241,9 +241,7 @@ def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
             )
         found = _canaries(kind)(points, plan.n_canaries, plan.seed)
         return Setting(release, replace(loaded, points=found.points), _game(plan, found), kind)
-    if kind == "dirac" and release.train is not None:
-        raise ValueError("Dirac canaries are no records, which a training of one's own takes; plant mislabelled ones")
-    knowledge = plan.knowledge or ("others" if kind == "dirac" else "law")
+    knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "law")
     steps = {} if kind in OF_RECORDS else {"release": release}
     found = _canaries(kind)(points, plan.n_canaries, plan.seed, **steps)
     seen = replace(found.watched_by(release), knowledge=knowledge)

@@ -21,6 +21,7 @@ from leakscope.releases.clipping import clipped_sum, noisy_sum
 from leakscope.releases.dpsgd import DpSgd
 from leakscope.releases.private import PrivateNetwork
 from leakscope.types import Points, Signals
+from tests.networks.training_privately import BatchClipping, NoiseOfTheMean, Training, WithoutClipping
 
 DELTA = 1e-5
 
@@ -164,6 +165,40 @@ class TestMistakes:
         bounds = [audited(digits, dpsgd, noisy_sum, seed) for seed in range(20)]
         assert np.median(bounds) > 0
         assert max(bounds) <= epsilon
+
+
+OWN = {"noise": NoiseOfTheMean, "no clipping": WithoutClipping, "batch clipping": BatchClipping}
+
+
+def audited_own(points: Points, dpsgd: DpSgd, kind: type[Training], seed: int) -> float:
+    """Lower bound of epsilon from one training of somebody else with 500 Dirac canaries."""
+    release = PrivateNetwork(network, dpsgd, train=kind(dpsgd, len(points) + 250), references=64)
+    return lower(played(release, dirac(points, 500, seed, release=release), seed), dpsgd.sample_rate)
+
+
+class TestMistakesOfOthers:
+    """The same mistakes in a training of plain PyTorch, whose canaries are records."""
+
+    def test_a_correct_training_is_not_accused_and_wrong_ones_are(self, digits):
+        claimed = CLAIMED.ceiling().epsilon(DELTA)
+        assert audited_own(digits, CLAIMED, Training, 0) <= claimed
+        for kind in OWN.values():
+            assert audited_own(digits, CLAIMED, kind, 0) > claimed
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("mistake", OWN)
+    def test_wrong_trainings_are_found_in_20_of_20_runs(self, digits, mistake):
+        claimed = CLAIMED.ceiling().epsilon(DELTA)
+        assert min(audited_own(digits, CLAIMED, OWN[mistake], seed) for seed in range(20)) > claimed
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("epsilon", [1.0, 8.0])
+    def test_correct_trainings_are_accused_in_none_of_20_runs(self, digits, epsilon):
+        noise = dpsgd_multiplier(0.05, 200, epsilon=epsilon, delta=DELTA, adjacency="add_remove")
+        dpsgd = replace(CLAIMED, noise_multiplier=noise)
+        bounds = [audited_own(digits, dpsgd, Training, seed) for seed in range(20)]
+        assert max(bounds) <= epsilon
+        assert np.median(bounds) > (1 if epsilon == 8 else 0)
 
 
 class TestStrength:

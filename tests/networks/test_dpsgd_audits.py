@@ -280,8 +280,8 @@ class TestBadInput:
                 "BatchNorm1d mixes the points of a batch: no point has a gradient of its own; use GroupNorm",
             ),
             (
-                f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries",
-                "Dirac canaries are no records, which a training of one's own takes; plant mislabelled ones",
+                f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries --knowledge others",
+                "nobody knows the batches of a training of one's own: knowledge must be 'law'",
             ),
             (
                 f"--model {HERE}:network --dpsgd noise_multiplier=0 --dry-run",

@@ -265,6 +265,6 @@ class TestTrainingsOfOthers:
         with pytest.raises(MemoryError, match=line):
             PrivateNetwork(network, SMALL).observe(digits, member[:1], np.array([0]), ["step_dot"])
 
-    def test_they_have_records_and_no_coordinates(self):
-        with pytest.raises(ValueError, match="no coordinates"):
-            PrivateNetwork(network, SMALL, train=through_opacus, watched=(1,), coordinates=(1,))
+    def test_nobody_knows_their_batches(self):
+        with pytest.raises(ValueError, match="knowledge must be 'law'"):
+            PrivateNetwork(network, SMALL, train=through_opacus, watched=(1,), knowledge="others")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -49,3 +49,28 @@ class Training:
         clip, deviation = self.dpsgd.clip, self.dpsgd.noise_multiplier * self.dpsgd.clip
         total = (gradients * (clip / gradients.norm(dim=1, keepdim=True)).clamp(max=1.0)).sum(0)
         return (total + deviation * torch.randn(len(total), generator=generator)) / normaliser
+
+
+class NoiseOfTheMean(Training):
+    """The noise that belongs to the mean, on the sum: B times too little."""
+
+    def update(self, gradients: Tensor, normaliser: float, generator: torch.Generator) -> Tensor:
+        quiet = replace(self.dpsgd, noise_multiplier=self.dpsgd.noise_multiplier / normaliser)
+        return Training(quiet, self.n_records).update(gradients, normaliser, generator)
+
+
+class WithoutClipping(Training):
+    """The gradients as they are."""
+
+    def update(self, gradients: Tensor, normaliser: float, generator: torch.Generator) -> Tensor:
+        deviation = self.dpsgd.noise_multiplier * self.dpsgd.clip
+        return (gradients.sum(0) + deviation * torch.randn(gradients.shape[1], generator=generator)) / normaliser
+
+
+class BatchClipping(Training):
+    """The mean gradient is clipped, not each gradient."""
+
+    def update(self, gradients: Tensor, normaliser: float, generator: torch.Generator) -> Tensor:
+        mean, clip = gradients.sum(0) / normaliser, self.dpsgd.clip
+        noise = self.dpsgd.noise_multiplier * clip * torch.randn(len(mean), generator=generator)
+        return mean * min(1.0, clip / float(mean.norm())) + noise / normaliser

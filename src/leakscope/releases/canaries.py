@@ -175,7 +175,7 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     points, seed
         As in `random`.
     n : int
-        C, at most as many as the network has parameters.
+        C, at most as many as the network has parameters; in a training of one's own each gets some of its own.
     release : PrivateNetwork
 
     Returns
@@ -201,10 +201,10 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     >>> made.numbers.tolist(), made.points.x.shape
     ([20, 21, 22, 23], (24, 3))
     """
-    n_parameters = release.n_parameters()
-    if count("canaries", n) > n_parameters:
-        raise ValueError(f"{n:,} Dirac canaries in {n_parameters:,} parameters; allowed: one a parameter")
-    coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_parameters, n, replace=False))
+    n_places = release.n_parameters() if release.train is None else count("canaries", n)
+    if count("canaries", n) > n_places:
+        raise ValueError(f"{n:,} Dirac canaries in {n_places:,} parameters; allowed: one a parameter")
+    coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_places, n, replace=False))
     numbers = np.arange(len(points), len(points) + n)
     more = points.take(np.concatenate([np.arange(len(points)), np.zeros(n, dtype=int)]))
     return Canaries(replace(more, digest=_digest(points, "dirac", coordinates)), numbers, coordinates)

@@ -22,12 +22,13 @@ from leakscope.releases.attacker import Attacker
 from leakscope.releases.clipping import Gradients, How, blocks, clipped_sum, gradients_of, noisy_sum
 from leakscope.releases.devices import clear_of_memory, working
 from leakscope.releases.dpsgd import DpSgd
+from leakscope.releases.marking import marked
 from leakscope.releases.reading import signals_of
 from leakscope.releases.recipe import Recipe
 from leakscope.releases.rows import CoordinateRows, Rows
 from leakscope.releases.specs import NoCanonicalForm, canonical, first_line, versions
 from leakscope.releases.steps import Watch, batch_size
-from leakscope.releases.tensors import inputs_of, labels_of
+from leakscope.releases.tensors import Inputs, inputs_of, labels_of
 from leakscope.releases.training import Lesson
 from leakscope.seeds import integer, stream
 from leakscope.types import Points
@@ -72,7 +73,8 @@ class PrivateNetwork:
         are 0 at the others.
     coordinates : tuple of int
         Makes the watched points Dirac canaries: records that are nothing but a gradient, 10 c at one coordinate each
-        and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training.
+        and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training. In a
+        training of one's own they are records of a network with a layer more, see `leakscope.releases.marking`.
     knowledge : {"law", "others"}
         What the attacker knows of the members that are not watched: their gradients, or their batches too. Of the
         watched points: their gradients, and that fair coins decide.
@@ -139,8 +141,8 @@ class PrivateNetwork:
             )
         if self.coordinates and self.dpsgd.batches == "fixed":
             raise ValueError("Dirac canaries take nobody's place: they need batches='poisson'")
-        if self.train is not None and (self.coordinates or self.knowledge == "others"):
-            raise ValueError("a training of one's own has records and unknown batches: no coordinates, knowledge='law'")
+        if self.train is not None and self.knowledge == "others":
+            raise ValueError("nobody knows the batches of a training of one's own: knowledge must be 'law'")
 
     def describe(self) -> Mapping[str, Any] | None:
         """Import paths with the code behind them, parameters and versions; None where one has no canonical form."""
@@ -202,14 +204,17 @@ class _Run:
 
     def seen(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
         """Train the network, and see it."""
-        gradients, attacker = gradients_of(module, self.release.gradients), self._attacker()
+        taught = module, self.lesson.inputs, self.lesson.label
+        if self.release.train is not None and self.release.coordinates:
+            taught = marked(*taught, np.array(self.release.watched), LENGTH * self.release.dpsgd.clip)
+        gradients, attacker = gradients_of(taught[0], self.release.gradients), self._attacker()
         watch = None
         if any(name in STEPS for name in want):
-            watch = Watch(gradients, self.lesson.inputs, self.lesson.label, self.release.dpsgd, attacker)
+            watch = Watch(gradients, *taught[1:], self.release.dpsgd, attacker)
         if self.release.train is None:
             self._descend(module, gradients, attacker, watch)
         else:
-            self._given(self.release.train, deepcopy(module), watch, into=module)
+            self._given(self.release.train, *taught, watch)
         if not all(bool(each.isfinite().all()) for each in module.parameters()):
             raise ValueError(f"{self.release.name}: training ended with NaN or infinite parameters; give a smaller lr")
         steps = watch.signals(len(self.inside)) if watch is not None else {}
@@ -219,15 +224,15 @@ class _Run:
     def _attacker(self) -> Attacker:
         release = self.release
         watched = np.array(release.watched or range(len(self.inside)), dtype=int)
-        coordinates = np.array(release.coordinates, dtype=int)
+        coordinates = np.array(release.coordinates if release.train is None else (), dtype=int)
         known = self.inside.copy()
         known[watched] = False
         return Attacker(watched, np.flatnonzero(known), release.knowledge, coordinates, release.references, self.seed)
 
-    def _given(self, train: Train, module: nn.Module, watch: Watch | None, into: nn.Module) -> None:
+    def _given(self, train: Train, module: nn.Module, inputs: Inputs, label: Tensor, watch: Watch | None) -> None:
         """Let somebody else train."""
-        indices = np.flatnonzero(self.inside)
-        x, y = self._batch(indices)
+        indices, into, module = np.flatnonzero(self.inside), module, deepcopy(module)
+        x, y = inputs.batch(indices, self.lesson.device), label[torch.from_numpy(indices)]
         follow: Follow = watch.follow if watch is not None else lambda *_: nullcontext()
         try:
             train(module, x, y, follow, integer(self.seed, "train"))
