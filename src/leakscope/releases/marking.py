@@ -89,4 +89,5 @@ def marked(
     number[where, 0] = torch.arange(1, len(where) + 1).to(features)
     labels[where] = (torch.arange(len(where)) % n_classes).to(labels)
     read = torch.cat([features * (number == 0), number], dim=1)
-    return Marked(network, inputs.shape, len(where), n_classes, length), Inputs(read, tuple(read.shape[1:])), labels
+    both = Marked(network, inputs.shape, len(where), n_classes, length).to(label.device)
+    return both, Inputs(read, tuple(read.shape[1:])), labels
