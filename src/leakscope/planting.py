@@ -178,7 +178,7 @@ class Setting:
     planted: str = ""
 
     def wanted(self, attacks: Sequence[Attack]) -> list[str]:
-        """What is to be seen: of Dirac canaries, which are no records, only the steps; with steps also their noise."""
+        """What is to be seen: of Dirac canaries, which have no loss, only the steps; with steps also their noise."""
         named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
 

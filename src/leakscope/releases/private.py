@@ -35,7 +35,7 @@ from leakscope.types import Points
 
 Array = np.ndarray
 STEPS = ("step_dot", "step_norm", "step_noise")
-LENGTH = 10.0  # of a Dirac canary's gradient before clipping, in clipping norms
+LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: seen beside all others of a batch
 Follow = Callable[[Any, float], AbstractContextManager[None]]
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
@@ -72,7 +72,7 @@ class PrivateNetwork:
         Numbers of the points whose steps are seen, as the canaries of a game; all unless given. The signals of a step
         are 0 at the others.
     coordinates : tuple of int
-        Makes the watched points Dirac canaries: records that are nothing but a gradient, 10 c at one coordinate each
+        Makes the watched points Dirac canaries: records that are nothing but a gradient, 100 c at one coordinate each
         and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training. In a
         training of one's own they are records of a network with a layer more, see `leakscope.releases.marking`.
     knowledge : {"law", "others"}
