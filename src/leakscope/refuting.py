@@ -240,7 +240,7 @@ def accountant_verdict(
             sigma = promise.dpsgd.noise_multiplier
             too_little = (
                 f"the steps hold noise of a multiplier of at most {sigma * noise.most(OF_NOISE):.3g} "
-                f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed"
+                f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed: the promise counts on noise that is not there"
             )
     if not trial.evidence and not too_little:
         return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=trial.reason)

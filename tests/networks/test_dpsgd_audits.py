@@ -184,7 +184,9 @@ class TestVerdicts:
         planted = "--game canaries --canaries mislabelled --n-canaries 60"
         left = leakscope(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:quiet_training")
         assert left.code == 2
-        said = "The steps hold noise of a multiplier of at most 1.88 (99.999 %), and 2 is claimed."
+        said = (
+            "The steps hold noise of a multiplier of at most 1.88 (99.999 %), and 2 is claimed: the promise counts on"
+        )
         assert said in left.out.replace("\n", " ")
         assert said in (tmp_path / "leakscope-report" / "report.html").read_text()
 
