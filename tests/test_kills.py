@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +19,12 @@ import numpy as np
 import pytest
 
 from leakscope.cli.main import main
+from leakscope.core import temporary
+from tests.results import of_the_result
 
 pytestmark = pytest.mark.kills
 HERE = Path(__file__).parent / "kills"
-AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --models 24 --attack loss --attack lira_offline")
+AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --n-models 24 --attack loss --attack lira_offline")
 CALIBRATE = shlex.split("calibrate --data wine --statistic slow:middle --eta 0.3 --fits 160 --games 0")
 N_CHUNKS = 6  # 24 models, 4 in a chunk
 OF_THE_RUN = np.linspace(0.06, 0.97, 8)  # moments, as shares of the time of an undisturbed run
@@ -39,16 +44,17 @@ class Undisturbed:
 
 def started(
     folder: Path,
-    jobs: int,
+    n_jobs: int,
     pause: float,
     script: Sequence[str] = ("-m", "leakscope.cli"),
     store: Path | None = None,
     command: Sequence[str] = AUDIT,
 ) -> subprocess.Popen[str]:
     """A command, an audit unless told, in a session of its own, with its store and report in a folder."""
-    words = [*command, "--jobs", str(jobs), "--store", str(store or folder / "store")]
+    words = [*command, "--n-jobs", str(n_jobs), "--store", str(store or folder / "store")]
     words += [] if "--out" in command else ["--out", str(folder / "out")]
-    quick = {"PYTHONPATH": str(HERE), "SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    quick = {"PYTHONPATH": path, "SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *script, *words],
         cwd=folder,
@@ -92,7 +98,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 def to_its_end(folder: Path, pause: float, command: Sequence[str]) -> Undisturbed:
     start = time.monotonic()
-    run = started(folder, jobs=2, pause=pause, command=command)
+    run = started(folder, n_jobs=2, pause=pause, command=command)
     _, said = run.communicate(timeout=120)
     assert run.returncode == 0, said
     report, page = ((folder / "out" / name).read_bytes() for name in ("report.json", "report.html"))
@@ -110,7 +116,7 @@ def again(monkeypatch: pytest.MonkeyPatch, as_users_run_it: None) -> Callable[..
         seed: int = 0,
         command: Sequence[str] = AUDIT,
     ) -> int:
-        places = ["--jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
+        places = ["--n-jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
         words = [*command, *places]
         monkeypatch.setattr(sys, "argv", ["leakscope", *words, *(["--seed", str(seed)] if seed else [])])
         with pytest.raises(SystemExit) as left:
@@ -125,8 +131,8 @@ def again(monkeypatch: pytest.MonkeyPatch, as_users_run_it: None) -> Callable[..
 def check_rerun(folder: Path, code: int, undisturbed: Undisturbed) -> None:
     """The same bytes as the undisturbed run, and nothing beside them."""
     assert code == 0
-    assert (folder / "out" / "report.json").read_bytes() == undisturbed.report
-    assert (folder / "out" / "report.html").read_bytes() == undisturbed.page
+    assert of_the_result((folder / "out" / "report.json").read_bytes()) == of_the_result(undisturbed.report)
+    assert of_the_result((folder / "out" / "report.html").read_bytes()) == of_the_result(undisturbed.page)
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["report.html", "report.json", "run.json"]
     assert chunks(folder / "store") == undisturbed.chunks
     assert list((folder / "store").glob(".*")) == []
@@ -142,7 +148,7 @@ def test_a_kill_at_any_moment(undisturbed, again, tmp_path):
     for number, moment in enumerate([*OF_THE_RUN, *OF_THE_FITS]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        run, start = started(folder, jobs=2, pause=0.15), time.monotonic()
+        run, start = started(folder, n_jobs=2, pause=0.15), time.monotonic()
         if number >= len(OF_THE_RUN):
             until(lambda store=folder / "store": chunks(store))
         try:
@@ -162,7 +168,7 @@ def test_a_kill_at_any_moment(undisturbed, again, tmp_path):
 
 @pytest.mark.parametrize("write", range(1, N_CHUNKS))
 def test_a_kill_between_write_and_rename(write, undisturbed, again, tmp_path):
-    run = started(tmp_path, jobs=1, pause=0.0, script=(str(HERE / "killed_while_writing.py"), str(write)))
+    run = started(tmp_path, n_jobs=1, pause=0.0, script=(str(HERE / "killed_while_writing.py"), str(write)))
     run.communicate(timeout=60)
     assert run.returncode == -signal.SIGKILL
     there = chunks(tmp_path / "store")
@@ -175,7 +181,7 @@ def test_a_kill_between_write_and_rename(write, undisturbed, again, tmp_path):
 
 @pytest.mark.parametrize("when", ["the workers start", "the workers fit"])
 def test_ctrl_c_while(when, undisturbed, again, tmp_path):
-    run = started(tmp_path, jobs=2, pause=0.3)
+    run = started(tmp_path, n_jobs=2, pause=0.3)
     if when == "the workers start":
         until(lambda: len(alive(run.pid)) >= 4)  # the command, two workers, and who cleans up after them
     else:
@@ -201,7 +207,7 @@ def test_a_store_on_a_full_disk(disk, undisturbed, again, tmp_path, capfd):
     disk.mount(f"remount,size={size * 3}k")
     assert again(tmp_path, store=store) == 0
     assert chunks(store) == undisturbed.chunks
-    assert (tmp_path / "out" / "report.json").read_bytes() == undisturbed.report
+    assert of_the_result((tmp_path / "out" / "report.json").read_bytes()) == of_the_result(undisturbed.report)
 
 
 def test_a_read_only_store(disk, undisturbed, again, tmp_path, capfd):
@@ -211,7 +217,7 @@ def test_a_read_only_store(disk, undisturbed, again, tmp_path, capfd):
     assert again(tmp_path, store=store) == 1
     assert capfd.readouterr().err == f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
     assert not (tmp_path / "out").exists()
-    run = started(tmp_path, jobs=2, pause=0.3, store=store)
+    run = started(tmp_path, n_jobs=2, pause=0.3, store=store)
     said = run.communicate(timeout=60)
     assert said == ("", f"leakscope: error: the store {store} cannot be written: Read-only file system\n")
     until(lambda: not alive(run.pid), seconds=5)
@@ -220,7 +226,7 @@ def test_a_read_only_store(disk, undisturbed, again, tmp_path, capfd):
     assert chunks(store) == undisturbed.chunks
     disk.mount("remount,ro")
     assert again(tmp_path, store=store) == 0  # a whole store need not be written
-    assert (tmp_path / "out" / "report.json").read_bytes() == undisturbed.report
+    assert of_the_result((tmp_path / "out" / "report.json").read_bytes()) == of_the_result(undisturbed.report)
 
 
 def test_a_report_on_a_full_disk_leaves_the_old_one_whole(disk, undisturbed, again, tmp_path, capfd):
@@ -238,6 +244,55 @@ def test_a_report_on_a_full_disk_leaves_the_old_one_whole(disk, undisturbed, aga
     assert (out / "report.json").read_bytes() != old["report.json"]
 
 
+ROW = np.full(19, 12345.678).tobytes()  # of the data of kills/shared_rows.py
+
+
+class TestSharedRows:
+    """The training data that several workers read from one file."""
+
+    def killed(self, folder: Path, places: dict[str, str], within: Path) -> list[Path]:
+        """The files with rows in a place when the whole run is killed; none of them may be in shared memory."""
+        before = set(Path("/dev/shm").glob("*"))
+        run = subprocess.Popen(
+            [sys.executable, str(HERE / "shared_rows.py"), json.dumps(places)],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}", "SLOW_TREE_SECONDS": "5"},
+            start_new_session=True,
+        )
+        until(lambda: self.with_rows(within), seconds=60)
+        assert not [path for path in set(Path("/dev/shm").glob("*")) - before if self.with_rows(path)]
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+        return self.with_rows(within)
+
+    def with_rows(self, place: Path) -> list[Path]:
+        files = [path for path in place.rglob("*") if path.is_file()] if place.is_dir() else [place]
+        found = []
+        for path in files:
+            with suppress(OSError):
+                found += [path] if ROW in path.read_bytes() else []
+        return found
+
+    @pytest.mark.parametrize("name", ["store", "tmp"])
+    def test_lie_where_it_was_said_for_their_owner_alone_and_go_with_the_next_run(self, name, tmp_path):
+        place = tmp_path / name
+        left = self.killed(tmp_path, {"store": str(tmp_path / "store"), name: str(place)}, place)
+        assert left
+        for path in left:
+            own = place / path.relative_to(place).parts[0]
+            assert own.stat().st_mode & 0o777 == 0o700
+            assert re.fullmatch(r"\.leakscope\.[\w-]+\.\d+\.[0-9a-f]{16}\.tmp", own.name)
+        assert self.with_rows(tmp_path) == left  # and nowhere else
+        with temporary.folder(place):  # the next run begins
+            assert self.with_rows(tmp_path) == []
+
+    def test_without_a_store_lie_in_the_systems_folder(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        assert len(self.killed(tmp_path, {}, tmp_path)) >= 1
+        with temporary.folder(tmp_path):
+            assert self.with_rows(tmp_path) == []
+
+
 @pytest.fixture(scope="module")
 def calibration(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return to_its_end(tmp_path_factory.mktemp("calibration"), 0.02, CALIBRATE)
@@ -253,7 +308,7 @@ class TestCalibration:
         for chunks_first in (1, 6, 12):
             folder = tmp_path / str(chunks_first)
             folder.mkdir()
-            run = started(folder, jobs=2, pause=0.05, command=CALIBRATE)
+            run = started(folder, n_jobs=2, pause=0.05, command=CALIBRATE)
             until(lambda store=folder / "store", least=chunks_first: len(chunks(store)) >= least)
             os.killpg(run.pid, signal.SIGKILL)
             run.communicate()
@@ -268,7 +323,7 @@ class TestCalibration:
 
     def test_ctrl_c_before_a_release(self, calibration, again, tmp_path) -> None:
         """Nothing is drawn yet: no file of a release; the calibration goes on from there."""
-        run = started(tmp_path, jobs=2, pause=0.1, command=[*self.PROTECT, "--out", "r.json"])
+        run = started(tmp_path, n_jobs=2, pause=0.1, command=[*self.PROTECT, "--out", "r"])
         until(lambda: chunks(tmp_path / "store"))
         os.killpg(run.pid, signal.SIGINT)
         assert (run.communicate(timeout=30), run.returncode) == (("", LINE), 130)
@@ -280,7 +335,7 @@ class TestCalibration:
     def test_a_store_on_a_full_disk(self, calibration, again, disk, tmp_path, capfd) -> None:
         size = sum(map(len, calibration.chunks.values())) // 1024
         disk.mount(f"size={max(8, size // 2)}k")
-        store, release = disk.folder / "store", tmp_path / "r.json"
+        store, release = disk.folder / "store", tmp_path / "r"
         assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 1
         line = f"leakscope: error: the store {store} cannot be written: No space left on device\n"
         assert capfd.readouterr().err == line
@@ -291,12 +346,12 @@ class TestCalibration:
         disk.mount("remount,size=4m")
         assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 0
         assert chunks(store) == calibration.chunks
-        assert release.exists()
+        assert (release / "release.json").exists()
 
     def test_a_read_only_store(self, calibration, again, disk, tmp_path, capfd) -> None:
         disk.mount("size=4m")
         disk.mount("remount,ro")
-        store, release = disk.folder / "store", tmp_path / "r.json"
+        store, release = disk.folder / "store", tmp_path / "r"
         assert again(tmp_path, store=store, out=release, command=self.PROTECT) == 1
         line = f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
         assert capfd.readouterr().err == line
@@ -315,7 +370,7 @@ def but_for_the_clock(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reproduction")
-    _, said = (run := started(folder, jobs=2, pause=0.0, command=REPRODUCTION)).communicate(timeout=240)
+    _, said = (run := started(folder, n_jobs=2, pause=0.0, command=REPRODUCTION)).communicate(timeout=240)
     assert run.returncode == 0, said
     return folder
 
@@ -323,7 +378,7 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_an_experiment_of_a_paper_goes_on(reproduction, again, tmp_path, end) -> None:
     made = chunks(reproduction / "store")
-    run = started(tmp_path, jobs=2, pause=0.0, command=REPRODUCTION)
+    run = started(tmp_path, n_jobs=2, pause=0.0, command=REPRODUCTION)
     until(lambda: len(chunks(tmp_path / "store")) >= 10, seconds=120)
     os.killpg(run.pid, end)
     run.communicate(timeout=30)

@@ -37,57 +37,56 @@ from typing import TYPE_CHECKING, Any
 from leakscope.version import __version__
 
 if TYPE_CHECKING:
-    from leakscope import (
-        attacks,
-        bounds,
-        claims,
-        covariance,
-        data,
-        games,
-        intervals,
-        metrics,
-        noise,
-        papers,
-        plans,
-        releases,
-        report,
-        seeds,
-        tradeoff,
-    )
-    from leakscope.auditing import audit, audit_model, audit_scores, audit_signals
-    from leakscope.bounding import bound
-    from leakscope.findings import Finding
-    from leakscope.observing import signals_of
+    from leakscope import attacks, bounds, data, dpsgd, metrics, noise, papers, plans, releases, reports
+    from leakscope.auditing.api import audit, audit_model, audit_scores, audit_signals
+    from leakscope.bounding.api import bound
+    from leakscope.core import claims, covariance, games, intervals, seeds, tradeoff
+    from leakscope.core.findings import Finding
+    from leakscope.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakscope.papers import reproduce
-    from leakscope.protecting import calibrate, protect
-    from leakscope.repeating import repeat
-    from leakscope.report import Report
-    from leakscope.types import Game, Noise, NotApplicable, Points, Scores, Signals
+    from leakscope.protection import calibrate, protect
+    from leakscope.reports import Report
+    from leakscope.runtime.observe import signals_of
+    from leakscope.runtime.repeat import repeat
 
-_FROM = {
-    "audit": "auditing",
-    "audit_model": "auditing",
-    "audit_scores": "auditing",
-    "audit_signals": "auditing",
-    "bound": "bounding",
-    "calibrate": "protecting",
-    "protect": "protecting",
-    "repeat": "repeating",
-    "signals_of": "observing",
+_HOME = {  # the module that holds each name
+    "audit": "auditing.api",
+    "audit_model": "auditing.api",
+    "audit_scores": "auditing.api",
+    "audit_signals": "auditing.api",
+    "bound": "bounding.api",
+    "calibrate": "protection",
+    "protect": "protection",
+    "repeat": "runtime.repeat",
+    "signals_of": "runtime.observe",
     "reproduce": "papers",
-    "Report": "report",
-    "Finding": "findings",
-    "Game": "types",
-    "Noise": "types",
-    "NotApplicable": "types",
-    "Points": "types",
-    "Scores": "types",
-    "Signals": "types",
+    "Report": "reports",
+    "Finding": "core.findings",
+    "Game": "core.types",
+    "Noise": "core.types",
+    "NotApplicable": "core.types",
+    "Points": "core.types",
+    "Scores": "core.types",
+    "Signals": "core.types",
 }
-_ROOMS = (
-    "attacks", "bounds", "claims", "covariance", "data", "games", "intervals", "metrics", "noise", "papers", "plans",
-    "releases", "report", "seeds", "tradeoff",
-)  # fmt: skip
+_MODULES = {  # modules that are public as a whole, under their own name
+    "attacks": "attacks",
+    "bounds": "bounds",
+    "claims": "core.claims",
+    "covariance": "core.covariance",
+    "data": "data",
+    "dpsgd": "dpsgd",
+    "games": "core.games",
+    "intervals": "core.intervals",
+    "metrics": "metrics",
+    "noise": "noise",
+    "papers": "papers",
+    "plans": "plans",
+    "releases": "releases",
+    "reports": "reports",
+    "seeds": "core.seeds",
+    "tradeoff": "core.tradeoff",
+}
 
 __all__ = [
     "Finding",
@@ -110,6 +109,7 @@ __all__ = [
     "claims",
     "covariance",
     "data",
+    "dpsgd",
     "games",
     "intervals",
     "metrics",
@@ -119,7 +119,7 @@ __all__ = [
     "protect",
     "releases",
     "repeat",
-    "report",
+    "reports",
     "reproduce",
     "seeds",
     "signals_of",
@@ -129,10 +129,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used (PEP 562)."""
-    if name in _ROOMS:
-        return import_module(f"leakscope.{name}")
-    if name in _FROM:
-        return getattr(import_module(f"leakscope.{_FROM[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"leakscope.{_MODULES[name]}")
+    if name in _HOME:
+        return getattr(import_module(f"leakscope.{_HOME[name]}"), name)
     raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
 
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
 
 Array = np.ndarray
 N_POINTS, N_ASIDE, N_JUDGED = 30, 7, 11
@@ -26,15 +26,17 @@ def random_signals(n_models: int, leave_one_out: bool, own_points: bool, populat
             row[rng.choice(np.flatnonzero(playing), N_JUDGED, replace=False)] = True
     if not population:
         member[0] |= ~member.any(axis=0)
-    logits = rng.normal(scale=3, size=(n_models, N_POINTS, 4))
-    logits -= np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    log_prob = rng.normal(scale=3, size=(n_models, N_POINTS, 4)) + 3 * rng.normal(size=(N_POINTS, 4))
+    log_prob -= np.log(np.exp(log_prob).sum(axis=2, keepdims=True))
+    labels = rng.integers(4, size=N_POINTS)
+    log_p = log_prob[:, np.arange(N_POINTS), labels]
     arrays = {
-        "loss": rng.gamma(0.7, size=(n_models, N_POINTS)),
-        "log_odds": rng.normal(scale=2, size=(n_models, N_POINTS)) + 3 * rng.normal(size=N_POINTS),
-        "correct": (rng.random((n_models, N_POINTS)) < 0.7).astype(float),
-        "logits": logits,
+        "loss": -log_p,
+        "log_odds": log_p - np.log1p(-np.exp(log_p)),
+        "correct": (log_prob.argmax(axis=2) == labels).astype(float),
+        "log_prob": log_prob,
     }
-    return Signals(Game("half_split", member, judged, n_targets), None, arrays)
+    return Signals(Game("half_split", member, judged, n_targets), None, arrays, labels)
 
 
 DESIGNS = list(product((7, 40), (False, True), (False, True), (False, True)))

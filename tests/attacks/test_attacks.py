@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from leakscope.attacks import ATTACKS, DEFAULT, find
-from leakscope.signals import SIGNALS
+from leakscope.core.signals import SIGNALS
 
 
 def test_rows_are_named_and_ask_for_known_signals():

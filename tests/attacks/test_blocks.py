@@ -3,7 +3,7 @@ import pytest
 from scipy.special import logsumexp
 
 from leakscope.attacks.blocks import blocks, judge, judged_points, log_mean_exp, require_references
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def test_judged_values_land_where_the_game_looks_for_them(signals):

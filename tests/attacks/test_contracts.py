@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import rankdata
 
 from leakscope.attacks import ATTACKS, Attack
-from leakscope.games import half_split, one_model
-from leakscope.signals import SIGNALS
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.games import half_split, one_model
+from leakscope.core.signals import SIGNALS
+from leakscope.core.types import Game, NotApplicable, Signals
 
 ROWS = pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references]
@@ -22,23 +22,26 @@ def planted(game: Game, leak: float, seed: int = 1, dtype: type = np.float64) ->
     log_odds = leak * game.member + hardness + rng.normal(size=game.member.shape)
     log_right, log_wrong = -np.logaddexp(0, -log_odds), -np.logaddexp(0, log_odds)
     share = rng.uniform(0.1, 0.9, size=log_odds.shape)
-    logits = np.stack([log_right, log_wrong + np.log(share), log_wrong + np.log(1 - share)], axis=-1)
-    norm = np.broadcast_to(max(leak, 1) ** 2 * rng.dirichlet(np.ones(3), size=len(hardness)), logits.shape)
+    log_prob = np.stack([log_right, log_wrong + np.log(share), log_wrong + np.log(1 - share)], axis=-1)
+    correct = log_prob.argmax(axis=-1) == 0
+    labels = np.arange(len(hardness)) % 3  # the true class is the first one, the second or the third
+    log_prob = np.take_along_axis(log_prob, (np.arange(3) - labels[:, None])[None] % 3, axis=2)
+    norm = np.broadcast_to(max(leak, 1) ** 2 * rng.dirichlet(np.ones(3), size=len(hardness)), log_prob.shape)
     step_dot = norm * (game.member[..., None] & (leak > 0)) + np.sqrt(norm) * rng.normal(size=norm.shape)
     curved = np.broadcast_to(leak * rng.uniform(0.5, 1.5, size=len(hardness)), game.member.shape)
     curved = curved if leak > 0 else np.ones(game.member.shape)
     arrays = {
         "loss": -log_right,
         "log_odds": log_odds,
-        "correct": (logits.argmax(axis=-1) == 0).astype(float),
-        "logits": logits,
+        "correct": correct.astype(float),
+        "log_prob": log_prob,
         "dot": leak * game.member + rng.normal(size=game.member.shape),
         "step_dot": step_dot,
         "step_norm": norm,
         "gradient_norm": np.exp(-log_odds / 4),
         "taylor": np.stack([-(leak * game.member + rng.normal(size=game.member.shape)) * curved, curved**2], axis=-1),
     }
-    return Signals(game, None, {name: array.astype(dtype) for name, array in arrays.items()})
+    return Signals(game, None, {name: array.astype(dtype) for name, array in arrays.items()}, labels)
 
 
 def auc(scores: np.ndarray, member: np.ndarray) -> np.ndarray:
@@ -92,14 +95,16 @@ def test_a_permutation_of_the_points_permutes_the_scores(attack: Attack, referen
     arrays = {name: array[:, order] for name, array in signals.arrays.items()}
     close = 1e-4 if attack.name == "shadow" else 1e-10  # the solver of the shadow classifier stops at 1e-4
     expected = attack(signals).value[:, order]
-    np.testing.assert_allclose(attack(Signals(moved, None, arrays)).value, expected, rtol=close, atol=close)
+    np.testing.assert_allclose(
+        attack(Signals(moved, None, arrays, signals.labels[order])).value, expected, rtol=close, atol=close
+    )
 
 
 @ROWS
 def test_point_major_and_model_major_memory_give_the_same(attack: Attack):
     signals = planted(half_split(60, 10), 1)
     arrays = {name: np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1) for name, array in signals.arrays.items()}
-    point_major = Signals(signals.game, None, arrays)
+    point_major = Signals(signals.game, None, arrays, signals.labels)
     np.testing.assert_allclose(attack(point_major).value, attack(signals).value, rtol=1e-9, atol=1e-9)
 
 
@@ -129,7 +134,7 @@ def test_a_missing_signal_is_a_reason(attack: Attack):
     game = half_split(20, 8)
     others = {name: np.zeros((8, 20, 2)[: len(SIGNALS[name].axes)]) for name in set(SIGNALS) - set(attack.signals)}
     with pytest.raises(NotApplicable, match=rf"needs the signal .*{attack.signals[0]}"):
-        attack(Signals(game, None, others))
+        attack(Signals(game, None, others, checked=True))
 
 
 @pytest.mark.parametrize("name", WITH_REFERENCES)
@@ -155,6 +160,7 @@ def test_the_targets_own_row_is_no_reference(name: str):
             Game(game.kind, game.member[rows], game.judged, 1),
             None,
             {key: array[rows] for key, array in signals.arrays.items()},
+            signals.labels,
         )
         expected = ATTACKS[name](alone).value[0]
         np.testing.assert_allclose(ATTACKS[name](signals).value[target], expected, rtol=1e-9, atol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscope.attacks.given import Given
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
 
 MEMBER = np.array([[True, True, False, False], [False, True, True, False], [True, False, False, True]])
 

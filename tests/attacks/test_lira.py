@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from leakscope.attacks.lira import lira, lira_offline
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 FLOOR, LEAST = 1e-3, 1e-12
 

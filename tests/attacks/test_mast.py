@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from leakscope.attacks.mast import mast, mast_threshold
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.2])

@@ -8,8 +8,8 @@ from scipy.stats import kstest, rankdata
 
 from leakscope.attacks import ATTACKS
 from leakscope.attacks.quantile import quantile
-from leakscope.games import half_split
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.games import half_split
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def made(game: Game, leak: float = 0.0, seed: int = 0) -> Signals:

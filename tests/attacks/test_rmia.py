@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.attacks.rmia import rank_share, rmia, rmia_offline
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def naive_rank(signals, log_ratio, gamma, references, judged_by):
@@ -135,7 +135,7 @@ def test_bad_parameters():
     signals = Signals(Game("half_split", member, np.array([True]), 1), None, {"loss": np.ones((3, 1))})
     with pytest.raises(ValueError, match="gamma must be > 0, got 0"):
         rmia(signals, gamma=0.0)
-    with pytest.raises(ValueError, match="a must be >= 0 and <= 1, got 2"):
+    with pytest.raises(ValueError, match=r"a is a fraction: 2 is out of range; did you mean 0\.02\?"):
         rmia_offline(signals, a=2.0)
 
 

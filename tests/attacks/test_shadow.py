@@ -4,17 +4,21 @@ from sklearn.linear_model import LogisticRegression
 
 from leakscope.attacks import shadow as module
 from leakscope.attacks.shadow import shadow
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def naive_shadow(signals, others_of):
     """Features and classifier by hand: standardise, fit, decide, target by target."""
-    game, arrays = signals.game, signals.arrays
+    game, arrays, labels = signals.game, signals.arrays, signals.labels
     first = arrays.get("log_odds", -arrays["loss"])
     features = np.array(
         [
             [
-                [first[m, i], arrays["correct"][m, i], *sorted(arrays["logits"][m, i, 1:], reverse=True)]
+                [
+                    first[m, i],
+                    arrays["correct"][m, i],
+                    *sorted(np.delete(arrays["log_prob"][m, i], labels[i]), reverse=True),
+                ]
                 for i in range(game.member.shape[1])
             ]
             for m in range(game.n_models)
@@ -36,7 +40,7 @@ def naive_shadow(signals, others_of):
 def test_shadow_equals_its_naive_twin(signals, without):
     game = signals.game
     arrays = {name: array for name, array in signals.arrays.items() if name != without}
-    signals = Signals(game, None, arrays)
+    signals = Signals(game, None, arrays, signals.labels, checked=True)  # else the log-odds would be computed
 
     def others_of(t):
         if game.n_targets < game.n_models:

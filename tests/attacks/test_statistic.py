@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from leakscope.attacks import ATTACKS
 from leakscope.attacks.statistic import likelihood_ratio, scalar_product
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def release(n_models: int, n_points: int, n_steps: int, own_points: bool = False, seed: int = 0) -> Signals:
@@ -103,7 +103,7 @@ def test_rows_of_the_table():
     ("rate", "message"),
     [
         (0.0, "rate must be > 0, got 0"),
-        (1.5, "rate must be >= 0 and <= 1, got 1.5"),
+        (1.5, "rate is a fraction: 1.5 is out of range; did you mean 0.015? It must be >= 0 and <= 1"),
         (np.nan, "rate must be finite, got nan"),
     ],
 )

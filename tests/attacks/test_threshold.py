@@ -2,21 +2,22 @@ import numpy as np
 import pytest
 
 from leakscope.attacks.threshold import confidence, gap, loss, modified_entropy
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
 
 
 def one_prediction(log_p, dtype=np.float64):
     game = Game("one_model", np.array([[True]]), np.array([True]), 1)
-    return Signals(game, None, {"logits": np.asarray(log_p, dtype=dtype)[None, None, :]})
+    return Signals(game, None, {"log_prob": np.asarray(log_p, dtype=dtype)[None, None, :]}, np.array([0]))
 
 
 def test_naive_twins(signals, loop):
     arrays = signals.arrays
-    p = np.exp(arrays["logits"])
+    p = np.exp(arrays["log_prob"])
 
     def entropy(t, i, _):
-        q = p[t, i]
-        return (1 - q[0]) * np.log(q[0]) + sum(x * np.log(1 - x) for x in q[1:])
+        true = int(signals.labels[i])
+        others = [x for label, x in enumerate(p[t, i]) if label != true]
+        return (1 - p[t, i, true]) * np.log(p[t, i, true]) + sum(x * np.log(1 - x) for x in others)
 
     for attack, score in (
         (gap, lambda t, i, _: arrays["correct"][t, i]),

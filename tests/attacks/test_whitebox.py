@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscope.attacks import ATTACKS
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def signals_of(member: np.ndarray, **arrays: np.ndarray) -> Signals:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp
-from leakscope.tradeoff import EpsilonDelta, Gaussian
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 
 EPSILONS = (0.0, 0.1, 0.7, 1.0, 3.0, 20.0)
 PRIORS = (0.02, 0.2, 0.4, 0.5, 0.6, 0.9)
@@ -165,16 +165,22 @@ class TestDpsgd:
     [
         (lambda: mip_from_dp(-1.0), "epsilon must be >= 0, got -1"),
         (lambda: mip_from_dp(math.nan), "epsilon must be finite, got nan"),
-        (lambda: mip_from_dp(1.0, 1.5), "delta must be >= 0 and <= 1, got 1.5"),
+        (
+            lambda: mip_from_dp(1.0, 1.5),
+            "delta is a fraction: 1.5 is out of range; did you mean 0.015? It must be >= 0 and <= 1",
+        ),
         (lambda: mip_from_dp(1.0, 0.0, 0.0), "prior must be > 0 and < 1, got 0"),
         (lambda: mip_from_dp(1.0, 0.0, 1.0), "prior must be > 0 and < 1, got 1"),
-        (lambda: dp_from_mip(-0.1), "eta must be >= 0, got -0.1"),
+        (lambda: dp_from_mip(-0.1), "eta must be >= 0 and <= 1, got -0.1"),
         (lambda: dp_from_mip(0.6), "eta must be <= 0.5, the share of the smaller side, got 0.6"),
         (lambda: dp_from_mip(0.2, 0.9), "eta must be <= 0.1, the share of the smaller side, got 0.2"),
         (lambda: dp_from_mip(0.1, 1.0), "prior must be > 0 and < 1, got 1"),
         (lambda: posterior_from_dp(-1.0), "epsilon must be >= 0, got -1"),
         (lambda: posterior_from_dp(1.0, 0.0), "prior must be > 0 and < 1, got 0"),
-        (lambda: posterior_from_dp(1.0, 0.5, 2.0), "delta must be >= 0 and <= 1, got 2"),
+        (
+            lambda: posterior_from_dp(1.0, 0.5, 2.0),
+            "delta is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and <= 1",
+        ),
         (lambda: dpsgd_tradeoff(0.0, 0.1, 10), "noise_multiplier must be > 0, got 0"),
     ],
 )

@@ -17,8 +17,8 @@ from leakscope.bounds.exact import (
     pmp_discrete,
     subsets,
 )
+from leakscope.core.seeds import stream
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
-from leakscope.seeds import stream
 
 
 def means(values, k):

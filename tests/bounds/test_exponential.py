@@ -18,8 +18,8 @@ from leakscope.bounds.exponential import (
     subset_epsilon,
     subset_sensitivity,
 )
-from leakscope.intervals import Interval
-from leakscope.tradeoff import EpsilonDelta
+from leakscope.core.intervals import Interval
+from leakscope.core.tradeoff import EpsilonDelta
 
 losses = arrays(float, st.tuples(st.integers(1, 4), st.sampled_from([2, 4, 6])), elements=st.floats(-5, 5))
 
@@ -161,6 +161,26 @@ def test_the_upper_end_is_never_vacuous():
     own = subset_sensitivity(loss)
     found = pmp_exponential(loss, 8.0, 2 * own, method="sampled", n_subsets=1)
     assert 0 == found.low <= found.value <= found.high <= 4.0
+
+
+def test_the_sampled_value_is_never_far_below_the_truth():
+    """Half of the draws miss what matters where few halves hold nearly all of it: 0.69 was given for 2.44 or 4.94.
+
+    The limits hold together with 95 % in each of the 60 games, and in practice far more often.
+    """
+    far_below = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 9))
+        loss = (rng.random((2, 2 * n)) > rng.random()).astype(float)
+        exact = pmp_exponential(loss, 60.0, 1 / n)
+        found = pmp_exponential(loss, 60.0, 1 / n, method="sampled", n_subsets=256)
+        assert found.low <= found.value <= found.high
+        assert found.low <= found.detail["estimate"] <= found.high
+        assert found.value >= exact / 2
+        assert found.value in (found.detail["estimate"], found.high)
+        far_below += found.detail["estimate"] < exact / 2
+    assert far_below >= 10  # so many estimates would have been
 
 
 def test_accuracy_that_an_epsilon_allows():

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale, least
-from leakscope.divergence import gaussian_hockey
-from tests.test_divergence import in_high_precision
+from leakscope.core.divergences import gaussian_hockey
+from tests.core.test_divergences import in_high_precision
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.5, 1.0, 5.0, 50.0, 1e4])

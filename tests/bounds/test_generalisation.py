@@ -18,6 +18,7 @@ from leakscope.bounds.generalisation import (
     generalisation_bound,
     generalisation_bound_tails,
 )
+from leakscope.core.findings import Term
 
 PRIORS = [0.03, 0.3, 0.5, 0.8, 0.97]
 TAILS = [Exponential(1.3), Exponential(1.3, non_negative=True), SubGaussian(0.7), SubGaussian(0.7, non_negative=True)]
@@ -267,7 +268,7 @@ def test_several_models_by_student(prior):
         found = gap_bound(losses, member, 2, 6, prior, confidence=0.9)
         assert found.low == pytest.approx(generalisation_bound(low, 2, 6, prior), abs=1e-9)
         assert found.value == pytest.approx(generalisation_bound(gaps.mean(), 2, 6, prior), abs=1e-9)
-        assert (found.high, found.averages, found.method) == (1, "models", "cluster t of the gap")
+        assert (found.high, found.averages, found.method) == (1, "models", (Term("gap_of_models"), Term("cluster_t")))
     assert found.detail["gap"] == pytest.approx(-gaps.mean())
 
 

@@ -10,7 +10,6 @@ from mpmath import mp, mpf, ncdf
 from mpmath import sqrt as mp_sqrt
 from scipy import integrate, stats
 
-from leakscope import covariance
 from leakscope.bounds.leakage import (
     leakage_advantage,
     leakage_score,
@@ -21,8 +20,9 @@ from leakscope.bounds.leakage import (
     plug_in_score,
     wrong_target,
 )
-from leakscope.covariance import Diagonal, Full, LowRank
-from leakscope.tradeoff import Gaussian
+from leakscope.core import covariance
+from leakscope.core.covariance import Diagonal, Full, LowRank
+from leakscope.core.tradeoff import Gaussian
 
 phi, quantile = stats.norm.cdf, stats.norm.ppf
 
@@ -207,7 +207,7 @@ class TestTradeoff:
             ((-1.0,), "m must be >= 0, got -1"),
             ((np.nan,), "m must be finite, got nan"),
             ((1.0, 0.0), "rho must be > 0, got 0"),
-            ((1.0, 1.5), "rho must be >= 0 and <= 1, got 1.5"),
+            ((1.0, 1.5), "rho is a fraction: 1.5 is out of range; did you mean 0.015? It must be >= 0 and <= 1"),
         ],
     )
     def test_the_line_that_a_bad_curve_gets(self, given, message):

@@ -296,7 +296,10 @@ def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
         ),
         (lambda: scale_for_success([[1.0], [2.0]], 0.5), "success must be > 0.5 and < 1, got 0.5"),
         (lambda: scale_for_success([[1.0], [2.0]], 1.0), "success must be > 0.5 and < 1, got 1"),
-        (lambda: epsilon_for_success(np.eye(2), 1.0, 55.0), "success must be >= 0 and <= 1, got 55"),
+        (
+            lambda: epsilon_for_success(np.eye(2), 1.0, 55.0),
+            "success is a fraction: 55 is out of range; did you mean 0.55? It must be >= 0 and <= 1",
+        ),
         (lambda: epsilon_for_success(np.eye(2), 0.0), "sensitivity must be > 0, got 0"),
         (
             lambda: epsilon_for_success(np.eye(3), 1.0),

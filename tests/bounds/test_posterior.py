@@ -192,7 +192,10 @@ def test_correctness_success_by_counting():
         ),
         (lambda: membership_posterior(np.zeros(1), np.zeros(1), 1.0), "prior must be > 0 and < 1, got 1"),
         (lambda: posterior_bound(-1.0), "epsilon must be >= 0, got -1"),
-        (lambda: posterior_bound(1.0, 1.5), "delta must be >= 0 and <= 1, got 1.5"),
+        (
+            lambda: posterior_bound(1.0, 1.5),
+            "delta is a fraction: 1.5 is out of range; did you mean 0.015? It must be >= 0 and <= 1",
+        ),
         (lambda: posterior_bound(1.0, temperature=0.0), "temperature must be > 0, got 0"),
         (lambda: posterior_bound(1.0, prior=0.0), "prior must be > 0 and < 1, got 0"),
         (
@@ -200,7 +203,10 @@ def test_correctness_success_by_counting():
             "z has shape (4, 3), mean has (2,); they must be (..., d) and (d,)",
         ),
         (lambda: gaussian_mean_tau(np.zeros(2), np.zeros(2), 1.0, 0), "n must be >= 1, got 0"),
-        (lambda: correctness_success(1.2, 0.5), "member_accuracy must be >= 0 and <= 1, got 1.2"),
+        (
+            lambda: correctness_success(1.2, 0.5),
+            "member_accuracy is a fraction: 1.2 is out of range; did you mean 0.012? It must be >= 0 and <= 1",
+        ),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.bounds.exact import exact_eta, subsets
-from leakscope.bounds.tables import categories_to_merge, cells_to_merge, exact_eta_table, smallest_cell
-from leakscope.seeds import stream
+from leakscope.bounds.tables import (
+    categories_to_merge,
+    cells_to_merge,
+    exact_eta_table,
+    related_cells_to_merge,
+    smallest_cell,
+)
+from leakscope.core.seeds import stream
 
 
 def exact_fraction(m, n, k):
@@ -151,6 +157,65 @@ def test_the_smallest_safe_cell_helps_out():
     groups = cells_to_merge([900, 3, 100, 5], 0.05, n=1008)
     assert [(group.parts, group.size) for group in groups] == [((1, 2, 3), 108)]
     assert cells_to_merge([900, 0, 100], 0.05, n=1000) == []
+
+
+@pytest.mark.parametrize("case", range(40))
+def test_related_cells_are_blocks_of_the_table(case):
+    """All that has some levels in each column, consecutive ones where the column has an order."""
+    rng = stream(0, "related", case)
+    counts = rng.negative_binomial(1, 0.01, size=(5, 3, 4)) * (rng.random((5, 3, 4)) < 0.8)
+    ordered = [bool(flag) for flag in rng.random(3) < 0.5]
+    levels = np.argwhere(counts > 0)
+    sizes = counts[counts > 0]
+    n = int(sizes.sum())
+    least = smallest_cell(0.05, n)
+    groups = related_cells_to_merge(levels, ordered, sizes, 0.05, n)
+    merged = [part for group in groups for part in group.parts]
+    assert len(set(merged)) == len(merged)
+    assert set(np.flatnonzero(sizes < least)) <= set(merged)
+    for group in groups:
+        parts = list(group.parts)
+        assert len(parts) > 1
+        assert group.size == sizes[parts].sum() >= least
+        assert group.eta == exact_eta_table([group.size], n)[0] <= 0.05
+        own = [set(levels[parts, column]) for column in range(3)]
+        for column in range(3):
+            if ordered[column]:
+                own[column] = set(range(min(own[column]), max(own[column]) + 1))
+        inside = [cell for cell, row in enumerate(levels) if all(row[column] in own[column] for column in range(3))]
+        assert inside == parts
+
+
+def test_related_cells_differ_in_one_column_where_that_is_enough():
+    """Davos / yes and Bern / no share nothing; the two counts of Bern do, and so do the two of "yes"."""
+    names = [(town, answer) for town in range(3) for answer in range(2)]
+    groups = related_cells_to_merge(np.array(names), [False, False], [500, 20, 900, 60, 30, 700], 0.05, n=2210)
+    for group in groups:
+        cells = [names[part] for part in group.parts]
+        assert 1 in (len({town for town, _ in cells}), len({answer for _, answer in cells}))
+
+
+def test_of_an_ordered_column_neighbours_are_joined():
+    """Ages 30, 40, 50, 60: 10 people of 30 and 10 of 60 are no neighbours; both go to the age beside them."""
+    levels = np.arange(4)[:, None]
+    sizes = [10, 500, 600, 10]
+    apart = related_cells_to_merge(levels, [True], sizes, 0.05, n=1120)
+    assert [group.parts for group in apart] == [(0, 1), (2, 3)]
+    text = related_cells_to_merge(levels, [False], [40, 500, 600, 40], 0.05, n=1180)
+    assert [group.parts for group in text] == [(0, 3)]
+
+
+def test_a_missing_value_is_beside_every_level():
+    levels = np.array([[0], [1], [2], [-1]])
+    groups = related_cells_to_merge(levels, [True], [500, 600, 700, 5], 0.05, n=1805)
+    assert [group.parts for group in groups] == [(0, 3)]
+
+
+def test_related_cells_that_are_too_few_together_are_refused():
+    with pytest.raises(ValueError, match=r"^all cells together have 12 records; eta = 0\.05 needs 6"):
+        related_cells_to_merge(np.array([[0], [1]]), [False], [5, 7], 0.05, n=1000)
+    with pytest.raises(ValueError, match=r"levels have shape \(2, 1\); 2 cells of 2 columns are given"):
+        related_cells_to_merge(np.array([[0], [1]]), [False, True], [500, 700], 0.05, n=1200)
 
 
 def safe(counts, eta, k=None):

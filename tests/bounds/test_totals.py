@@ -12,8 +12,8 @@ from leakscope.bounds import cycle, totals
 from leakscope.bounds.exact import exact_eta, subsets
 from leakscope.bounds.quadrature import panel_integrals
 from leakscope.bounds.totals import WholeNoise, exact_eta_total, on_grid
+from leakscope.core.seeds import stream
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise
-from leakscope.seeds import stream
 
 EIGHT = [0, 1, 3, 3, 7, 2, 9, 4]
 

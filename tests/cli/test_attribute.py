@@ -24,7 +24,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-TREE = "--model sklearn.tree:DecisionTreeClassifier --models 4 --jobs 1 --attack loss"
+TREE = "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --attack loss"
 
 
 def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
@@ -73,7 +73,7 @@ def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> N
         f"audit --data people.csv --label pay --drop holes --attribute sex --dry-run {TREE}"
     )
     assert left.code == 0
-    first, imputed, release = left.out.splitlines()
+    _, first, imputed, release = left.out.splitlines()
     assert first == "people.csv: 80 points, 80 attacked, 0 set aside; sex has 2 values: 160 candidates"
     assert imputed.startswith("imputation, without any release: 4 models, ")
     assert release.startswith("DecisionTreeClassifier: 4 models, ")

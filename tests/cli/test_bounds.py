@@ -35,10 +35,10 @@ def test_options_are_the_fields_of_the_plan(leakscope, name: str, monkeypatch) -
     monkeypatch.setenv("COLUMNS", "200")
     left = leakscope(f"bound {name} --help")
     assert left.code == 0
-    options = set(re.findall(r"^ +(--[a-z-]+)", left.out, re.MULTILINE))
+    options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
     fields = {f"--{field.replace('_', '-')}" for field in BOUND_PLANS[name].model_fields}
     assert fields <= options
-    assert options - fields <= {"--out", "--records", "--json", "--help"}
+    assert options - fields <= {"--out", "--records", "--publish", "--json", "--help"}
 
 
 def test_numbers_are_printed_and_nothing_is_written(leakscope) -> None:
@@ -93,8 +93,8 @@ def test_a_column_with_a_name_of_html(leakscope) -> None:
     [
         ("bound dp", "bound dp: give epsilon, or at_most to find it; got neither"),
         ("bound dp --epsilon -1", "bound dp: epsilon: Input should be greater than or equal to 0, got -1.0"),
-        ("bound dp --epsilon 1 --delta 1", "bound dp: delta: Input should be less than 1, got 1.0"),
-        ("bound dp --epsilon 1 --prior 0", "bound dp: prior: Input should be greater than 0, got 0.0"),
+        ("bound dp --epsilon 1 --delta 1", "bound dp: delta must be >= 0 and < 1, got 1"),
+        ("bound dp --epsilon 1 --prior 0", "bound dp: prior must be > 0 and < 1, got 0"),
         ("bound dp --at-most success=0.4", "at_most success=0.4 is below what blind guessing reaches, 0.5"),
         ("bound dp --epsilon nan", "bound dp: epsilon: Input should be greater than or equal to 0, got nan"),
         ("bound dp --epsilon much", "Invalid value for '--epsilon': "),

@@ -17,19 +17,19 @@ import pandas as pd
 import pytest
 
 from leakscope.data import from_arrays
-from leakscope.observing import Workshop
-from leakscope.protecting.asking import Asked
-from leakscope.protecting.calibrating import calibrated
-from leakscope.protecting.contesting import signals
-from leakscope.protecting.mechanisms import Mechanism
-from leakscope.protecting.simulating import Contest
-from leakscope.releases.statistics import named
-from leakscope.report import Report
+from leakscope.protection.attack import signals
+from leakscope.protection.attack_simulated import Contest
+from leakscope.protection.calibration import calibrated
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.target import Asked
+from leakscope.releases.statistics.statistic import named
+from leakscope.reports import Report
+from leakscope.runtime.observe import Workshop
 from tests.cli.calling import Left, caller, refused
 
 AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
 MEAN = "--data people.csv --eta 0.05"
-MIDDLE = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --jobs 1"
+MIDDLE = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --n-jobs 1"
 OWN = """import time
 
 import numpy as np
@@ -90,7 +90,7 @@ class TestTheLoop:
     @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), ("covariance", 2000)])
     def test_a_tenth_of_the_noise_is_refuted(self, leakscope, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
-        mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Workshop(jobs=1))
+        mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Workshop(n_jobs=1))
         found = calibrated(mechanism, Asked(0.1, fits=400))
         for share, code, word in ((1.0, 0, "not_refuted"), (0.1, 2, "refuted")):
             noise = replace(found.noise, scale=share * found.noise.scale)
@@ -130,20 +130,20 @@ class TestTheFile:
         words = f"{MEAN} --games 300 --signals"
         for command in (
             f"calibrate {words} c.npz",
-            *(f"protect {words} {name}.npz --out {name}.json" for name in "ab"),
+            *(f"protect {words} {name}.npz --out {name}" for name in "ab"),
         ):
             assert leakscope(command).code == 0
         made = {path.name: path.read_bytes() for path in Path().glob("*.npz")}
         assert len(made) == 3
         assert len(set(made.values())) == 1
-        values = [json.loads(Path(f"{name}.json").read_text("utf-8"))["about"]["values"] for name in "ab"]
+        values = [json.loads(Path(f"{name}/release.json").read_text("utf-8"))["about"]["values"] for name in "ab"]
         assert values[0] != values[1]
 
     def test_without_the_flag_the_page_is_the_same(self, leakscope) -> None:
         release = f"protect {MEAN} --games 300 --insecure-seed 1"
-        assert leakscope(f"{release} --out a.json --signals s.npz").code == 0
-        assert leakscope(f"{release} --out b.json").code == 0
-        with_flag, without = (json.loads(Path(f"{name}.json").read_text("utf-8")) for name in "ab")
+        assert leakscope(f"{release} --out a --signals s.npz").code == 0
+        assert leakscope(f"{release} --out b").code == 0
+        with_flag, without = (json.loads(Path(f"{name}/owner/private.json").read_text("utf-8")) for name in "ab")
         assert with_flag["about"].pop("command").removesuffix(" --signals s.npz") == without["about"].pop("command")
         assert with_flag == without
 
@@ -205,7 +205,7 @@ class TestTheFile:
         monkeypatch.setattr(Report, "to_html", meanwhile)
         refused(leakscope(f"protect {MEAN} --games 100 --signals s.npz"), "--signals s.npz exists already")
         assert Path("s.npz").read_text() == "theirs"
-        assert Path("leakscope-release.json").exists()  # once drawn, a value is never lost
+        assert Path("leakscope-release/release.json").exists()  # once drawn, a value is never lost
         assert list(Path().glob(".*")) == []
 
 
@@ -220,7 +220,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(leakscope, disk) -> Non
 
 def test_the_bar_goes_to_standard_error(leakscope) -> None:
     """At a terminal; standard output is the report alone."""
-    words = f"{MIDDLE} --games 0 --out r.json --json".replace("middle", "rests").split()
+    words = f"{MIDDLE} --games 0 --out r --json".replace("middle", "rests").split()
     ours, theirs = pty.openpty()
     quick = {"OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
     run = subprocess.Popen(
@@ -237,10 +237,10 @@ def test_the_bar_goes_to_standard_error(leakscope) -> None:
     out = run.communicate(timeout=60)[0].decode()
     os.close(ours)
     assert run.returncode == 0
-    assert out == Path("r.json").read_text(encoding="utf-8")
+    assert out == Path("r/release.json").read_text(encoding="utf-8")
     text = said.decode()
     assert re.search(r"fits of rests\S* .*\d+/160", text)
-    assert text.rstrip().endswith("wrote r.json and r.html")
+    assert text.rstrip().endswith("wrote r: release.json and release.html for publication, owner/ for you alone")
 
 
 def _piece(terminal: int) -> bytes:

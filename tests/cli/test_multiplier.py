@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.accounting import dpsgd
-from leakscope.noise import dpsgd_multiplier
+from leakscope.core.types import NotApplicable
+from leakscope.dpsgd import dpsgd_multiplier
+from leakscope.dpsgd.accountant import dpsgd
 from leakscope.plans import MultiplierPlan
-from leakscope.protecting import multiplier_report
-from leakscope.report import Report
+from leakscope.protection import multiplier, multiplier_report
+from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
 
-SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -66,6 +67,39 @@ def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     """Found by bisection on dp_accounting's own privacy loss distributions."""
     plan = MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1, adjacency=adjacency)
     assert multiplier_report(plan).about["plan"]["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_both_ways_of_counting_neighbours_are_printed(leakscope, adjacency) -> None:
+    """The multipliers of (2, 1e-6)-DP by bisection on the accountant's curves, whichever was asked for."""
+    command = "calibrate dpsgd --sample-rate 0.01 --steps 1000 --epsilon 2 --delta 1e-6"
+    left = leakscope(f"{command} --adjacency {adjacency}")
+    words = " ".join(left.out.split())
+    other = {"replace_one": "add_remove", "add_remove": "replace_one"}[adjacency]
+    told = re.search(rf"With adjacency {other} \([^)]*\) noise multiplier (\S+) keeps it", words)
+    assert told
+    assert ("as Opacus and TF Privacy count" in words) == (other == "add_remove")
+    about = json.loads(leakscope(f"{command} --adjacency {adjacency} --json").out)["about"]["plan"]
+    found = about["noise_multipliers"]
+    assert found[adjacency] == about["noise_multiplier"]
+    assert found[other] == float(told[1])
+    assert found["add_remove"] < found["replace_one"]
+    for name, least in found.items():
+        assert dpsgd(least, 0.01, 1000, name).delta(2.0) <= 1e-6
+        assert dpsgd(0.998 * least, 0.01, 1000, name).delta(2.0) > 1e-6
+
+
+def test_where_the_other_way_needs_no_noise_this_is_said(monkeypatch) -> None:
+    def least(plan: MultiplierPlan, adjacency: str) -> float:
+        if adjacency == "add_remove":
+            raise NotApplicable("no noise is needed for advantage = 0.1")
+        return 2.5
+
+    monkeypatch.setattr(multiplier, "_least", least)
+    made = multiplier_report(MultiplierPlan(sample_rate=0.01, steps=10, advantage=0.1))
+    assert made.about["plan"]["noise_multipliers"] == {"replace_one": 2.5, "add_remove": None}
+    assert any(note.endswith("count): no noise is needed for advantage = 0.1") for note in made.about["notes"])
+    Draft202012Validator(SCHEMA).validate(json.loads(made.to_json()))
 
 
 def test_batches_of_fixed_size(leakscope) -> None:
@@ -127,7 +161,7 @@ def test_steps_and_rate_are_needed(leakscope) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags", ["--data x.csv", "--jobs 2", "--json", "--out there", "--pairs-seed 0", "--by a", "--compare"]
+    "flags", ["--data x.csv", "--n-jobs 2", "--json", "--out there", "--pairs-seed 0", "--by a", "--compare"]
 )
 def test_flags_before_the_command_are_refused(leakscope, flags: str) -> None:
     line = f"calibrate dpsgd takes no {flags.split()[0]} before it"

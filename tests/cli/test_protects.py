@@ -16,16 +16,18 @@ from typing import Any
 
 import pytest
 
+import leakscope as package
 from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.report import Report
+from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
-from tests.report.made_protected import compared, means
+from tests.reports.made_protected import compared, means, published
 
+SOURCES = Path(package.__file__).parents[1]
 KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
 CALIBRATE = "calibrate --data people.csv --eta 0.05"
 PROTECT = "protect --data people.csv --eta 0.05"
-WROTE = "leakscope: wrote leakscope-release.json and leakscope-release.html\n"
-KEEP = "leakscope: the release stands on standard output: keep it, for it cannot be made again\n"
+WROTE = "leakscope: wrote leakscope-release: release.json and release.html for publication, owner/ for you alone\n"
+KEEP = "leakscope: the release is on standard output: keep it, for it cannot be made again\n"
 
 
 @pytest.fixture
@@ -48,13 +50,16 @@ class Protecting:
         self.asked.append(("calibrate", words))
         return SimpleNamespace(certificate=compared())
 
-    def protect_file(self, before: Callable[[], None], **words: Any) -> SimpleNamespace:
+    def protect_file(
+        self, before: Callable[[], None], publish: Callable[[Report], None], **words: Any
+    ) -> SimpleNamespace:
         self.asked.append(("protect", words))
         self.happens()
         before()
         self.drawn += 1
         self.meanwhile()
-        return SimpleNamespace(certificate=means())
+        publish(published(), means())
+        return SimpleNamespace(certificate=published(), owner=means())
 
     def declare_file(self, **words: Any) -> str:
         self.asked.append(("declare", words))
@@ -64,25 +69,33 @@ class Protecting:
 @pytest.fixture
 def protecting(monkeypatch) -> Protecting:
     """In place of what calibrates and releases."""
-    made, module = Protecting(), ModuleType("leakscope.protecting")
+    made, module = Protecting(), ModuleType("leakscope.protection")
     vars(module).update({name: getattr(made, name) for name in ("calibrate_file", "protect_file", "declare_file")})
-    monkeypatch.setitem(sys.modules, "leakscope.protecting", module)
+    monkeypatch.setitem(sys.modules, "leakscope.protection", module)
     return made
 
 
 @pytest.mark.parametrize(
     ("command", "plan", "of_the_run"),
     [
-        ("calibrate", CalibrationPlan, {"--out", "--store", "--jobs", "--json", "--signals", "--help"}),
+        (
+            "calibrate",
+            CalibrationPlan,
+            {"--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+        ),
         ("calibrate dpsgd", MultiplierPlan, {"--json", "--help"}),
-        ("protect", ProtectionPlan, {"--out", "--store", "--jobs", "--json", "--signals", "--help"}),
+        (
+            "protect",
+            ProtectionPlan,
+            {"--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+        ),
     ],
 )
 def test_options_are_the_fields_of_the_plan(leakscope, monkeypatch, command: str, plan, of_the_run) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     left = leakscope(f"{command} --help")
     assert left.code == 0
-    options = set(re.findall(r"^ +(--[a-z-]+)", left.out, re.MULTILINE))
+    options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
     assert options == {f"--{field.replace('_', '-')}" for field in plan.model_fields} | of_the_run
 
 
@@ -91,12 +104,13 @@ class TestCalibrate:
         left = leakscope(
             "calibrate --data ../data/people.csv --drop id --drop name --statistic histogram --by age,pay "
             "--set n_bins=5 --set edges=[0,1.5],note=x --eta 0.1 --k 40 --promise average --noise laplace "
-            "--coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person --store S --jobs 2"
+            "--coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person "
+            "--store S --n-jobs 2 --tmp T"
         )
         assert left.code == 0
         ((what, words),) = protecting.asked
         assert what == "calibrate"
-        assert (words.pop("store"), words.pop("jobs")) == ("S", 2)
+        assert (words.pop("store"), words.pop("n_jobs"), words.pop("tmp")) == ("S", 2, "T")
         assert words.pop("command").startswith("leakscope calibrate --data people.csv --drop id")
         assert words == {
             "data": "../data/people.csv",
@@ -118,7 +132,7 @@ class TestCalibrate:
 
     def test_what_is_not_given_is_left_to_the_plan(self, leakscope, protecting) -> None:
         leakscope(CALIBRATE)
-        places = {"store": "leakscope-report/store", "jobs": None, "command": f"leakscope {CALIBRATE}"}
+        places = {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "command": f"leakscope {CALIBRATE}"}
         assert protecting.asked == [("calibrate", {"data": "people.csv", "eta": 0.05, **places})]
 
     def test_numbers_are_printed_and_nothing_is_written(self, leakscope, protecting) -> None:
@@ -148,12 +162,12 @@ class TestCalibrate:
             ),
             ("calibrate --eta 0.05", "calibrate needs --data FILE and --eta, as --data people.csv"),
             ("calibrate --data people.csv", "calibrate: the key 'eta' is missing"),
-            ("calibrate --data people.csv --eta 0.5", "calibrate: eta: Input should be less than 0.5, got 0.5"),
+            ("calibrate --data people.csv --eta 0.5", "calibrate: eta must be > 0 and < 0.5, got 0.5"),
             ("calibrate --data people.csv --eta much", "Invalid value for '--eta': "),
             (f"{CALIBRATE} --statistic men", "calibrate: statistic: unknown statistic 'men' (did you mean 'mean'?)"),
             (f"{CALIBRATE} --statistic table", "calibrate: statistic table needs by: the columns that it counts"),
             (f"{CALIBRATE} --set bins", "--set: write NAME=VALUE, got 'bins'"),
-            (f"{CALIBRATE} --jobs 0", "jobs must be >= 1, got 0"),
+            (f"{CALIBRATE} --n-jobs 0", "n_jobs must be >= 1, got 0"),
             (f"{CALIBRATE} --ledger l.json", "No such option: --ledger"),
             (f"{CALIBRATE} --out taken", "--out taken: taken is a file; give a folder"),
             ("calibrate dpsdg", "No such command 'dpsdg'. Did you mean 'dpsgd'?"),
@@ -169,8 +183,8 @@ class TestCalibrate:
 class TestProtect:
     def test_words(self, leakscope, protecting) -> None:
         left = leakscope(
-            f"{PROTECT} --statistic ols --label pay --ledger /secret/ledger.json --insecure-seed 86420 --jobs 1 "
-            "--store /far/away --title 'Pay' --out new/deep/pay.json"
+            f"{PROTECT} --statistic ols --label pay --ledger /secret/ledger.json --insecure-seed 86420 --n-jobs 1 "
+            "--store /far/away --title 'Pay' --out new/deep/pay"
         )
         assert left.code == 0
         ((what, words),) = protecting.asked
@@ -183,7 +197,8 @@ class TestProtect:
             "ledger": "/secret/ledger.json",
             "insecure_seed": 86420,
             "title": "Pay",
-            "jobs": 1,
+            "n_jobs": 1,
+            "tmp": None,
             "store": "/far/away",
             "command": f"leakscope {PROTECT} --statistic ols --label pay --title Pay",
         }
@@ -201,43 +216,47 @@ class TestProtect:
             left = leakscope(PROTECT)
         finally:
             os.umask(before)
-        assert left == (0, means().table() + "\n", WROTE)
-        check_release(Path())
+        assert left == (0, published().table() + "\n", WROTE)
+        check_release(Path("leakscope-release"))
 
     def test_json_and_nothing_else(self, leakscope, protecting) -> None:
-        assert leakscope(f"{PROTECT} --json --out a/b/release.json").out == means().to_json()
-        assert sorted(path.name for path in Path("a/b").iterdir()) == ["release.html", "release.json"]
+        assert leakscope(f"{PROTECT} --json --out a/b").out == published().to_json()
+        check_release(Path("a/b"))
 
-    @pytest.mark.parametrize("there", ["leakscope-release.json", "leakscope-release.html"])
+    @pytest.mark.parametrize("there", ["release.json", "release.html", "owner/private.json", "owner/private.html"])
     @pytest.mark.parametrize("kind", ["file", "folder", "link to nothing"])
     def test_a_release_is_never_written_over(self, leakscope, protecting, there: str, kind: str) -> None:
         makes = {"file": lambda path: path.write_text("old"), "folder": Path.mkdir}
-        makes.get(kind, lambda path: path.symlink_to("nowhere"))(Path(there))
-        line = f"{there} exists already, and a release is never written over; choose another --out"
+        file = Path("leakscope-release") / there
+        file.parent.mkdir(parents=True)
+        makes.get(kind, lambda path: path.symlink_to("nowhere"))(file)
+        line = f"{file} exists already, and a release is never written over; choose another --out"
         refused(leakscope(PROTECT), line)
         assert protecting.asked == []
-        assert [path.name for path in Path().iterdir()] == [there]
+        assert [path.name for path in file.parent.iterdir()] == [file.name]
 
     @pytest.mark.parametrize(
         ("flags", "line"),
         [
-            ("--out taken/release.json", "--out taken/release.json: taken is a file; give a folder"),
-            ("--out taken/deep/release.json", "--out taken/deep/release.json: taken is a file; give a folder"),
-            ("--out release.html", "--out release.html: a release is a file whose name ends in .json"),
-            ("--out release", "--out release: a release is a file whose name ends in .json"),
-            ("--out .json", "--out .json: a release is a file whose name ends in .json"),
-            ("--out ''", "--out .: a release is a file whose name ends in .json"),
-            (f"--out {'a' * 240}.json", f"{'a' * 240}.json cannot be written: File name too long"),
+            ("--out taken", "--out taken: taken is a file; give a folder"),
+            ("--out taken/deep/er", "--out taken/deep/er: taken is a file; give a folder"),
             (
-                "--out r.json --ledger ./r.json",
-                "--out r.json: the ledger would stand there; a release is public, its ledger is not",
+                "--out new/a.json",
+                "--out new/a.json: a release is a folder with release.json and release.html for publication and owner/ "
+                "for you alone; write --out new/a\n",
             ),
-            ("--out r.json --ledger r.html", "--out r.json: the ledger would stand there"),
+            ("--out a.html", "--out a.html: a release is a folder with release.json"),
+            (
+                "--out r --ledger ./r/l.json",
+                "--out r: --ledger ./r/l.json would lie in it; a release is public, and that is not",
+            ),
+            ("--out '' --ledger l.json", "--out .: --ledger l.json would lie in it"),
+            ("--out r --signals r/s.npz", "--out r: --signals r/s.npz would lie in it"),
             ("--declare", "protect: declare needs a ledger"),
-            ("--declare --ledger l.json --out r.json", "protect --declare releases nothing; it takes no --out"),
+            ("--declare --ledger l.json --out r", "protect --declare releases nothing; it takes no --out"),
             ("--insecure-seed -1", "protect: insecure_seed: Input should be greater than or equal to 0, got -1"),
-            ("--eta 0", "protect: eta: Input should be greater than 0, got 0.0"),
-            ("--jobs -2", "jobs must be >= 1, got -2"),
+            ("--eta 0", "protect: eta must be > 0 and < 0.5, got 0"),
+            ("--n-jobs -2", "n_jobs must be >= 1, got -2"),
         ],
     )
     def test_one_line_for_what_cannot_be(self, leakscope, protecting, flags: str, line: str) -> None:
@@ -245,6 +264,12 @@ class TestProtect:
         refused(leakscope(f"{PROTECT} {flags}"), line)
         assert protecting.asked == []
         assert [path.name for path in Path().iterdir()] == ["taken"]
+
+    def test_a_name_that_is_too_long(self, leakscope, protecting) -> None:
+        left = leakscope(f"{PROTECT} --out {'a' * 260}")
+        assert left.code == 1
+        assert left.err.endswith("a/release.json cannot be written: File name too long\n")
+        assert protecting.asked == []
 
     def test_data_are_needed(self, leakscope, protecting) -> None:
         refused(leakscope("protect"), "protect needs --data FILE and --eta, as --data people.csv --eta 0.05\n")
@@ -270,22 +295,30 @@ class TestNothingIsLost:
     """Once drawn a value is in the ledger: it reaches a file, or standard output."""
 
     def test_a_file_that_came_during_the_calibration(self, leakscope, protecting) -> None:
-        protecting.happens = lambda: Path("leakscope-release.html").write_text("old")
-        refused(leakscope(PROTECT), "leakscope-release.html exists already, and a release is never written over")
+        def comes() -> None:
+            Path("leakscope-release").mkdir()
+            Path("leakscope-release/release.html").write_text("old")
+
+        protecting.happens = comes
+        line = "leakscope-release/release.html exists already, and a release is never written over"
+        refused(leakscope(PROTECT), line)
         assert protecting.drawn == 0
 
-    def test_a_file_that_came_during_the_release(self, leakscope, protecting) -> None:
-        protecting.meanwhile = lambda: Path("leakscope-release.json").write_text("old")
-        left = leakscope(PROTECT)
-        line = "leakscope-release.json cannot be written: leakscope-release.json exists by now"
-        assert left == (1, means().to_json(), f"{KEEP}leakscope: error: {line}\n")
-        assert [path.name for path in Path().iterdir()] == ["leakscope-release.json"]
-        assert Path("leakscope-release.json").read_text() == "old"
+    @pytest.mark.parametrize("came", ["release.json", "release.html", "owner/private.json"])
+    @pytest.mark.parametrize("ledger", ["", " --ledger l.json"])
+    def test_a_file_that_came_during_the_release(self, leakscope, protecting, came: str, ledger: str) -> None:
+        file = Path("leakscope-release") / came
+        protecting.meanwhile = lambda: file.write_text("old")
+        left = leakscope(PROTECT + ledger)
+        line = f"leakscope-release/release.json cannot be written: {file} exists by now"
+        assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
+        assert [path for path in Path().rglob("*") if path.is_file()] == [file]
+        assert file.read_text() == "old"
 
     def test_a_folder_that_went_during_the_calibration(self, leakscope, protecting) -> None:
         Path("there").mkdir()
         protecting.happens = lambda: Path("there").rmdir()
-        assert leakscope(f"{PROTECT} --out there/leakscope-release.json").code == 0
+        assert leakscope(f"{PROTECT} --out there").code == 0
         check_release(Path("there"))
 
     @pytest.mark.parametrize(
@@ -301,7 +334,7 @@ class TestNothingIsLost:
 
         monkeypatch.setattr(Report, "to_html", breaks)
         left = leakscope(PROTECT)
-        assert (left.code, left.out) == (code, means().to_json())
+        assert (left.code, left.out) == (code, published().to_json())
         assert left.err.startswith(KEEP + said)
         assert list(Path().iterdir()) == []
 
@@ -318,51 +351,57 @@ class TestRoughTreatment:
         disk.mount("size=1m")
         disk.mount("remount,ro")
         line = "cannot be written: Read-only file system\n"
-        refused(leakscope(f"{PROTECT} --out disk/new/r.json"), f"disk/new/r.json {line}")
+        refused(leakscope(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
         assert protecting.asked == []
         disk.mount("remount,rw")
         protecting.happens = lambda: disk.mount("remount,ro")
-        refused(leakscope(f"{PROTECT} --out disk/r.json"), f"disk/r.json {line}")
+        refused(leakscope(f"{PROTECT} --out disk/r"), f"disk/r/release.json {line}")
         disk.mount("remount,rw")
-        refused(leakscope(f"{PROTECT} --out disk/new/r.json"), f"disk/new/r.json {line}")
+        refused(leakscope(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
         assert protecting.drawn == 0
         assert list(Path("disk").iterdir()) == []
 
-    @pytest.mark.parametrize("room", [4, 48])  # kilobytes: not for the JSON, for the JSON but not for the page
+    @pytest.mark.parametrize("room", [8, 64])  # kilobytes: not for the first JSON, for it but not for all
     def test_a_full_disk(self, leakscope, protecting, disk, room: int) -> None:
         disk.mount("size=1m")
         protecting.meanwhile = lambda: disk.mount(f"remount,size={room}k")
-        left = leakscope(f"{PROTECT} --out disk/r.json")
-        line = "disk/r.json cannot be written: No space left on device"
-        assert left == (1, means().to_json(), f"{KEEP}leakscope: error: {line}\n")
+        left = leakscope(f"{PROTECT} --out disk/r")
+        line = "disk/r/release.json cannot be written: No space left on device"
+        assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
         assert list(Path("disk").iterdir()) == []
 
-    @pytest.mark.parametrize(
-        ("call", "left"),
-        [(1, ""), (2, ""), (3, ""), (4, "json"), (5, "html json")],
-        ids=["JSON unflushed", "page unflushed", "before both renames", "between them", "after both"],
-    )
-    def test_a_kill_leaves_no_release_or_a_whole_one(self, leakscope, protecting, tmp_path, call, left) -> None:
-        quick = {"PYTHONPATH": str(KILLED.parents[2]), "OMP_NUM_THREADS": "1"}
-        words = [sys.executable, str(KILLED), str(call), *shlex.split(PROTECT)]
+    @pytest.mark.parametrize("ledger", ["", " --ledger l.json"], ids=["fresh noise", "repeatable"])
+    @pytest.mark.parametrize(("call", "n_placed"), [(1, 0), (4, 0), (5, 0), (6, 1), (7, 2), (8, 3), (9, 4)])
+    def test_a_kill_leaves_no_release_or_a_whole_one(
+        self, leakscope, protecting, tmp_path, call: int, n_placed: int, ledger: str
+    ) -> None:
+        """Four files are flushed (calls 1 to 4), then renamed (5 to 8), the released value last."""
+        quick = {"PYTHONPATH": f"{KILLED.parents[2]}{os.pathsep}{SOURCES}", "OMP_NUM_THREADS": "1"}
+        words = [sys.executable, str(KILLED), str(call), *shlex.split(PROTECT + ledger)]
         run = subprocess.run(words, cwd=tmp_path, env=os.environ | quick, capture_output=True, text=True, timeout=60)
         assert (run.returncode, run.stdout) == (-signal.SIGKILL, "")
-        there = sorted(Path().glob("[!.]*"))
-        assert [path.suffix[1:] for path in there] == left.split()
-        whole = {".json": means().to_json(), ".html": means().to_html()}
-        assert all(path.read_text(encoding="utf-8") == whole[path.suffix] for path in there)
-        again = leakscope(PROTECT)
-        if left:
-            refused(again, "leakscope-release.json exists already, and a release is never written over")
+        folder = Path("leakscope-release")
+        names = ["owner/private.json", "owner/private.html", "release.html", "release.json"]
+        assert [name for name in names if (folder / name).exists()] == names[:n_placed]
+        parts = list(folder.rglob(".*"))
+        assert all(path.parent.name == "owner" for path in parts)  # nothing unfinished lies beside what is published
+        assert folder.joinpath("owner").stat().st_mode & 0o777 == 0o700
+        again = leakscope(PROTECT + ledger)
+        if n_placed == 4 or (n_placed and not ledger):
+            there = names[3] if ledger else names[0]
+            refused(again, f"{folder / there} exists already, and a release is never written over")
         else:
             assert again.code == 0
-            assert Path("leakscope-release.json").read_text(encoding="utf-8") == whole[".json"]
+            check_release(folder)
 
 
 def check_release(folder: Path) -> None:
-    """Both files, for everybody to read, and nothing beside them."""
-    release, page = folder / "leakscope-release.json", folder / "leakscope-release.html"
-    assert sorted(folder.iterdir()) == sorted([release, page])
-    assert [path.stat().st_mode & 0o777 for path in (release, page)] == [0o644, 0o644]
-    assert release.read_text(encoding="utf-8") == means().to_json()
-    assert page.read_text(encoding="utf-8") == means().to_html()
+    """Two files for everybody to read, two for their owner, and nothing beside them."""
+    modes = {
+        "release.json": 0o644, "release.html": 0o644, "owner": 0o700, "owner/private.json": 0o600,
+        "owner/private.html": 0o600,
+    }  # fmt: skip
+    assert {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in folder.rglob("*")} == modes
+    for half, name in ((published(), "release"), (means(), "owner/private")):
+        assert (folder / f"{name}.json").read_text(encoding="utf-8") == half.to_json()
+        assert (folder / f"{name}.html").read_text(encoding="utf-8") == half.to_html()

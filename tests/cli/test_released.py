@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.report import Report
+from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
 
-SCHEMA = json.loads(resources.files("leakscope.report").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 OWN = "import numpy as np\n\n\ndef middle(x):\n    return np.median(np.asarray(x), axis=0)\n"
 
@@ -46,10 +46,14 @@ def test_calibrate(people) -> None:
 
 
 def test_a_release_is_its_files(people) -> None:
-    left = people("protect --data people.csv --eta 0.1 --games 0 --out a.json")
-    report = Report.from_json("a.json")
-    assert left == (0, report.table() + "\n", "leakscope: wrote a.json and a.html\n")
-    assert Path("a.html").read_text(encoding="utf-8") == report.to_html()
+    left = people("protect --data people.csv --eta 0.1 --games 0 --out a")
+    report, owner = Report.from_json("a/release.json"), Report.from_json("a/owner/private.json")
+    wrote = "leakscope: wrote a: release.json and release.html for publication, owner/ for you alone\n"
+    assert left == (0, report.table() + "\n", wrote)
+    assert Path("a/release.html").read_text(encoding="utf-8") == report.to_html()
+    assert Path("a/owner/private.html").read_text(encoding="utf-8") == owner.to_html()
+    assert (report.about["audience"], owner.about["audience"]) == ("public", "owner")
+    assert report.about["values"][0]["value"] == owner.about["values"][0]["value"]
     assert [row["name"] for row in report.about["values"]] == ["mean of pay", "mean of hours"]
     assert report.about["insecure_seed"] is False
 
@@ -57,18 +61,18 @@ def test_a_release_is_its_files(people) -> None:
 def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -> None:
     release = "protect --data people.csv --eta 0.1 --games 0"
     for name in ("a", "b"):
-        assert people(f"{release} --out {name}.json").code == 0
+        assert people(f"{release} --out {name}").code == 0
     for name in ("c", "d"):
-        assert people(f"{release} --out {name}.json --insecure-seed 8642013579").code == 0
-    a, b, c, d = (Path(f"{name}.json").read_text(encoding="utf-8") for name in "abcd")
+        assert people(f"{release} --out {name} --insecure-seed 8642013579").code == 0
+    a, b, c, d = (Path(f"{name}/release.json").read_text(encoding="utf-8") for name in "abcd")
     assert json.loads(a)["about"]["values"] != json.loads(b)["about"]["values"]
     assert c == d
     assert json.loads(c)["about"]["insecure_seed"] is True
-    assert "8642013579" not in c + Path("c.html").read_text(encoding="utf-8")
+    assert "8642013579" not in "".join(path.read_text(encoding="utf-8") for path in Path("c").rglob("*.*"))
 
 
 def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
-    words = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --games 0 --jobs 1"
+    words = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --games 0 --n-jobs 1"
     assert people(f"calibrate {words}").code == 0
     kept = sorted(Path("leakscope-report/store").iterdir())
     assert kept != []
@@ -82,11 +86,11 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
         assert people(f"protect {words} --declare --statistic {statistic}").code == 0
     assert [path.name for path in Path().glob("leakscope*")] == []
     for statistic in ("mean", "sum"):
-        assert people(f"protect {words} --statistic {statistic} --out {statistic}.json").code == 0
+        assert people(f"protect {words} --statistic {statistic} --out {statistic}").code == 0
     assert Path("my-secrets.json").stat().st_mode & 0o777 == 0o600
-    published = [path for path in Path().iterdir() if path.stem in ("mean", "sum")]
-    assert len(published) == 4
-    assert not any("my-secrets" in path.read_text(encoding="utf-8") for path in published)
+    written = [path for name in ("mean", "sum") for path in Path(name).rglob("*.*")]
+    assert len(written) == 8
+    assert not any("my-secrets" in path.read_text(encoding="utf-8") for path in written)
 
 
 @pytest.mark.parametrize(

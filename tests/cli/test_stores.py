@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from leakscope.cli.stores import app
-from leakscope.store import Store, key
+from leakscope.runtime.store import Store, key
 
 
 def run(*words: str):

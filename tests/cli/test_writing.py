@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from leakscope.bounding import bound
-from leakscope.cli.writing import command_line, emit, refuse_file, write
-from leakscope.report import Report
+from leakscope.bounding.api import bound
+from leakscope.cli.writing import TOGETHER, command_line, emit, refuse_file, write
+from leakscope.core.temporary import part_of
+from leakscope.reports import Report
 
 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
         (["bound", "dp", "--epsilon", "1"], "leakscope bound dp --epsilon 1"),
-        (["audit", "/home/ada/plan.toml", "--jobs", "4"], "leakscope audit plan.toml"),
+        (["audit", "/home/ada/plan.toml", "--n-jobs", "4"], "leakscope audit plan.toml"),
         (["audit", "--out=a/b", "--store", "c", "--seed", "3"], "leakscope audit --seed 3"),
         (["audit", "--no-records", "--json", "--seed=3"], "leakscope audit --seed=3"),
         (["audit", "--data=/home/ada/a b.csv"], "leakscope audit '--data=a b.csv'"),
@@ -65,7 +68,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_files(tmp_path, monkeypatc
     write(first, tmp_path, True, time.time())
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    def full(self: Report, path: Path, records: bool = True) -> None:
+    def full(self: Report, path: Path, publish: bool = False) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Report, "to_html", full)
@@ -73,3 +76,13 @@ def test_a_page_that_cannot_be_written_leaves_the_old_files(tmp_path, monkeypatc
         write(second, tmp_path, True, time.time())
     assert str(refused.value) == f"the folder {tmp_path} cannot be written: No space left on device"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    ours = part_of(tmp_path / TOGETHER).name
+    left = tmp_path / ours.replace(f".{os.getpid()}.", f".{ended.stdout.strip()}.")
+    left.mkdir()
+    (left / "report.json").write_text("{}")
+    write(bound("dp", epsilon=1.0), tmp_path, True, time.time())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json", "run.json"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leakscope.core.types import Points
 from leakscope.data import from_arrays
 from leakscope.data.candidates import attribute, candidates, others
-from leakscope.types import Points
 
 FRAME = pd.DataFrame(
     {

@@ -9,7 +9,7 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-from tests.report.made_protected import means
+from tests.reports.made_protected import means, published
 
 from leakscope.cli import main as cli
 
@@ -35,13 +35,14 @@ def replace(source: Any, target: Any) -> None:
     rename(source, target)
 
 
-def protect_file(before: Any, **words: Any) -> SimpleNamespace:
+def protect_file(before: Any, publish: Any, **words: Any) -> SimpleNamespace:
     """A release whose bytes are known."""
     before()
-    return SimpleNamespace(certificate=means())
+    publish(published(), means())
+    return SimpleNamespace(certificate=published(), owner=means())
 
 
 if __name__ == "__main__":
-    sys.modules["leakscope.protecting"] = SimpleNamespace(protect_file=protect_file)  # pyright: ignore[reportArgumentType]
+    sys.modules["leakscope.protection"] = SimpleNamespace(protect_file=protect_file)  # pyright: ignore[reportArgumentType]
     os.fsync, os.replace = fsync, replace
     cli.main()

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from leakscope.core.findings import Term
+from leakscope.core.types import NotApplicable
 from leakscope.metrics.attribute import attribute_gain, attribute_success, right
-from leakscope.types import NotApplicable
+from tests.levels import allowed, sizes
 
 
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=5), st.data())
@@ -31,7 +33,7 @@ def test_success_is_a_mean_over_models_with_the_interval_of_student() -> None:
     found = attribute_success(guessed.astype(float), member)
     low, high = stats.t.interval(0.95, 8, np.mean(each), stats.sem(each))
     assert (found.value, found.low, found.high) == pytest.approx((np.mean(each), low, high))
-    assert (found.averages, found.method) == ("models", "cluster t")
+    assert (found.averages, found.method) == ("models", (Term("cluster_t"),))
 
 
 @pytest.mark.parametrize("n_models", [1, 7])
@@ -82,7 +84,7 @@ def test_the_gain_is_paired_and_clustered_both_ways() -> None:
     mean = np.mean([difference[row][member[row]].mean() for row in range(10)])
     half = stats.t.ppf(0.975, 9) * np.sqrt(naive_gain_variance(difference, member))
     assert (found.value, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
-    assert found.method == "paired t, clustered by models and by points"
+    assert found.method == (Term("paired_t_models_points"),)
 
 
 def test_the_gain_with_few_models_is_clustered_by_records() -> None:
@@ -120,15 +122,17 @@ def test_the_order_of_models_and_records_changes_nothing() -> None:
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize("n_runs", sizes(400))
 @pytest.mark.parametrize(("n_models", "stubborn"), [(16, 1.0), (16, 0.5), (16, 0.0), (64, 1.0), (4, 1.0)])
-def test_guesses_that_know_nothing_gain_nothing(n_models, stubborn) -> None:
-    """The 95 % interval misses 0 in at most 240 of 4,000 nulls; false alarm .2 % at a true level of 5 %.
+def test_guesses_that_know_nothing_gain_nothing(n_models, stubborn, n_runs) -> None:
+    """The 95 % interval misses 0 in at most 33 of 400 nulls, and 240 of 4,000; false alarm .22 % at a true level of
+    5 %. The 400 find a level of 10.3 %.
 
     A stubborn attacker makes the same guess about a record in all models, as models of one recipe do.
     """
     rng = np.random.default_rng(n_models)
     n_records, n_values, missed = 80, 3, 0
-    for _ in range(4000):
+    for _ in range(n_runs):
         truth = rng.integers(n_values, size=n_records)
         own = rng.integers(n_values, size=n_records)
         free = rng.integers(n_values, size=(n_models, n_records))
@@ -137,4 +141,4 @@ def test_guesses_that_know_nothing_gain_nothing(n_models, stubborn) -> None:
         member = rng.random((n_models, n_records)) < 0.5
         found = attribute_gain(guessed, np.tile(blind, (n_models, 1)), member)
         missed += not found.low <= 0 <= found.high
-    assert missed <= 240
+    assert missed <= allowed(n_runs)

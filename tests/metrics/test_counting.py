@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian
+from leakscope.core.types import Scores
 from leakscope.metrics.counting import Guesses, Region, coins, many_runs, pairs
 from leakscope.metrics.one_run import Tangents, one_run_p_value
-from leakscope.tradeoff import EpsilonDelta, Gaussian
-from leakscope.types import Scores
+from tests.levels import allowed, sizes
 
 
 def test_several_rules_are_paid_for():
@@ -74,18 +75,20 @@ def test_a_region_is_set_against_the_whole_curve():
 
 
 @pytest.mark.statistics
-def test_level_under_rare_disasters():
+@pytest.mark.parametrize("n_runs", sizes(400))
+def test_level_under_rare_disasters(n_runs):
     """Each of 4 models tells all its coins with probability delta, else nothing: (0, delta)-DP exactly.
 
-    At a 5 % level at most 240 of 4,000 may be rejected; more has probability 0.2 % at most.
+    At a 5 % level at most 33 of 400 may be rejected, and 240 of 4,000; more has probability .22 % at most. The 400
+    find a level of 10.3 %, the 4,000 one of 6.5 %.
     """
     rng, delta, rejected = np.random.default_rng(0), 0.02, 0
-    for _ in range(4000):
+    for _ in range(n_runs):
         member = rng.random((4, 40)) < 0.5
         told = rng.random((4, 1)) < delta
         value = np.where(told, member, rng.random((4, 40)))
         rejected += coins(Scores("disaster", value.astype(float), member)).p_value(0.0, delta) < 0.05
-    assert rejected <= 240
+    assert rejected <= allowed(n_runs)
 
 
 def test_many_runs_never_judge_the_models_that_chose_the_test():

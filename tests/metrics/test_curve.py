@@ -3,8 +3,9 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.curve import auc, average_precision, roc
-from leakscope.types import NotApplicable, Scores
+from tests.levels import allowed, sizes
 
 
 def drawn(shape, decimals, seed=0):
@@ -79,20 +80,25 @@ def test_average_precision_is_that_of_scikit_learn(inside, decimals):
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize("distance", [0.0, 1.0, 2.5])
-def test_average_precision_of_one_model_is_covered(audits, covered, distance):
-    # truth by one large sample; the true coverage is above .96, false alarm below 1e-4
+def test_average_precision_of_one_model_is_covered(audits, covered, distance, n_audits):
+    # truth by one large sample; the true coverage is above .96, false alarm below 1e-4; 400 audits find one of .897
     (large,) = audits(1, 1, 2_000_000, distance, seed=1)
     truth = average_precision(large).value
-    assert covered(average_precision, audits(4000, 1, 400, distance), truth) >= 3760
+    misses = n_audits - covered(average_precision, audits(n_audits, 1, 400, distance), truth)
+    assert misses <= allowed(n_audits)
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize(
     ("n_models", "distance", "spread"),
     [(1, 0.0, 0.0), (1, 1.0, 0.0), (8, 0.0, 0.5), (8, 2.5, 0.5), (8, 4.5, 0.5), (32, 1.0, 0.5)],
 )
-def test_the_area_is_covered(audits, covered, n_models, distance, spread):
-    # a shift of the whole model does not change its area; true coverage .948 or more, false alarm below .01
+def test_the_area_is_covered(audits, covered, n_models, distance, spread, n_audits):
+    # a shift of the whole model does not change its area; true coverage .948 or more, false alarm below .01; 400 audits
+    # find a coverage of .897
     truth = stats.norm.cdf(distance / np.sqrt(2))
-    assert covered(auc, audits(4000, n_models, 200, distance, spread), truth) >= 3760
+    misses = n_audits - covered(auc, audits(n_audits, n_models, 200, distance, spread), truth)
+    assert misses <= allowed(n_audits)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.records import games_won, models_needed
-from leakscope.types import NotApplicable, Scores
+from tests.levels import allowed, sizes
 
 
 def naive_won(value, member):
@@ -100,15 +101,18 @@ def test_no_record_is_exposed_by_random_labels(n_models, attack):
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize("n_runs", sizes(400))
 @pytest.mark.parametrize("games", [64, 200])
-def test_independent_games_keep_their_level_at_one_record(games):
-    """Noise against one record: a limit above 1/2 at 5 % in at most 240 of 4,000 (false alarm .2 %)."""
+def test_independent_games_keep_their_level_at_one_record(games, n_runs):
+    """Noise against one record: a limit above 1/2 at 5 % in at most 33 of 400 runs, which find a level of 10.3 %, and
+    240 of 4,000 (false alarm .22 %).
+    """
     rng, named = np.random.default_rng(games), 0
-    for _ in range(4000):
+    for _ in range(n_runs):
         member = rng.random((games, 1)) < 0.5
         scores = Scores("noise", rng.normal(size=(games, 1)), member)
         named += games_won(scores, independent=True).exposed[0]
-    assert named <= 240
+    assert named <= allowed(n_runs)
 
 
 def test_a_blind_guess_can_be_better_than_a_half():

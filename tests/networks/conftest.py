@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from leakscope.releases.recipe import Recipe
-from leakscope.releases.tensors import inputs_of
-from leakscope.releases.training import Lesson
-from leakscope.types import Points
+from leakscope.core.types import Points
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.tensors import inputs_of
+from leakscope.releases.networks.training import Lesson
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from leakscope.attacks import ATTACKS
-from leakscope.games import canaries
+from leakscope.core.games import canaries
+from leakscope.core.types import Points, Signals
+from leakscope.dpsgd import dpsgd_multiplier
+from leakscope.dpsgd.canaries import CANARIES, Canaries, dirac, mahalanobis, mislabelled, random, rank_sums
+from leakscope.dpsgd.clipping import clipped_sum, noisy_sum
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.metrics.epsilon import epsilon_lower
-from leakscope.noise import dpsgd_multiplier
-from leakscope.releases.canaries import CANARIES, Canaries, dirac, mahalanobis, mislabelled, random, rank_sums
-from leakscope.releases.clipping import clipped_sum, noisy_sum
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.private import PrivateNetwork
-from leakscope.types import Points, Signals
 from tests.networks.training_privately import BatchClipping, NoiseOfTheMean, Training, WithoutClipping
 
 DELTA = 1e-5

@@ -10,13 +10,13 @@ from torch import nn
 
 from leakscope import data
 from leakscope.attacks import find
-from leakscope.costs import cost
-from leakscope.observing import Workshop, observe
+from leakscope.auditing.canaries import planned
+from leakscope.auditing.costs import cost
+from leakscope.auditing.run import setting
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.planting import planned
-from leakscope.playing import setting
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.private import PrivateNetwork
+from leakscope.runtime.observe import Workshop, observe
 from tests.cli.calling import caller
 from tests.networks.training_privately import Training
 
@@ -51,7 +51,7 @@ def steps(monkeypatch) -> list[int]:
 
 
 def test_a_few_steps_stand_for_all(steps):
-    lines = list(cost(planting(), jobs=1))
+    lines = list(cost(planting(), n_jobs=1))
     assert lines[0] == "digits: 1,797 points, 50 dirac canaries, each in by a fair coin"
     assert re.match(
         r"net: held against epsilon = \d.*, add/remove, by the accountant of noise mult.* 30 steps", lines[1]
@@ -64,36 +64,36 @@ def test_a_few_steps_stand_for_all(steps):
 def test_the_clock_is_that_of_all_steps(monkeypatch):
     """2 s for one step and 7 s for 11: half a second each, so 60 take 31.5 s."""
     clock = iter([0.0, 9.0, 10.0, 12.0, 20.0, 27.0])
-    monkeypatch.setattr("leakscope.costs.time.perf_counter", lambda: next(clock))
-    assert "net: 1 models, 32 s each, about 32 s with 1 workers, " in list(cost(planting(steps=60), jobs=1))[2]
+    monkeypatch.setattr("leakscope.auditing.costs.time.perf_counter", lambda: next(clock))
+    assert "net: 1 models, 32 s each, about 32 s with 1 workers, " in list(cost(planting(steps=60), n_jobs=1))[2]
 
 
 def test_the_disk_is_that_of_all_steps():
-    """Two numbers of 4 bytes for each step and each of the 1,797 records and 50 canaries, and two for all steps."""
+    """Two numbers of 4 bytes for each step and each of the 1,797 records and 50 canaries, and three for all steps."""
     plan = planting(steps=2000)
-    assert list(cost(plan, jobs=1))[2].endswith(f", {4 * 2 * 2000 * 1847 / 1e6:,.0f} MB in the store")
+    assert list(cost(plan, n_jobs=1))[2].endswith(f", {4 * 2 * 2000 * 1847 / 1e6:,.0f} MB in the store")
     short = setting(planting(), find("likelihood_ratio"), planned(planting().model[0]), data.load("digits"))
     want = short.wanted(find("likelihood_ratio"))
-    arrays = observe(short.release, short.data.points, short.game.member, want, workshop=Workshop(jobs=1))
-    assert sum(array.nbytes for array in arrays.values()) == 4 * 2 * (STEPS + 1) * 1847
+    arrays = observe(short.release, short.data.points, short.game.member, want, workshop=Workshop(n_jobs=1))
+    assert sum(array.nbytes for array in arrays.values()) == 4 * (2 * STEPS + 3) * 1847
 
 
 def test_canaries_that_a_training_chooses_are_chosen_in_one_step(steps):
-    lines = list(cost(planting("mahalanobis"), jobs=1))
+    lines = list(cost(planting("mahalanobis"), n_jobs=1))
     assert lines[0] == "digits: 1,797 points, 50 mahalanobis canaries, each in by a fair coin"
     assert lines[2] == "net: the canaries are chosen in one more training"
     assert steps == [1, 1, 1, 11]
 
 
 def test_a_training_of_ones_own_is_timed_whole(steps):
-    lines = list(cost(planting("mislabelled", train=f"{HERE}:own"), jobs=1))
+    lines = list(cost(planting("mislabelled", train=f"{HERE}:own"), n_jobs=1))
     assert lines[-1].startswith("net: 1 models, ")
     assert steps == [STEPS]
 
 
 def test_half_splits_are_held_against_the_curve_of_a_swap(steps):
-    plan = AuditPlan(dataset="digits", models=8, model=planting().model)
-    lines = list(cost(plan, jobs=2))
+    plan = AuditPlan(dataset="digits", n_models=8, model=planting().model)
+    lines = list(cost(plan, n_jobs=2))
     assert lines[0] == "digits: 1,797 points, 1,618 judged, 179 set aside"
     assert ", replace one, " in lines[1]
     assert lines[2].startswith("net: 8 models, ")
@@ -102,7 +102,7 @@ def test_half_splits_are_held_against_the_curve_of_a_swap(steps):
 def test_from_the_command_line(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     words = f"--model {HERE}:network --dataset digits --dpsgd steps=20 --game canaries --canaries random"
-    left = caller(monkeypatch, capfd)(f"audit {words} --dry-run --json")
+    left = caller(monkeypatch, capfd)(f"audit {words} --dry-run --json --allow-modules {HERE}")
     assert left.code == 0
-    assert [line.split(":")[0] for line in json.loads(left.out)] == ["digits", "network", "network"]
+    assert [line.split(":")[0] for line in json.loads(left.out)] == [f"imports {HERE}", "digits", "network", "network"]
     assert not list(tmp_path.iterdir())

@@ -10,12 +10,12 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from leakscope.releases.devices import seeded
-from leakscope.releases.ensemble import Alone, Stack, Vmapped, is_stack
-from leakscope.releases.optimising import Optimiser
-from leakscope.releases.recipe import Recipe
-from leakscope.releases.training import losses, n_batches, train
-from leakscope.seeds import stream
+from leakscope.core.seeds import stream
+from leakscope.releases.networks.devices import seeded
+from leakscope.releases.networks.ensemble import Alone, Stack, Vmapped, is_stack
+from leakscope.releases.networks.optimisers import Optimiser
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.training import losses, n_batches, train
 
 from .conftest import Branches, Convolutions, stack
 

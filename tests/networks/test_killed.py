@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.results import of_the_result
+
 pytestmark = pytest.mark.kills
 MINE = """
 import time
@@ -29,12 +31,12 @@ class Slow(nn.Module):
         return self.layer(x)
 """
 COMMAND = shlex.split(
-    "audit --dataset wine --model slow_net:Slow --train epochs=8 --models 12 --attack loss --attack lira_offline"
+    "audit --dataset wine --model slow_net:Slow --train epochs=8 --n-models 12 --attack loss --attack lira_offline"
 )
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "leakscope.cli", *COMMAND, "--out", "out", "--store", "store", "--jobs", "1"]
+    words = [sys.executable, "-m", "leakscope.cli", *COMMAND, "--out", "out", "--store", "store", "--n-jobs", "1"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -64,4 +66,4 @@ def test_a_kill_costs_a_chunk(tmp_path):
     assert started(cut).wait(timeout=240) == 0
     assert written(cut) == chunks
     for name in ("report.json", "report.html"):
-        assert (cut / "out" / name).read_bytes() == (whole / "out" / name).read_bytes()
+        assert of_the_result((cut / "out" / name).read_bytes()) == of_the_result((whole / "out" / name).read_bytes())

@@ -12,14 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from leakscope import seeds
 from leakscope.attacks import ATTACKS
-from leakscope.games import half_split
-from leakscope.releases import last_layer
+from leakscope.core import seeds
+from leakscope.core.games import half_split
+from leakscope.core.types import NotApplicable, Points, Signals
 from leakscope.releases.estimator import Estimator
-from leakscope.releases.network import Network, Trained
-from leakscope.releases.recipe import Recipe
-from leakscope.types import NotApplicable, Points, Signals
+from leakscope.releases.networks import last_layer
+from leakscope.releases.networks.network import Network, Trained
+from leakscope.releases.networks.recipe import Recipe
 
 from .conftest import Branches, Convolutions, stack
 

@@ -13,19 +13,19 @@ import torch
 from torch import nn
 
 import leakscope as ls
-from leakscope.observing import Workshop, observe
-from leakscope.releases.architecture import Architecture
-from leakscope.releases.dpsgd import DpSgd
+from leakscope.core.types import Points
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.releases.making import release_from, release_of
-from leakscope.releases.network import Network, Trained
-from leakscope.releases.private import PrivateNetwork
-from leakscope.releases.recipe import Recipe
-from leakscope.store import Store
-from leakscope.types import Points
+from leakscope.releases.networks.architecture import Architecture
+from leakscope.releases.networks.network import Network, Trained
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.store import Store
 
 from .conftest import Branches, Convolutions, stack
 
-WANT = ["loss", "log_odds", "correct", "logits", "gradient_norm"]
+WANT = ["loss", "log_odds", "correct", "log_prob", "gradient_norm"]
 HERE = "tests.networks.conftest"
 QUICK = Recipe(epochs=40, batch=16, lr=0.02)
 
@@ -37,11 +37,11 @@ def test_members_are_learned_by_heart(make, points, member):
     network = Network(make, QUICK)
     seen = network.observe(Points(x, points.y), member, np.arange(5), WANT)
     assert set(seen) == set(WANT)
-    assert seen["logits"].shape == (5, 120, 3)
+    assert seen["log_prob"].shape == (5, 120, 3)
     assert seen["correct"][member].mean() > seen["correct"][~member].mean() + 0.2
     assert seen["loss"][member].mean() < seen["loss"][~member].mean() - 0.5
     assert seen["gradient_norm"][member].mean() < seen["gradient_norm"][~member].mean()
-    np.testing.assert_allclose(seen["loss"], -seen["logits"][..., 0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(seen["loss"], -seen["log_prob"][..., 0], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("make", "kind"), [(stack, "stack"), (Branches, "vmap"), (Convolutions, "one")])
@@ -137,12 +137,12 @@ def test_same_bytes_from_the_store_and_by_any_number_of_workers(tmp_path, points
     """Five rows in chunks of two: all at once, with two workers, and gone on with after a chunk was lost."""
     network = Network(Branches, Recipe(epochs=2), rows=2)
     points = Points(points.x, points.y, digest="d")
-    once = observe(network, points, member, ["loss"], workshop=Workshop(jobs=1))["loss"]
-    twice = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", jobs=2))["loss"]
+    once = observe(network, points, member, ["loss"], workshop=Workshop(n_jobs=1))["loss"]
+    twice = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", n_jobs=2))["loss"]
     chunks = sorted((tmp_path / "store").glob("*.npz"))
     assert len(chunks) == 3
     chunks[1].unlink()
-    resumed = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", jobs=1))["loss"]
+    resumed = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", n_jobs=1))["loss"]
     assert Store(tmp_path / "store").size()[0] == 3
     assert once.tobytes() == twice.tobytes() == resumed.tobytes()
 
@@ -234,7 +234,7 @@ def test_objects_and_paths_that_are_networks():
 
 
 def test_audits(points):
-    report = ls.audit({"net": stack}, points.x, points.y, models=8, jobs=1, attacks=["loss", "lira"], train=QUICK)
+    report = ls.audit({"net": stack}, points.x, points.y, n_models=8, n_jobs=1, attacks=["loss", "lira"], train=QUICK)
     auc = {each.attack: each.value for each in report.findings if each.quantity == "auc"}
     assert auc["loss"] > 0.7
     assert auc["lira"] > 0.7
@@ -245,14 +245,14 @@ def test_audits(points):
         optimiser.zero_grad()
         nn.functional.cross_entropy(module(x), torch.as_tensor(half[1])).backward()
         optimiser.step()
-    words = {"models": 4, "jobs": 1, "attacks": ["loss", "lira"], "references": stack, "train": QUICK}
+    words = {"n_models": 4, "n_jobs": 1, "attacks": ["loss", "lira"], "references": stack, "train": QUICK}
     one = ls.audit_model(module, half, (points.x[60:], points.y[60:]), **words)
     assert next(each.value for each in one.findings if each.quantity == "auc" and each.attack == "loss") > 0.8
 
 
 def test_from_the_command_line(tmp_path, image_folder):
-    flags = ["--set", "width=4", "--train", "epochs=3", "--train", "lr=0.05", "--models", "4", "--attack", "loss"]
-    flags += ["--jobs", "1", "--json", "--no-records"]
+    flags = ["--set", "width=4", "--train", "epochs=3", "--train", "lr=0.05", "--n-models", "4", "--attack", "loss"]
+    flags += ["--n-jobs", "1", "--json", "--no-records"]
     (tmp_path / "own.py").write_text(
         "from torch import nn\n\ndef net(width):\n"
         "    return nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.Flatten(), nn.Linear(6 * width, 2))\n"

@@ -14,26 +14,26 @@ import pytest
 from sklearn.datasets import make_classification
 from torch import nn
 
-from leakscope import games
-from leakscope.accounting import dpsgd as accounted
 from leakscope.attacks import ATTACKS, find
+from leakscope.auditing.evaluate import judge
+from leakscope.auditing.observed import Subject
+from leakscope.core import games
+from leakscope.core.tradeoff import TradeOff
+from leakscope.core.types import Points, Signals
 from leakscope.data import from_arrays
-from leakscope.judging import judge
+from leakscope.dpsgd.accountant import dpsgd as accounted
+from leakscope.dpsgd.canaries import dirac, mislabelled
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.metrics import auc
 from leakscope.metrics.epsilon import bound, evidence, family_lower
-from leakscope.observing import Workshop, observe
-from leakscope.releases.canaries import dirac, mislabelled
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.network import Network
-from leakscope.releases.private import PrivateNetwork
-from leakscope.releases.recipe import Recipe
-from leakscope.subjects import Subject
-from leakscope.tradeoff import TradeOff
-from leakscope.types import Points, Signals
+from leakscope.releases.networks.network import Network
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.runtime.observe import Workshop, observe
 
 AUDITS, MOST = 400, 32
 TRIED = ("loss", "gradient_norm", "mast", "lira", "rmia", "quantile")
-HERE = Workshop(jobs=1)
+HERE = Workshop(n_jobs=1)
 PRIVATE = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=30)
 RATIO = ATTACKS["likelihood_ratio"].with_parameters(rate=0.2)
 TRIED_IN_ONE_RUN = {"ratio": RATIO, "glir": ATTACKS["glir"], "loss": ATTACKS["loss"]}

@@ -11,13 +11,14 @@ import torch
 from sklearn.datasets import load_digits
 
 import leakscope as ls
+from leakscope.core.findings import Term
+from leakscope.dpsgd.canaries import dirac, mahalanobis, random
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.papers import data, drawing
 from leakscope.papers.azize2024 import canaries
 from leakscope.papers.azize2024.networks import shallow
 from leakscope.papers.azize2024.one_run import DELTA, KINDS, audited, lower_bounds, one_run, scores
-from leakscope.releases.canaries import dirac, mahalanobis, random
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.private import PrivateNetwork
 
 DPSGD = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=20)
 CHOSEN = {
@@ -74,7 +75,7 @@ def test_bounds_by_hand():
 
 def of_attack(report: ls.Report) -> dict[tuple[str, str, bool], float | None]:
     """Findings by quantity, side, and whether they are of the whole curve."""
-    return {(each.quantity, each.side, "curve" in each.method): each.value for each in report.findings}
+    return {(each.quantity, each.side, Term("whole_curve") in each.method): each.value for each in report.findings}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +85,7 @@ def test_one_run_step_by_step(digits, release, kind):
     game = ls.games.canaries(len(planted.points), planted.numbers, 1, seed=3)
     want = ["step_dot", "step_norm", "loss", "correct"]
     watched = replace(planted.watched_by(release), knowledge="others")
-    seen = ls.signals_of(watched, planted.points, game, want, seed=3, jobs=1)
+    seen = ls.signals_of(watched, planted.points, game, want, seed=3, n_jobs=1)
     known = of_attack(
         ls.audit_signals(seen, attacks=[ls.attacks.ATTACKS["likelihood_ratio"].with_parameters(rate=0.2)])
     )
@@ -105,7 +106,7 @@ def test_one_run_is_the_audit(digits, release, kind):
         "knowledge": "others",
         "attacks": ["likelihood_ratio"],
     }
-    known = of_attack(ls.audit(release, digits.x, digits.y, seed=3, jobs=1, **words))
+    known = of_attack(ls.audit(release, digits.x, digits.y, seed=3, n_jobs=1, **words))
     assert found["auc_ratio"] == pytest.approx(known["auc", "point", False], abs=1e-3)
     assert found["lower_any"] == pytest.approx(known["epsilon", "lower", False], abs=1e-3)
     assert found["lower_noise"] == pytest.approx(known["epsilon", "lower", True], abs=0.05)

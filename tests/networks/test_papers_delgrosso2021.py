@@ -99,7 +99,9 @@ def test_the_bound_is_broken_only_beyond_three_errors() -> None:
     gaps = np.full(4, 0.8)  # the bound is .6
     holds = gap.Networks(np.array([0.58, 0.64, 0.6, 0.57]), gaps, gaps)
     below = gap.Networks(np.array([0.55, 0.551, 0.55, 0.549]), gaps, gaps)
-    assert gap.bound_holds({10: holds}, [10]).value is True
+    above = gap.Networks(np.array([0.68, 0.74, 0.7, 0.67]), gaps, gaps)
+    assert gap.bound_holds({10: above}, [10]).value is True
+    assert gap.bound_holds({10: holds}, [10]).unclear
     assert gap.bound_holds({10: holds, 100: below}, [10, 100]).value is False
     assert gap.bound_holds({10: holds}, [10]).smaller == ""
     assert gap.bound_holds({10: holds}, [10, 100, 1000]).smaller.startswith("1 of 3 sizes; ")
@@ -144,7 +146,7 @@ def test_thresholds_of_figure_4_are_those_of_other_networks() -> None:
 
 
 def test_both_image_experiments_run_and_their_figures_say_what_they_show(made_up_images) -> None:
-    lab = Lab(quick=True, jobs=1)
+    lab = Lab(quick=True, n_jobs=1)
     outcome = figure4.study(lab, {"mnist": {10: 2}, "fashion": {10: 2}}, 40)
     assert set(outcome.ours) == {"parameters_mnist", "below_half_mnist", "bound_holds_mnist", "bound_holds_fashion"}
     assert len(outcome.numbers) == 2 * len(figure4.LINES)
@@ -237,7 +239,8 @@ def test_claims_of_figure_5_are_about_the_best_strategy() -> None:
     assert "loss" in found["gain_100"].detail
     assert found["gain_100"].error == pytest.approx(0.01 / np.sqrt(3))
     assert found["success_8000"].value == pytest.approx(0.05)
-    assert (found["falls"].value, found["membership_100"].value, found["bound_holds"].value) == (True, True, True)
+    assert (found["falls"].value, found["membership_100"].value) == (True, True)
+    assert found["bound_holds"].unclear  # within three standard errors of the bound at some n
     assert found["membership_8000"].value == pytest.approx(0.51)
 
 

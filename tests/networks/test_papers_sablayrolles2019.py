@@ -97,7 +97,7 @@ def test_table_1_from_one_end_to_the_other(images, monkeypatch):
     monkeypatch.setattr(table1, "N_HELD_OUT", 80)
     monkeypatch.setattr(table1, "GRID", (0.1,))
     monkeypatch.setattr(table1, "QUICK", (200, 1, 2))
-    outcome = table1.measure(Lab(quick=True, jobs=1))
+    outcome = table1.measure(Lab(quick=True, n_jobs=1))
     assert outcome.ours.keys() == {key for key in outcome.ours if key.endswith("_400") or key == "order"}
     assert all(ours.smaller for ours in outcome.ours.values())
     assert set(outcome.numbers["attack"]) == {"model", "0-1", *table1.ATTACKS.values()}
@@ -107,7 +107,7 @@ def test_table_1_from_one_end_to_the_other(images, monkeypatch):
 
 def test_table_2_from_one_end_to_the_other(images, monkeypatch):
     monkeypatch.setattr(table2, "QUICK", table2.Scale(30, 5, 4))
-    outcome = table2.measure(Lab(quick=True, jobs=1))
+    outcome = table2.measure(Lab(quick=True, n_jobs=1))
     assert outcome.ours["malt"].smaller == "n = 30 of 15,000 images, 5 of 50 epochs, 3 of 30 shadow models"
     assert list(outcome.numbers["attack"]) == list(table2.ATTACKS)
     assert outcome.numbers["accuracy"].between(0.3, 1).all()
@@ -130,7 +130,7 @@ def tree(tmp_path):
 
 
 def test_table_3_on_a_folder_with_any_network(tree):
-    train, lab = {"epochs": 20, "lr": 0.003, "batch": 8}, Lab(seed=1, jobs=1)
+    train, lab = {"epochs": 20, "lr": 0.003, "batch": 8}, Lab(seed=1, n_jobs=1)
     numbers = table3.of_folder(str(tree), f"{HERE}:small_resnet", {"classes": 2}, train, models=2, lab=lab)
     table = numbers.pivot(index="augment", columns="attack", values="accuracy")
     assert list(table.index) == sorted(table3.TITLES)
@@ -143,7 +143,7 @@ def test_table_3_on_a_folder_with_any_network(tree):
 
 
 def test_a_folder_or_a_network_that_is_none(tree, tmp_path):
-    lab = Lab(jobs=1)
+    lab = Lab(n_jobs=1)
     with pytest.raises(ValueError, match="large_resnet"):
         table3.of_folder(str(tree), f"{HERE}:large_resnet", {}, {}, models=2, lab=lab)
     with pytest.raises(ValueError, match="needs a sub-folder of images for each of at least 2 classes"):
@@ -164,7 +164,7 @@ def test_table_3_on_images_of_the_experiment(images, monkeypatch):
         return pd.DataFrame(rows)
 
     monkeypatch.setattr(table3, "study", stand_in)
-    outcome = table3.measure(Lab(quick=True, jobs=1))
+    outcome = table3.measure(Lab(quick=True, n_jobs=1))
     assert {key: ours.value for key, ours in outcome.ours.items()} == {
         "malt_beats_zero_one": True,
         "augmentation_helps": True,

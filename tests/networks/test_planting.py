@@ -9,12 +9,12 @@ import pytest
 from torch import nn
 
 from leakscope.attacks import ATTACKS
+from leakscope.auditing.canaries import attacks_on, is_private, planned, plant, private_network
 from leakscope.data import Data, from_arrays
+from leakscope.dpsgd.canaries import mahalanobis
+from leakscope.dpsgd.config import DpSgd
 from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.planting import attacks_on, is_private, planned, plant, private_network
-from leakscope.releases.canaries import mahalanobis
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.network import Network
+from leakscope.releases.networks.network import Network
 
 HERE = __name__
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)
@@ -109,7 +109,10 @@ class TestWords:
             ({"aggregate": 3}, "aggregate must be a function or the import path of one, got a int"),
             ({"train": f"{HERE}:SHORT"}, "train must be a function or the import path of one, got a DpSgd"),
             ({"epochs": 3}, "unknown word of DP-SGD 'epochs'"),
-            ({"sample_rate": 2}, "sample_rate must be >= 0 and <= 1, got 2"),
+            (
+                {"sample_rate": 2},
+                r"sample_rate is a fraction: 2 is out of range; did you mean 0\.02\? It must be >= 0 and <= 1",
+            ),
             ({"noise_multiplier": math.nan}, "noise_multiplier must be finite, got nan"),
         ],
     )

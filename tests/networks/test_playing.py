@@ -9,17 +9,18 @@ import pytest
 from torch import nn
 
 import leakscope as ls
-from leakscope.accounting import dpsgd
 from leakscope.attacks import find
-from leakscope.claims import Claim
+from leakscope.auditing.canaries import attacks_on, private_network
+from leakscope.auditing.claim_tests import Accounted
+from leakscope.auditing.run import play, promise, setting
+from leakscope.core.claims import Claim
 from leakscope.data import Data, from_arrays
-from leakscope.observing import Workshop
+from leakscope.dpsgd.accountant import dpsgd
+from leakscope.dpsgd.clipping import noisy_sum
+from leakscope.dpsgd.config import DpSgd
 from leakscope.plans import AuditPlan, ClaimPlan
-from leakscope.planting import private_network
-from leakscope.playing import play, promise, setting
-from leakscope.refuting import Accounted
-from leakscope.releases.clipping import noisy_sum
-from leakscope.releases.dpsgd import DpSgd
+from leakscope.runtime.observe import Workshop
+from tests.networks.training_privately import Training
 
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)
 FIXED = DpSgd(noise_multiplier=2.0, sample_rate=0.12, steps=4, batches="fixed")
@@ -55,10 +56,10 @@ class TestPromise:
     @pytest.mark.parametrize(
         ("words", "adjacency"),
         [
-            ({"models": 4}, "replace_one"),
-            ({"models": 4, "sampling": "poisson"}, "add_remove"),
+            ({"n_models": 4}, "replace_one"),
+            ({"n_models": 4, "sampling": "poisson"}, "add_remove"),
             ({"game": "canaries", "canaries": "random", "n_canaries": 5}, "add_remove"),
-            ({"game": "per_datum", "target": (3,), "models": 4}, "replace_one"),
+            ({"game": "per_datum", "target": (3,), "n_models": 4}, "replace_one"),
         ],
     )
     def test_neighbours_are_those_of_the_game(self, noise, words, adjacency):
@@ -67,7 +68,7 @@ class TestPromise:
         assert made.ceiling.epsilon(1e-5) == dpsgd(2.0, 0.1, 4, adjacency).epsilon(1e-5)
 
     def test_epsilon_is_told_at_the_largest_delta_of_the_claims(self, noise):
-        where = setting(AuditPlan(models=4), find("loss"), private_network(network, SHORT), noise)
+        where = setting(AuditPlan(n_models=4), find("loss"), private_network(network, SHORT), noise)
         claims = [Claim("epsilon", 1.0, delta, "add_remove") for delta in (1e-3, 1e-2, 0.0)]
         made = promise(where, claims)
         assert made is not None
@@ -75,11 +76,11 @@ class TestPromise:
 
     def test_without_noise_there_is_none(self, noise):
         with pytest.raises(ValueError, match="network: noise_multiplier must be > 0; without noise DP-SGD promises"):
-            promised(DpSgd(noise_multiplier=0.0), noise, models=4)
+            promised(DpSgd(noise_multiplier=0.0), noise, n_models=4)
 
     def test_fixed_batches_are_their_share_of_the_half_that_is_in(self, noise):
         """41 records: 20 are in, and 2 of them (.12 of 20.5) in a batch."""
-        made = promised(FIXED, noise, models=4)
+        made = promised(FIXED, noise, n_models=4)
         assert (made.adjacency, made.dpsgd.sample_rate) == ("replace_one", 2 / 20)
 
     def test_with_canaries_the_fewest_records_that_there_may_be_count(self, noise):
@@ -89,19 +90,35 @@ class TestPromise:
         assert (made.adjacency, made.dpsgd.sample_rate) == ("add_remove", max(shares))
 
     def test_where_nobody_is_surely_in_a_batch_may_be_everybody(self, noise):
-        assert promised(FIXED, noise, models=4, sampling="poisson").dpsgd.sample_rate == 1.0
+        assert promised(FIXED, noise, n_models=4, sampling="poisson").dpsgd.sample_rate == 1.0
 
 
 def test_the_claims_of_a_plan_stand_beside_the_accountant(noise, no_search):
     claim = ClaimPlan(epsilon=9.0, delta=1e-3, adjacency="add_remove")
     plan = AuditPlan(game="canaries", canaries="random", n_canaries=20, claim=(claim,))
-    report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Workshop(jobs=1))
+    report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Workshop(n_jobs=1))
     assert [(curve.role, curve.verdict.word) for curve in report.curves if curve.verdict is not None] == [
         ("claimed", "not_refuted"),
         ("certified", "not_refuted"),
     ]
-    (certified,) = [each for each in report.findings if each.status == "certified"]
+    (certified,) = [each for each in report.findings if each.status == "certified" and each.quantity == "epsilon"]
     assert (certified.at, certified.value) == ({"delta": 1e-3}, dpsgd(2.0, 0.1, 4, "add_remove").epsilon(1e-3))
+
+
+@pytest.mark.parametrize(
+    ("canaries", "own", "limited"),
+    [("dirac", True, True), ("mislabelled", True, False), ("dirac", False, False)],
+)
+def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers(
+    noise, no_search, canaries, own, limited
+):
+    words = {**SHORT.describe(), **({"train": Training(SHORT, 41)} if own else {})}
+    plan = AuditPlan(game="canaries", canaries=canaries, n_canaries=10)
+    attacks = attacks_on([private_network(network, SHORT)], ["likelihood_ratio"])
+    report = play(plan, attacks, [private_network(network, words)], noise, Workshop(n_jobs=1))
+    said = "not whether those of the network's own layers are"
+    assert any(said in note for note in report.about["notes"]) == limited
+    assert any(said in given for each in report.findings for given in each.assumptions) == limited
 
 
 def certified(report: ls.Report) -> tuple:
@@ -114,7 +131,7 @@ def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search
     """4 of the 36 records that are expected; were all canaries out but one, of 32."""
     told = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4, batches="fixed")
     plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=10)
-    report = play(plan, find(["loss"]), [private_network(network, told)], noise, Workshop(jobs=1))
+    report = play(plan, find(["loss"]), [private_network(network, told)], noise, Workshop(n_jobs=1))
     (curve,), epsilon = certified(report)
     assert curve.verdict is not None
     assert curve.verdict.word == "not_refuted"
@@ -126,8 +143,8 @@ def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search
 @pytest.mark.parametrize(("rows", "n_curves"), [(1, 1), (2, 0)])
 def test_units_of_several_records_are_promised_nothing(noise, rows, n_curves, no_search):
     report = ls.audit(
-        network, noise.points.x, noise.points.y, models=4, dpsgd=SHORT, attacks=["loss"], group=np.arange(41) // rows,
-        jobs=1,
+        network, noise.points.x, noise.points.y, n_models=4, dpsgd=SHORT, attacks=["loss"], group=np.arange(41) // rows,
+        n_jobs=1,
     )  # fmt: skip
     curves, epsilon = certified(report)
     assert len(curves) == n_curves
@@ -146,7 +163,7 @@ def test_an_attribute_is_guessed_from_dp_sgd_as_it_trains_on_the_records_alone(n
     secret = np.random.default_rng(1).integers(2, size=41)
     words = {**SHORT.describe(), "aggregate": noted}
     report = ls.audit(
-        wider, noise.points.x, noise.points.y, dpsgd=words, attribute=secret, attacks=["loss"], models=2, jobs=1
+        wider, noise.points.x, noise.points.y, dpsgd=words, attribute=secret, attacks=["loss"], n_models=2, n_jobs=1
     )
     assert divided == {0.1 * 20.5}
     assert any(each.quantity == "attribute_gain" and each.value is not None for each in report.findings)

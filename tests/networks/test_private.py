@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from dataclasses import replace
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +16,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from leakscope.accounting import dpsgd
-from leakscope.games import canaries
-from leakscope.releases.clipping import clipped_sum, gradients_of
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.private import PrivateNetwork
-from leakscope.releases.steps import Watch
-from leakscope.types import Points
+from leakscope.core.games import canaries
+from leakscope.core.types import Points
+from leakscope.dpsgd.accountant import dpsgd
+from leakscope.dpsgd.clipping import clipped_sum, gradients_of
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
+from leakscope.dpsgd.observer import Watch
+from leakscope.releases.source_code import digest_of
 from tests.networks.training_privately import Training
 
 WANT = ["correct", "log_odds", "loss", "step_dot", "step_norm"]
@@ -126,8 +125,9 @@ class TestTraining:
     def test_description(self):
         made = PrivateNetwork(network, SMALL, {"width": 8}, watched=(1, 2))
         description = json.loads(json.dumps(made.describe()))
-        code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-        assert description["private_network"]["make"] == {"import": f"{network.__module__}:network", "file": code}
+        code = digest_of(network)
+        assert description["private_network"]["make"] == {"import": f"{network.__module__}:network", "code": code}
+        assert code is not None
         assert description["dpsgd"]["sample_rate"] == 0.1
         assert PrivateNetwork(lambda: network(), SMALL).describe() is None
         assert made.n_parameters() == 65 * 8 + 9 * 10
@@ -165,7 +165,7 @@ class TestTraining:
         ("words", "line"),
         [
             ({"clip": 0.0}, "clip must be > 0"),
-            ({"sample_rate": 1.5}, "sample_rate must be >= 0 and <= 1"),
+            ({"sample_rate": 1.5}, "sample_rate is a fraction: 1.5 is out of range"),
             ({"steps": 0}, "steps must be >= 1"),
             ({"lr": float("nan")}, "lr must be finite"),
             ({"noise_multiplier": -1}, "noise_multiplier must be >= 0"),
@@ -196,7 +196,7 @@ class TestTrainingsOfOthers:
         x, y = torch.from_numpy(digits.x), torch.from_numpy(digits.y)
         gradients = gradients_of(module)
 
-        def rest(self, before, after, scale):
+        def rest(self, before, after, scale, rounding):
             total = (before - after) * scale
             residues.append(total - clipped_sum([gradients.rows(before, x, y)], 0.7, torch.zeros_like(total)))
 

@@ -15,12 +15,12 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
 
 from leakscope.attacks import ATTACKS
-from leakscope.releases.attacker import Attacker
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.rows import DenseRows
-from leakscope.releases.steps import Watch
-from leakscope.releases.tensors import inputs_of
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
+from leakscope.dpsgd.attacker import Attacker
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.gradient_rows import DenseRows
+from leakscope.dpsgd.observer import Watch
+from leakscope.releases.networks.tensors import inputs_of
 
 N, D, RATE, STEPS, NOISE = 60, 40, 0.3, 300, 4.0
 BATCH = round(RATE * N)

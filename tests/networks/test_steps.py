@@ -12,17 +12,17 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import parameters_to_vector
 
-from leakscope.covariance import LowRank, LowRankGram
-from leakscope.games import canaries
-from leakscope.releases.attacker import Attacker
-from leakscope.releases.canaries import dirac
-from leakscope.releases.clipping import clipped_sum, gradients_of
-from leakscope.releases.dpsgd import DpSgd
-from leakscope.releases.private import PrivateNetwork
-from leakscope.releases.rows import CoordinateRows
-from leakscope.releases.steps import Watch
-from leakscope.releases.tensors import inputs_of
-from leakscope.types import Points
+from leakscope.core.covariance import LowRank, LowRankGram
+from leakscope.core.games import canaries
+from leakscope.core.types import Points
+from leakscope.dpsgd.attacker import Attacker
+from leakscope.dpsgd.canaries import dirac
+from leakscope.dpsgd.clipping import clipped_sum, gradients_of
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.gradient_rows import CoordinateRows
+from leakscope.dpsgd.network import PrivateNetwork
+from leakscope.dpsgd.observer import Rounding, Watch, _NoiseSum
+from leakscope.releases.networks.tensors import inputs_of
 
 N_FEATURES, N_CLASSES = 5, 3
 
@@ -181,7 +181,7 @@ class TestOneStep:
             np.testing.assert_allclose([step.dot[number], step.norm[number]], expected, rtol=1e-7)
         assert (step.dot[6:] == 0).all()
         assert (step.norm[6:] == 0).all()
-        np.testing.assert_allclose(step.noise[:6], [[(step.total.numpy() ** 2).sum() / 0.28**2, 35]] * 6)
+        np.testing.assert_allclose(step.noise[:6], [[(step.total.numpy() ** 2).sum() / 0.28**2, 35, 0]] * 6)
         assert (step.noise[6:] == 0).all()
 
     def test_poisson_batches_of_n_known_records_have_the_uncentred_moment(self):
@@ -249,7 +249,8 @@ def dirac_steps(rate: float, steps: int, seed: int) -> tuple[np.ndarray, np.ndar
     want = ["step_dot", "step_norm", "step_noise"]
     seen = chosen.watched_by(release).observe(chosen.points, game.member, np.array([seed]), want)
     np.testing.assert_allclose(seen["step_norm"][0, chosen.numbers], 0.25, rtol=1e-6)  # 1/sigma^2
-    square, n_numbers = seen["step_noise"][0, chosen.numbers[0]]
+    square, n_numbers, n_coarse = seen["step_noise"][0, chosen.numbers[0]]
+    assert n_coarse == 0
     extra = 0.25 * rate * game.member[0, chosen.numbers].sum() * steps  # what is in without being known
     assert n_numbers == 360 * steps
     assert abs(square - n_numbers - extra) < 4.5 * sqrt(2 * n_numbers + 4 * extra)
@@ -275,3 +276,69 @@ class TestDirac:
         assert abs(ratio.mean() - 1) < 4.5 * q * sqrt(np.expm1(m) / ratio.size)
         assert np.log(ratio).mean() < 0 < np.log(1 - q + q * np.exp(v[inside])).mean()
         assert -log(2) < np.log(ratio).min()
+
+
+class TestNoiseSum:
+    """How large the noisy sums are together, seen through parameters that are rounded; deviation of the noise 1."""
+
+    @staticmethod
+    def descent(size, dtype, lr: float, n_steps: int = 12, quiet: float = 1.0):
+        """Steps ``theta - lr w/B`` with B = 500 in the arithmetic of torch: parameters, and noise in float64."""
+        rng = np.random.default_rng(0)
+        theta = torch.from_numpy(size * rng.normal(size=2000)).to(dtype)
+        for _ in range(n_steps):
+            noise = quiet * rng.normal(size=2000)
+            parameter = theta.clone()
+            parameter.add_(torch.from_numpy(noise / 500).to(dtype), alpha=-lr)
+            yield theta, parameter, torch.from_numpy(noise)
+            theta = parameter
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+    @pytest.mark.parametrize("lr", [1e-9, 1e-7, 1e-6, 1e-5, 1e-3, 1.0, 1e3])
+    @pytest.mark.parametrize("size", [0.0, 1e-30, 1e-6, 0.1, 100.0])
+    def test_it_is_never_smaller_than_the_noise_that_was_added(self, dtype, lr, size):
+        """By the noise itself: a sum that is too small would accuse a right training."""
+        seen, kept, added = _NoiseSum(1.0, 0), None, 0.0
+        for before, after, noise in self.descent(size, dtype, lr):
+            if kept is None:  # the largest error of a number that is rounded to nearest: half of eps, relatively
+                kept = before.double().abs() * torch.finfo(dtype).eps / 2 * 500 / lr <= 1 / 16
+            seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+            added += float(noise.to(dtype).double()[kept].square().sum())
+        square, n_degrees, n_coarse = seen.numbers()
+        if square > 0:
+            assert square >= added * (1 - 4 * torch.finfo(dtype).eps)
+        assert n_degrees + n_coarse == 12 * 2000
+        assert abs(n_degrees / 12 - int(kept.sum())) <= 2  # at the border of what is too coarse
+
+    @pytest.mark.parametrize("lr", [1e-3, 1e-1, 1.0])
+    def test_at_ordinary_rates_it_is_the_sum_of_squares(self, lr):
+        """The bound of the rounding error adds at most 2 e E|z| + e^2 with e = 2^-24 * .5 * 500/lr."""
+        seen, added = _NoiseSum(1.0, 0), 0.0
+        for before, after, noise in self.descent(0.1, torch.float32, lr):
+            seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+            added += float(noise.square().sum())
+        error = 2**-24 * 0.5 * 500 / lr
+        assert seen.numbers()[1:].tolist() == [24_000, 0]
+        assert added <= seen.numbers()[0] <= added * (1 + 2 * error + error**2 + 1e-4)
+
+    def test_what_becomes_too_coarse_later_counts_as_the_claimed_noise(self):
+        """lr falls from .5 to 1e-9 after 6 of 12 steps: no noise in the first half is found, none in the second is not.
+
+        The sum of 12,000 fresh squares is within 4.5 standard errors, sqrt(24,000), of 12,000 but for 1e-5.
+        """
+        for first, second, expected in ((0.0, 1.0, 12_000), (1.0, 0.0, 24_000)):
+            seen = _NoiseSum(1.0, 0)
+            for quiet, lr in ((first, 0.5), (second, 1e-9)):
+                for before, after, _ in self.descent(0.1, torch.float32, lr, 6, quiet):
+                    seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+            square, n_degrees, n_coarse = seen.numbers()
+            assert (n_degrees, n_coarse) == (24_000, 0)
+            assert abs(square - expected) < 4.5 * sqrt(2 * expected) + 0.01 * expected
+
+    def test_each_parameter_is_rounded_in_its_own_type(self):
+        parameters = [torch.zeros(2, 1, dtype=torch.bfloat16), torch.zeros(1, dtype=torch.float32)]
+        relative, absolute = Rounding.of(parameters)
+        assert isinstance(relative, torch.Tensor)
+        assert isinstance(absolute, torch.Tensor)
+        assert relative.tolist() == [2**-8, 2**-8, 2**-24]
+        assert absolute.tolist() == [2**-126] * 3

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
+from leakscope.core.types import Points
 from leakscope.data.images import read_folder
-from leakscope.releases.tensors import inputs_of, labels_of
-from leakscope.types import Points
+from leakscope.releases.networks.tensors import inputs_of, labels_of
 
 
 @pytest.mark.parametrize(

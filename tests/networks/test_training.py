@@ -11,15 +11,15 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from leakscope.releases import devices, training
-from leakscope.releases.architecture import Architecture, built
-from leakscope.releases.augmenting import Moves, moved
-from leakscope.releases.devices import seeded, with_less, working
-from leakscope.releases.ensemble import Alone
-from leakscope.releases.gradients import gradient_norms, layers_of
-from leakscope.releases.recipe import Recipe
-from leakscope.releases.tensors import inputs_of
-from leakscope.releases.training import losses, train, trained
+from leakscope.releases.networks import devices, training
+from leakscope.releases.networks.architecture import Architecture, built
+from leakscope.releases.networks.augmentation import Moves, moved
+from leakscope.releases.networks.devices import seeded, with_less, working
+from leakscope.releases.networks.ensemble import Alone
+from leakscope.releases.networks.gradient_norms import gradient_norms, layers_of
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.tensors import inputs_of
+from leakscope.releases.networks.training import losses, train, trained
 
 from .conftest import Branches, Convolutions, stack
 

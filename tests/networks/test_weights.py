@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 import sys
 from pathlib import Path
@@ -13,8 +15,9 @@ from torch import nn
 
 import leakscope as ls
 from leakscope.releases.making import trained_from
-from leakscope.report import Report
+from leakscope.reports import Report
 from tests.cli.calling import caller, refused
+from tests.mutations import check
 
 SPEC = "mine:make"
 MINE = """
@@ -26,7 +29,7 @@ def make(width=4):
 def number():
     return 3
 """
-SIDES = "--members in.npz --others out.npz --jobs 1"
+SIDES = "--members in.npz --others out.npz --n-jobs 1"
 
 
 @pytest.fixture
@@ -67,7 +70,9 @@ def test_the_command(leakscope):
 
 def test_models_of_its_recipe_beside_it(leakscope):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {SIDES} --models 4 --train epochs=2 --attack lira_offline --out a"
+    command = (
+        f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
+    )
     assert leakscope(command).code == 0
     (facts,) = Report.from_json(Path("a/report.json")).about["releases"]
     assert (facts["targets"], facts["references"]) == (1, 4)
@@ -105,6 +110,20 @@ def test_the_layers_that_are_named(leakscope):
     made = ls.audit_model(network, *sides, layers="last", attacks=["gradient_norm"])
     found = [each.value for each in made.findings if each.quantity == "auc"]
     assert [auc("last", "gradient_norm")] == found != [auc("0", "gradient_norm")]
+
+
+def test_the_report_holds_the_recipe_and_the_files(leakscope):
+    torch.save(of_width(4).state_dict(), "net.pt")
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
+    assert leakscope(command).code == 0
+    (release,) = json.loads(Path("a/report.json").read_text())["about"]["releases"]
+    digest = hashlib.sha256(Path("net.pt").read_bytes()).hexdigest()
+    assert release["files"] == {"net.pt": digest}
+    assert release["data"]["name"] == "in.npz and out.npz"
+    page = Path("a/report.html").read_text()
+    for part in (digest, "epochs=2", "lr=0.005", "in.npz and out.npz"):
+        assert part in release["description"] + release["data"]["name"]
+        assert part in page
 
 
 @pytest.mark.parametrize(
@@ -152,3 +171,7 @@ def test_what_is_refused(leakscope, words: str, line: str):
     Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
     refused(leakscope(f"audit {words} --out a"), line)
     assert not Path("a").exists()
+
+
+def test_mutated_state_dicts_give_one_line():
+    check("state", 100)

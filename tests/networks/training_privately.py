@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from leakscope.releases.dpsgd import DpSgd
+from leakscope.dpsgd.config import DpSgd
 
 
 @dataclass(frozen=True)

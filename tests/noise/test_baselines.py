@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
+from leakscope.core.seeds import stream
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 from leakscope.noise import (
     Baseline,
     dp_baselines,
@@ -23,8 +25,6 @@ from leakscope.noise import (
     information_of_noise,
     noise_of_information,
 )
-from leakscope.seeds import stream
-from leakscope.tradeoff import EpsilonDelta, Gaussian
 
 PRIORS = (0.5, 0.3, 0.9, 0.01)
 SIGMA = np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 0.3], [0.0, 0.3, 0.1]])

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakscope.core.seeds import stream
+from leakscope.core.types import NotApplicable
 from leakscope.noise import (
     BallNoise,
     GaussianNoise,
@@ -23,8 +25,6 @@ from leakscope.noise import (
     swap_linear,
     worst_eta,
 )
-from leakscope.seeds import stream
-from leakscope.types import NotApplicable
 from tests.noise.games import all_subsets, divergence_by_cells, outputs_of
 
 S = np.array([[2.0, 0.6], [0.6, 1.0]])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from leakscope.bounds import exact_eta
+from leakscope.core.seeds import stream
 from leakscope.noise import (
     AverageSwap,
     GaussianNoise,
@@ -19,7 +20,6 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.seeds import stream
 from tests.noise.games import all_subsets, outputs_of
 
 N, K, ETA = 8, 4, 0.1

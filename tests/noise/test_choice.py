@@ -4,9 +4,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from leakscope.core.seeds import stream
+from leakscope.core.types import NotApplicable
 from leakscope.noise import LaplaceNoise, Shifts, calibrate, choose, eta_bound, moment, most_promising, swap_linear
-from leakscope.seeds import stream
-from leakscope.types import NotApplicable
 
 DATA = np.array([[0.0], [1.0], [3.0], [7.0]])
 

@@ -4,6 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from leakscope.core.seeds import stream
 from leakscope.noise import (
     Lp,
     Mahalanobis,
@@ -16,7 +17,6 @@ from leakscope.noise import (
     swap,
     swap_linear,
 )
-from leakscope.seeds import stream
 from tests.noise.games import all_subsets, outputs_of
 
 FOUR = np.array([0.0, 1.0, 3.0, 7.0])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leakscope.core.seeds import stream
 from leakscope.noise import (
     GaussianNoise,
     Lp,
@@ -22,7 +23,6 @@ from leakscope.noise import (
     swap_linear,
 )
 from leakscope.noise.linear import average_row, swap_rows
-from leakscope.seeds import stream
 from tests.noise.games import all_subsets
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakscope.core.seeds import stream
 from leakscope.noise import (
     GaussianNoise,
     LaplaceNoise,
@@ -17,7 +18,6 @@ from leakscope.noise import (
     swap_linear,
 )
 from leakscope.noise.mixture import _log_ratio
-from leakscope.seeds import stream
 from tests.noise.games import all_subsets, divergence_by_cells, outputs_of
 
 FOUR = np.array([0.0, 1.0, 3.0, 7.0])

@@ -4,6 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from leakscope.core.seeds import stream
 from leakscope.noise import (
     AverageSwap,
     GaussianNoise,
@@ -17,7 +18,6 @@ from leakscope.noise import (
     shape_of,
     swap,
 )
-from leakscope.seeds import stream
 from tests.noise.games import all_subsets
 
 COUPLINGS = [SampledSwap, AverageSwap, SampledDisjoint]

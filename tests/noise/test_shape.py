@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, special
 
+from leakscope.core.seeds import stream
 from leakscope.noise import GaussianNoise, Mahalanobis, Shifts, best_covariance, best_covariance_of_lengths, eta_bound
-from leakscope.seeds import stream
 
 V = np.array([[4.0, 1.0], [1.0, 2.0]])
 W = np.array([3.0, 0.5])

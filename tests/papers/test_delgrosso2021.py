@@ -62,7 +62,7 @@ def test_falling_is_told_from_rising():
 
 
 def test_the_quick_run_says_what_is_printed():
-    outcome = figure3.measure(Lab(quick=True, jobs=1))
+    outcome = figure3.measure(Lab(quick=True, n_jobs=1))
     assert all(outcome.ours[key].value is True for key in ("above_lower", "below_upper", "falls"))
     assert outcome.ours["below_upper_in_bits"].value == 1.0
     assert outcome.ours["approaches_half"].value == pytest.approx(0.532, abs=0.005)

@@ -189,7 +189,14 @@ def test_the_moments_are_those_of_halves_of_all_records(outer):
     assert {noise.radius for noise in found["M = 4"]} == {"laplace-literal"}
 
 
-def test_our_noise_keeps_eta_and_no_less_does(outer, as_users_run_it):
+@pytest.fixture
+def few_etas(monkeypatch) -> tuple[float, ...]:
+    """The smallest eta, the largest and two between; the others are calculated in the same way."""
+    monkeypatch.setattr(figure2, "ETAS", (*figure2.ETAS[:-1:5], figure2.ETAS[-1]))
+    return figure2.ETAS
+
+
+def test_our_noise_keeps_eta_and_no_less_does(outer, few_etas, as_users_run_it):
     shrunk = (1 - 0.8**figure2.STEPS) * outer
     lengths = np.linalg.norm(shrunk[:, None] - shrunk, axis=2) / 100
 
@@ -198,9 +205,7 @@ def test_our_noise_keeps_eta_and_no_less_does(outer, as_users_run_it):
         return (2 * norm.cdf(lengths / scale / 2) - 1).sum(axis=1).max() / 199 / 2
 
     found = figure2.our_noises(outer, seed=0)
-    for eta, worst, average in zip(
-        figure2.ETAS, found["ours, worst record"], found["ours, average record"], strict=True
-    ):
+    for eta, worst, average in zip(few_etas, found["ours, worst record"], found["ours, average record"], strict=True):
         assert bound(worst.scale) <= eta < bound(0.999 * worst.scale)
         assert average.scale < worst.scale
 
@@ -237,14 +242,14 @@ def test_claims_of_made_up_errors():
     assert good["mip_below_1"].value == pytest.approx(0.05)
 
 
-def test_a_small_run_is_the_same_twice_and_can_be_drawn(as_users_run_it):
-    one, other = figure2.run(300, 0, 0), figure2.run(300, 1, 0)
-    again = figure2.run(300, 0, 0)
+def test_a_small_run_is_the_same_twice_and_can_be_drawn(few_etas, as_users_run_it):
+    one, other = figure2.run(200, 0, 0), figure2.run(200, 1, 0)
+    again = figure2.run(200, 0, 0)
     assert all((one[name] == again[name]).all() for name in one)
     assert not (one["raw"] == other["raw"]).any()
-    assert {values.shape for values in one.values()} == {(len(figure2.ETAS), 3)}
+    assert {values.shape for values in one.values()} == {(len(few_etas), 3)}
     numbers = figure2.table({name: np.stack([one[name], other[name]]) for name in one})
-    assert len(numbers) == len(one) * len(figure2.ETAS) * 3
+    assert len(numbers) == len(one) * len(few_etas) * 3
     left, right = figure2.draw(numbers).axes
     assert all("eta" in ax.get_xlabel() and "Sigma" in ax.get_ylabel() for ax in (left, right))
     assert {line.get_label() for line in left.lines} >= {"raw", "DP-SGD", "M = 6", "ours, worst record"}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
 import pytest
 
 from leakscope.papers import PAPERS
-from leakscope.papers.printed import Ours, Printed, printed
+from leakscope.papers.printed import Ours, Printed, changes, printed
 
 ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
-THEIRS = [printed(paper) for paper in dict.fromkeys(each.paper for each in PAPERS.values())]
+PAPERS_OF = tuple(dict.fromkeys(each.paper for each in PAPERS.values()))
+THEIRS = [printed(paper) for paper in PAPERS_OF]
 ALL = [claim for figures in THEIRS for claims in figures.values() for claim in claims.values()]
 
 
@@ -46,11 +48,15 @@ def test_every_claim_is_whole(claim):
         (7.75, 0.0, "agrees"),
         (7.76, 0.0, "agrees"),
         (7.765, 0.0, "differs"),
-        (7.79, 0.01, "agrees"),
+        (7.752, 0.002, "agrees"),
+        (7.752, 0.003, "cannot tell"),  # 7.743 to 7.761
+        (7.79, 0.01, "cannot tell"),
         (7.80, 0.01, "differs"),
+        (7.75, 1.0, "cannot tell"),  # a large error of ours proves nothing
+        (9.0, 1.0, "cannot tell"),
     ],
 )
-def test_a_number_agrees_to_its_tolerance_and_three_standard_errors(value, error, verdict):
+def test_a_number_agrees_only_if_its_interval_is_within_the_tolerance(value, error, verdict):
     claim = number("about", value=7.75, tolerance=0.01)
     assert claim.judged(Ours(value, error)).verdict == verdict
 
@@ -66,6 +72,43 @@ def test_a_number_agrees_to_its_tolerance_and_three_standard_errors(value, error
 )
 def test_limits_are_one_sided(kind, value, verdict):
     assert number(kind, value=1.0 if kind == "at_most" else 16.0).judged(Ours(value)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "error", "verdict"),
+    [
+        ("at_most", 0.9, 0.01, "agrees"),
+        ("at_most", 0.9, 0.1, "cannot tell"),
+        ("at_most", 1.1, 0.1, "cannot tell"),
+        ("at_most", 1.4, 0.1, "differs"),
+        ("at_least", 1.4, 0.1, "agrees"),
+        ("at_least", 1.1, 0.1, "cannot tell"),
+        ("at_least", 0.5, 0.1, "differs"),
+    ],
+)
+def test_limits_need_the_whole_interval(kind, value, error, verdict):
+    assert number(kind, value=1.0).judged(Ours(value, error)).verdict == verdict
+
+
+def test_the_error_of_the_printed_number_is_added():
+    claim = number("about", value=1.0, tolerance=0.01, error=0.03)  # 0.9 to 1.1
+    assert claim.judged(Ours(1.05, 0.016)).verdict == "agrees"
+    assert claim.judged(Ours(1.05, 0.018)).verdict == "cannot tell"
+    assert claim.judged(Ours(1.2, 0.03)).verdict == "differs"
+
+
+def test_the_same_value_never_agrees_by_a_larger_error():
+    """Where a small error differs, a large one can at most not tell."""
+    claim = number("about", value=0.25, tolerance=0.005)
+    verdicts = [claim.judged(Ours(0.217, error)).verdict for error in (0.004, 0.02, 0.2)]
+    assert verdicts == ["differs", "cannot tell", "cannot tell"]
+
+
+def test_a_statement_that_is_not_clear_is_not_judged():
+    claim = number("holds", erratum=9)
+    assert claim.judged(Ours.stated(None)).verdict == "cannot tell"
+    assert claim.judged(Ours.stated(None)).row()["ours"] is None
+    assert [claim.judged(Ours.stated(each)).verdict for each in (True, False)] == ["agrees", "erratum"]
 
 
 def test_a_statement_holds_or_not():
@@ -92,3 +135,29 @@ def test_the_difference_is_ours_less_the_printed():
 
 def test_rounding_alone_is_no_difference():
     assert number("about", value=0.1).judged(Ours(0.1 + 1e-15)).verdict == "agrees"
+
+
+def test_every_change_since_the_first_commit_of_the_claims_is_listed():
+    """``first_claims.csv`` holds the claims as they were committed before any experiment was run."""
+    with (Path(__file__).parent / "first_claims.csv").open(newline="", encoding="utf-8") as file:
+        first = {(row["experiment"], row["key"]): row for row in csv.DictReader(file)}
+    now = {(claim.experiment, claim.key): claim for claim in ALL}
+    changed = first.keys() ^ now.keys()
+    for name in first.keys() & now.keys():
+        row, claim = first[name], now[name]
+        before = (row["kind"], row["value"], float(row["tolerance"]), row["erratum"], 0.0)
+        value = "" if claim.value is None else str(claim.value)
+        after = (claim.kind, value, claim.tolerance, str(claim.erratum or ""), claim.error)
+        if before != after:
+            changed.add(name)
+    listed = {(change.experiment, key) for paper in PAPERS_OF for change in changes(paper) for key in change.keys}
+    assert changed <= listed
+    assert listed <= first.keys() | now.keys()
+
+
+def test_changes_are_shown():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "papers" / "changes.md").read_text(encoding="utf-8")
+    for paper in PAPERS_OF:
+        for change in changes(paper):
+            assert change.experiment in page
+            assert change.what in page

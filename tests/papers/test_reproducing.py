@@ -97,7 +97,7 @@ def test_an_experiment_that_was_not_run_is_on_the_page_with_its_reason():
     assert gone.numbers.empty
     with pytest.raises(ValueError, match="was not run: it needs torch"):
         gone.figure()
-    assert "not run: it needs torch" in ls.report.claims_page([gone.document()], {})
+    assert "not run: it needs torch" in ls.reports.claims_page([gone.document()], {})
 
 
 def test_a_claim_that_nothing_prints_is_an_error():
@@ -108,7 +108,7 @@ def test_a_claim_that_nothing_prints_is_an_error():
 
 def test_the_page_shows_claims_and_figures_and_escapes(found):
     document = found.document() | {"run": "<script>alert(1)</script>"}
-    shown = ls.report.claims_page([document], {SMALL: b"<svg/>"})
+    shown = ls.reports.claims_page([document], {SMALL: b"<svg/>"})
     assert "<script>alert" not in shown
     assert "data:image/svg+xml;base64,PHN2Zy8+" in shown
     for claim in found.claims:

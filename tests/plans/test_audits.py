@@ -19,7 +19,7 @@ game = "canaries"
 sampling = "poisson"
 target = [3, 8]
 references = 16
-models = 32
+n_models = 32
 attacks = ["lira", "rmia"]
 seed = 7
 fpr = [0.001, 0.1, 0.1, 0.01]
@@ -71,7 +71,7 @@ class TestFiles:
             sampling="poisson",
             target=(3, 8),
             references=16,
-            models=32,
+            n_models=32,
             attacks=("lira", "rmia"),
             seed=7,
             fpr=(0.1, 0.01, 0.001),
@@ -84,18 +84,18 @@ class TestFiles:
             ),
         )
         # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others
-        others = {"dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge"}
+        others = {"dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift"}
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 
     def test_canaries_that_nobody_names_are_planted_in_one_model(self, tmp_path):
         text = 'game = "canaries"\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 2'
         plan = from_toml(write(tmp_path, text))
-        assert (plan.canaries, plan.n_canaries, plan.knowledge, plan.models) == ("dirac", 1000, None, 1)
+        assert (plan.canaries, plan.n_canaries, plan.knowledge, plan.n_models) == ("dirac", 1000, None, 1)
         assert plan.model[0].dpsgd == {"clip": 2}
-        three = from_toml(write(tmp_path, 'game = "canaries"\ncanaries = "random"\nmodels = 3'))
-        assert (three.canaries, three.models) == ("random", 3)
+        three = from_toml(write(tmp_path, 'game = "canaries"\ncanaries = "random"\nn_models = 3'))
+        assert (three.canaries, three.n_models) == ("random", 3)
         named = from_toml(write(tmp_path, 'game = "canaries"\ntarget = [3]'))
-        assert (named.canaries, named.models) == (None, 64)
+        assert (named.canaries, named.n_models) == (None, 64)
 
     def test_an_empty_plan_is_the_default_one(self, tmp_path):
         assert from_toml(write(tmp_path, "")) == AuditPlan()
@@ -111,13 +111,13 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("modles = 3", "unknown key 'modles' (did you mean 'models'?); known: title, unit, date, "),
+            ("modles = 3", "unknown key 'modles' (did you mean 'n_models'?); known: title, unit, date, "),
             ('[[model]]\nspce = "a:B"', "unknown key 'model.0.spce' (did you mean 'spec'?); known: spec, name, set"),
             ("[[claim]]\nepsilom = 1", "unknown key 'claim.0.epsilom' (did you mean 'epsilon'?); known: epsilon, "),
             ('[[model]]\nname = "a"', "the key 'model.0.spec' is missing"),
-            ("models = 0", "models: Input should be greater than or equal to 1, got 0"),
-            ("models = 1", "models must be >= 2, got 1; one is enough for the game canaries alone"),
-            ('models = "many"', "models: Input should be a valid integer, "),
+            ("n_models = 0", "n_models: Input should be greater than or equal to 1, got 0"),
+            ("n_models = 1", "n_models must be >= 2, got 1; one is enough for the game canaries alone"),
+            ('n_models = "many"', "n_models: Input should be a valid integer, "),
             ("seed = -1", "seed: Input should be greater than or equal to 0, got -1"),
             ("references = -1", "references: Input should be greater than or equal to 0, got -1"),
             ("attacks = []", "attacks: Tuple should have at least 1 item after validation, not 0, got []"),
@@ -126,9 +126,12 @@ class TestFiles:
                 "game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got 'chess'",
             ),
             ('sampling = "coin"', "sampling: Input should be 'fixed' or 'poisson', got 'coin'"),
-            ("fpr = [5]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got 5"),
-            ("fpr = [nan]", "fpr: fpr must be > 0 and < 1 (a share, not a percentage), got nan"),
-            ("confidence = 95", "confidence: confidence must be > 0 and < 1, got 95"),
+            ("fpr = [5]", "fpr is a fraction: 5 is out of range; did you mean 0.05? It must be > 0 and < 1"),
+            ("fpr = [nan]", "fpr must be finite, got nan"),
+            (
+                "confidence = 95",
+                "confidence is a fraction: 95 is out of range; did you mean 0.95? It must be > 0 and < 1",
+            ),
             (
                 'fail_above = ["tpr@0.05=0.1"]',
                 "--fail-above tpr@0.05=0.1 needs the rate among those of interest: --fpr 0.05",
@@ -162,7 +165,7 @@ class TestFiles:
                 '[[model]]\nspec = "a:B"\nname = "b"\n[[model]]\nspec = "a:C"\nname = "b"',
                 "two models have the same name; names: b, b",
             ),
-            ("models = ", "not TOML: "),
+            ("n_models = ", "not TOML: "),
         ],
     )
     def test_the_line_that_a_bad_plan_gets(self, tmp_path, text, message):
@@ -213,9 +216,12 @@ class TestClaims:
             ("epsilon=-1,adjacency=add_remove", "epsilon must be >= 0, got -1"),
             ("epsilon=nan,adjacency=add_remove", "epsilon must be finite, got nan"),
             ("epsilon=inf,adjacency=add_remove", "epsilon must be finite, got inf"),
-            ("eta=0.6", "eta must be >= 0 and <= 0.5, got 0.6"),
-            ("success=0.4", "success must be >= 0.5 and <= 1, got 0.4"),
-            ("epsilon=1,delta=2,adjacency=add_remove", "delta must be >= 0 and <= 1, got 2"),
+            ("eta=0.6", "eta must be >= 0 and < 0.5, got 0.6"),
+            ("success=0.4", "success must be >= 0.5 and < 1, got 0.4"),
+            (
+                "epsilon=1,delta=2,adjacency=add_remove",
+                "delta is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and < 1",
+            ),
             ("epsilon=much,adjacency=add_remove", "epsilon: Input should be a valid number, "),
             ("epsilon=1,adjacency=swap", "adjacency: Input should be 'add_remove' or 'replace_one', got 'swap'"),
             ("epsilon", "write NAME=VALUE, got 'epsilon'"),

@@ -9,7 +9,7 @@ import pytest
 from leakscope.noise.families import FAMILIES
 from leakscope.plans.plan import read
 from leakscope.plans.protects import NOISES, STATISTICS, CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.releases import statistics
+from leakscope.releases.statistics import statistic
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
 RATES: dict[str, Any] = {"sample_rate": 0.01, "steps": 1000}
@@ -21,7 +21,7 @@ def test_every_field_says_what_it_is(kind) -> None:
 
 
 def test_the_names_are_those_of_the_rooms() -> None:
-    assert tuple(statistics.STATISTICS) == STATISTICS
+    assert tuple(statistic.STATISTICS) == STATISTICS
     assert tuple(FAMILIES) == NOISES
 
 
@@ -51,18 +51,18 @@ def test_what_can_be_asked(words) -> None:
     ("words", "line"),
     [
         ({"data": ""}, "data: String should have at least 1 character, got ''"),
-        ({"eta": 0}, "eta: Input should be greater than 0, got 0"),
-        ({"eta": 0.5}, "eta: Input should be less than 0.5, got 0.5"),
-        ({"eta": float("nan")}, "eta: Input should be less than 0.5, got nan"),
+        ({"eta": 0}, "eta must be > 0 and < 0.5, got 0"),
+        ({"eta": 0.5}, "eta must be > 0 and < 0.5, got 0.5"),
+        ({"eta": float("nan")}, "eta must be finite, got nan"),
         ({"eta": "small"}, "eta: Input should be a valid number, unable to parse string as a number, got 'small'"),
         ({"k": 0}, "k: Input should be greater than or equal to 1, got 0"),
         ({"k": 2.5}, "k: Input should be a valid integer, got a number with a fractional part, got 2.5"),
-        ({"confidence": 1}, "confidence: Input should be less than 1, got 1"),
+        ({"confidence": 1}, "confidence must be > 0 and < 1, got 1"),
         ({"fits": 1}, "fits: Input should be greater than or equal to 2, got 1"),
         ({"games": -1}, "games: Input should be greater than or equal to 0, got -1"),
-        ({"delta": 0}, "delta: Input should be greater than 0, got 0"),
+        ({"delta": 0}, "delta must be > 0 and < 1, got 0"),
         ({"pairs_seed": -1}, "pairs_seed: Input should be greater than or equal to 0, got -1"),
-        ({"fpr": (1.0,)}, "fpr: fpr must be > 0 and < 1, got 1"),
+        ({"fpr": (1.0,)}, "fpr must be > 0 and < 1, got 1"),
         ({"promise": "all"}, "promise: Input should be 'every' or 'average', got 'all'"),
         (
             {"noise": "normal"},
@@ -92,6 +92,20 @@ def test_what_can_be_asked(words) -> None:
         ({"etta": 0.1}, "unknown key 'etta' (did you mean 'eta'?); known: "),
         ({"declare": True}, "declare needs a ledger"),
         ({"insecure_seed": -1}, "insecure_seed: Input should be greater than or equal to 0, got -1"),
+        (
+            {"statistic": "table", "by": "town,sex", "levels": {"town": ["a"]}},
+            "a table is published with the levels that you declare: levels of sex are missing, as --levels sex=a,b,c",
+        ),
+        ({"statistic": "histogram", "by": "age"}, "a histogram is published with the edges that you declare, as --set"),
+        ({"levels": {"town": ["a"]}}, "levels are those of a table, got statistic mean"),
+        (
+            {"statistic": "table", "by": "town", "levels": {"twon": ["a"]}},
+            "unknown column of levels 'twon' (did you mean 'town'?); known: town",
+        ),
+        ({"noise_scale": 0}, "noise_scale must be > 0, got 0"),
+        ({"noise_scale": ()}, "noise_scale must be a number > 0, or one for each coordinate; got none"),
+        ({"noise_scale": "much"}, "noise_scale.0: Input should be a valid number"),
+        ({"noise_scale": 1.0, "noise": "Own (from Python)"}, "noise_scale is that of a noise by name (gaussian, "),
         ({"ledger": ""}, "ledger: String should have at least 1 character, got ''"),
     ],
 )
@@ -135,15 +149,18 @@ class TestMultiplier:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ({"advantage": 1}, "advantage: Input should be less than 1, got 1"),
-            ({"advantage": 0}, "advantage: Input should be greater than 0, got 0"),
-            ({"fpr": 0, "fnr": 0.5}, "fpr: Input should be greater than 0, got 0"),
+            ({"advantage": 1}, "advantage must be > 0 and < 1, got 1"),
+            ({"advantage": 0}, "advantage must be > 0 and < 1, got 0"),
+            ({"fpr": 0, "fnr": 0.5}, "fpr must be > 0 and < 1, got 0"),
             ({"fpr": 0.1, "fnr": 0.9}, "fnr must be < 0.9, that of a guess at fpr = 0.1; got 0.9"),
             ({"epsilon": -1, "delta": 1e-5}, "epsilon: Input should be greater than or equal to 0, got -1"),
             ({"epsilon": float("inf"), "delta": 1e-5}, "epsilon: Input should be a finite number, got inf"),
-            ({"epsilon": 1, "delta": 0}, "delta: Input should be greater than 0, got 0"),
-            ({"advantage": 0.1, "sample_rate": 0}, "sample_rate: Input should be greater than 0, got 0"),
-            ({"advantage": 0.1, "sample_rate": 1.5}, "sample_rate: Input should be less than or equal to 1, got 1.5"),
+            ({"epsilon": 1, "delta": 0}, "delta must be > 0 and < 1, got 0"),
+            ({"advantage": 0.1, "sample_rate": 0}, "sample_rate must be > 0 and <= 1, got 0"),
+            (
+                {"advantage": 0.1, "sample_rate": 1.5},
+                "sample_rate is a fraction: 1.5 is out of range; did you mean 0.015? It must be > 0 and <= 1",
+            ),
             ({"advantage": 0.1, "steps": 0}, "steps: Input should be greater than or equal to 1, got 0"),
             ({"advantage": 0.1, "adjacency": "swap"}, "adjacency: Input should be 'add_remove' or 'replace_one', got"),
         ],

@@ -19,11 +19,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from leakscope.core.types import Points, Release
 from leakscope.data import from_arrays
 from leakscope.releases.estimator import Estimator, Fixed, from_spec, imported, prepared
-from leakscope.types import Points, Release
 
-EVERY = ("loss", "log_odds", "correct", "logits")  # of the signals that there are, those of a model
+EVERY = ("loss", "log_odds", "correct", "log_prob")  # of the signals that there are, those of a model
 SEEDS = np.array([11, 12, 13])
 
 
@@ -66,7 +66,7 @@ class TestClassifiers:
             column = np.searchsorted(model.classes_, labels(points))
             np.testing.assert_allclose(found["loss"][m], -np.log(p[np.arange(60), column]), atol=1e-9)
             np.testing.assert_array_equal(found["correct"][m], model.predict(points.x) == points.y)
-        assert found["logits"].shape == (3, 60, n_classes)
+        assert found["log_prob"].shape == (3, 60, n_classes)
 
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_margins_where_there_are_no_probabilities(self, n_classes):

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from leakscope.core.signals import SIGNALS
 from leakscope.releases import readout
-from leakscope.signals import SIGNALS
 
 EVERY = tuple(SIGNALS)
 
@@ -30,14 +30,14 @@ class TestProbabilities:
             assert found["loss"][i] == pytest.approx(-math.log(p[i, y]), abs=1e-12)
             assert found["log_odds"][i] == pytest.approx(math.log(p[i, y] / sum(others)), abs=1e-12)
             assert found["correct"][i] == (p[i, y] > max(others))
-            np.testing.assert_allclose(found["logits"][i], np.log([p[i, y], *others]), atol=1e-12)
+            np.testing.assert_allclose(found["log_prob"][i], np.log([p[i, y], *others]), atol=1e-12)
 
     def test_zero_is_half_of_the_smallest_positive_answer(self):
         p = np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.9]])
         found = readout.probabilities(p, np.array([0, 0, 0]), EVERY)
         np.testing.assert_allclose(found["loss"], [0, math.log(20), math.log(10)])
         np.testing.assert_allclose(found["log_odds"], [math.log(20), -math.log(20), -math.log(9)])
-        np.testing.assert_allclose(found["logits"][1], [-math.log(20), 0])
+        np.testing.assert_allclose(found["log_prob"][1], [-math.log(20), 0])
 
     def test_tiny_answers_stay_finite(self):
         p = np.array([[1.0, 1e-300], [5e-324, 1.0]])

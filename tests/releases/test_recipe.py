@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscope.releases.making import release_from
-from leakscope.releases.recipe import Recipe
+from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_network
 
 

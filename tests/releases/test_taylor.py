@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope import seeds
 from leakscope.attacks import ATTACKS
+from leakscope.core import seeds
+from leakscope.core.games import half_split
+from leakscope.core.types import Points, Signals
 from leakscope.data import from_arrays
-from leakscope.games import half_split
 from leakscope.releases.estimator import Estimator
-from leakscope.types import Points, Signals
 
 SEEDS = np.arange(3)
 

@@ -1,9 +1,11 @@
 """Certificates against the best attacker, on games that are small enough to enumerate; and what is refused.
 
-10,400 games of 4 to 8 records, any k, seven statistics, heavy tails, ties, failures, Gaussian and Laplace noise, in
-half of the games of the scale that a coupling asks for: nobody guesses better than the certificate says, and in a
-tenth of the games the best attacker comes within 10 % of it. The attacker decides by the sign of the mixture of all
-densities; where he errs he guesses worse, and he is held against ``bounds.exact`` in every fiftieth game.
+1,000 games of 4 to 8 records (10,400 every night), any k, seven statistics, heavy tails, ties, failures, Gaussian and
+Laplace noise, in half of the games of the scale that a coupling asks for: nobody guesses better than the certificate
+says, and in a tenth of the games the best attacker comes within 10 % of it. A certificate that is wrong in one of 430
+games is found by the 1,000 in 9 of 10 cases, in one of 4,500 by the 10,400. The attacker decides by the sign of the
+mixture of all densities; where he errs he guesses worse, and he is held against ``bounds.exact`` in every fiftieth
+game.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from scipy.stats import norm
 
 import leakscope as ls
 from leakscope.bounds.exact import exact_eta, subsets
+from leakscope.core.types import NotApplicable
 from leakscope.data import from_arrays
 from leakscope.noise import (
     GaussianNoise,
     LaplaceNoise,
+    MixtureSwap,
     Shifts,
     calibrate,
     central_moment,
@@ -33,21 +37,19 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.observing import DataSets, Workshop
-from leakscope.protecting.asking import Asked
-from leakscope.protecting.calibrating import Calibrated, calibrated
-from leakscope.protecting.mechanisms import Mechanism
-from leakscope.protecting.simulating import Contest
-from leakscope.releases.algorithms import Function
-from leakscope.releases.statistics import Fit, named
-from leakscope.types import NotApplicable
+from leakscope.protection.attack_simulated import Contest
+from leakscope.protection.calibration import Calibrated, calibrated
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.target import Asked
+from leakscope.releases.statistics.algorithms import Function
+from leakscope.releases.statistics.statistic import Fit, named
+from leakscope.runtime.observe import DataSets, Workshop
 from tests.theory.games import Game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games
-PARTS, N_GAMES = 4, 2600  # games in each part
 ROUNDING = 1e-9
 STEP = 0.15  # of the mesh, in scales of the noise
-HERE = Workshop(jobs=1)
+HERE = Workshop(n_jobs=1)
 FAMILIES = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}
 
 
@@ -142,12 +144,14 @@ def pairs_of(game: Game, name: str) -> Shifts:
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_attacker_beats_the_certificate(part: int, as_users_run_it) -> None:
+@pytest.mark.parametrize(
+    ("seed", "n_games"), [(0, 1000), *(pytest.param(seed, 2600, marks=pytest.mark.nightly) for seed in range(4))]
+)
+def test_no_attacker_beats_the_certificate(seed: int, n_games: int, as_users_run_it) -> None:
     """At the calibrated scale, or, in every other game, any; where no noise is said to be needed, without any."""
     released, near, failing, bare = 0, 0, 0, 0
     telling = dict.fromkeys(("swap", "others", "moment"), 0)
-    for run, (game, rng) in enumerate(games(N_GAMES, part)):
+    for run, (game, rng) in enumerate(games(n_games, seed)):
         fails = bool(np.isnan(game.outputs).any())
         name = str(rng.choice(["swap", "swap", "others", "moment"][: 3 if fails else 4]))
         family, shifts = FAMILIES[str(rng.choice(list(FAMILIES)))], pairs_of(game, name)
@@ -174,11 +178,18 @@ def test_no_attacker_beats_the_certificate(part: int, as_users_run_it) -> None:
         says_something = noise is not None and 1e-6 < eta < 0.95 * game.room
         close = says_something and bool(exact.max() >= 0.9 * eta)
         near, telling[name] = near + close, telling[name] + close
-    assert released >= 2500
+    assert released >= 0.96 * n_games
     assert near >= released / 10, near
     assert min(telling.values()) >= released / 100, telling
-    assert failing >= 10
-    assert bare >= 50
+    assert failing >= n_games / 260
+    assert bare >= n_games / 52
+
+
+@pytest.fixture
+def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certified curve takes half of the time of a calibration, and other tests look at it."""
+    for coupling in (Shifts, MixtureSwap):
+        monkeypatch.setattr(coupling, "tradeoff", lambda self, noise, confidence=None: None)
 
 
 def found_of(statistic: str, data: np.ndarray, k: int, ask: Asked) -> tuple[Calibrated, np.ndarray]:
@@ -191,10 +202,14 @@ def found_of(statistic: str, data: np.ndarray, k: int, ask: Asked) -> tuple[Cali
 
 
 @pytest.mark.statistics
-def test_means_and_sums_from_the_promise_to_the_release(as_users_run_it) -> None:
-    """The whole way of 160 games: whether noise is needed, the grid, the scale; to every record, or on average."""
-    rng, near, bare = np.random.default_rng(5), 0, 0
-    for run in range(160):
+@pytest.mark.parametrize("n_games", [60, pytest.param(160, marks=pytest.mark.nightly)])
+def test_means_and_sums_from_the_promise_to_the_release(n_games: int, as_users_run_it, without_bands) -> None:
+    """The whole way of a game: whether noise is needed, the grid, the scale; to every record, or on average.
+
+    A promise that is broken in one of 27 games is found by 60 of them in 9 of 10 cases, in one of 70 by 160.
+    """
+    rng, near = np.random.default_rng(5), 0
+    for run in range(n_games):
         n = int(rng.integers(4, 9))
         k = n // 2 if run % 2 else int(rng.integers(1, n))
         eta = float(min(k, n - k) / n * rng.uniform(0.05, 0.8))
@@ -204,12 +219,12 @@ def test_means_and_sums_from_the_promise_to_the_release(as_users_run_it) -> None
         found, exact = found_of(str(rng.choice(["mean", "sum"])), data_of(rng, n), k, ask)
         reached = exact.mean() if average else exact.max()
         assert reached <= found.eta + ROUNDING <= eta + 2 * ROUNDING, (found, exact)
-        near, bare = near + (reached >= 0.9 * eta), bare + (found.noise is None)
-    assert near >= 16, near
+        near += reached >= 0.9 * eta
+    assert near >= n_games / 10, near
 
 
 @pytest.mark.statistics
-def test_the_mixture_swap_from_the_promise_to_the_release(as_users_run_it) -> None:
+def test_the_mixture_swap_from_the_promise_to_the_release(as_users_run_it, without_bands) -> None:
     """At 95 %: 20 games, of which 5 would break the promise with a probability of .3 % if each did with 5 %."""
     rng, broken = np.random.default_rng(6), 0
     for _ in range(20):
@@ -243,7 +258,7 @@ def test_the_extremal_example_from_the_promise_to_the_release(n: int, k: int, fa
     found, exact = found_of("sum", np.eye(n)[0], k, Asked(eta, noise=family, coupling="swap"))
     assert exact[0] <= found.eta + ROUNDING <= eta + 2 * ROUNDING
     if 2 * k == n:
-        assert exact[0] == pytest.approx(eta, abs=1e-9)
+        assert exact[0] > 0.9 * eta  # the scale is rounded up to two digits
 
 
 class TestWrongUse:
@@ -252,7 +267,7 @@ class TestWrongUse:
     ROWS = np.random.default_rng(0).normal(size=(40, 2))
 
     def refused(self, line: str, statistic: str | Callable[..., object] = "mean", rows=ROWS, **words: object) -> str:
-        asked = {"eta": 0.1, "games": 0, "jobs": 1} | words
+        asked = {"eta": 0.1, "games": 0, "n_jobs": 1} | words
         with pytest.raises(ValueError, match=line) as reason:
             ls.protect(statistic, rows, **asked)  # pyright: ignore[reportArgumentType]
         assert "\n" not in str(reason.value)
@@ -271,8 +286,9 @@ class TestWrongUse:
 
     def test_a_query_that_is_used_again(self, tmp_path: Path) -> None:
         ledger = str(tmp_path / "ledger.json")
-        ls.protect("mean", self.ROWS, eta=0.1, games=0, ledger=ledger)
-        self.refused("^1 of 1 declared queries were released, and this is not the next one$", ledger=ledger)
+        first = ls.protect("mean", self.ROWS, eta=0.1, games=0, n_jobs=1, ledger=ledger)
+        again = ls.protect("mean", self.ROWS, eta=0.1, games=0, n_jobs=1, ledger=ledger)
+        assert again.to_json() == first.to_json()  # no second release
         self.refused("^the query was not declared in .* before the first release", "sum", ledger=ledger)
 
     def test_fewer_fits_than_needed(self) -> None:
@@ -280,7 +296,7 @@ class TestWrongUse:
         line = self.refused("^eta = 0.1 at confidence 0.95 needs at least", "covariance", fits=10)
         needed = int(re.findall(r"needs at least ([\d,]+) fits", line)[0].replace(",", ""))
         self.refused("needs at least", "covariance", fits=needed - 1)
-        assert ls.calibrate("covariance", self.ROWS, eta=0.1, games=0, jobs=1, fits=needed).noise is not None
+        assert ls.calibrate("covariance", self.ROWS, eta=0.1, games=0, n_jobs=1, fits=needed).noise is not None
 
     def test_a_shape_that_changes(self) -> None:
         def changes(x: np.ndarray) -> np.ndarray:
@@ -304,7 +320,7 @@ class TestWrongUse:
     def test_a_size_of_the_draw(self, k: int) -> None:
         self.refused(rf"k.* got {k}$", k=k)
 
-    @pytest.mark.parametrize(("eta", "k"), [(0.0, None), (-0.1, None), (0.5, None), (0.25, 10), (0.25, 30), (2.0, 10)])
+    @pytest.mark.parametrize(("eta", "k"), [(0.0, None), (-0.1, None), (0.5, None), (0.25, 10), (0.25, 30), (0.9, 10)])
     def test_an_eta(self, eta: float, k: int | None) -> None:
         self.refused(rf"eta.*got {eta:g}(\.0)?$", eta=eta, k=k)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.checks import one_of
-from leakscope.types import Scores, Signals
+from leakscope.core.checks import one_of
+from leakscope.core.types import Scores, Signals
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Attack:
         other's reference, and chance counts twice: 2 for means, somewhat more where variances play a part.
     parameters : mapping
         Of the function.
+    by_name : bool
+        It was asked for by its name (or given as an object), not as one of a group: then an audit in which it cannot
+        run is refused.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Attack:
     needs_population: bool = False
     overlap: float = 1.0
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    by_name: bool = field(default=False, compare=False)
 
     def __call__(self, signals: Signals) -> Scores:
         """Attack the targets at their judged points.
@@ -73,12 +77,32 @@ class Attack:
         NotApplicable
             If the signals or the references do not suffice, with the reason.
         """
-        value = self._function()(signals, **self.parameters)
+        from leakscope.attacks.balance import apart, design_of  # here, for the table imports no attack
+
+        function = self._function()
+
+        def score(given: Signals) -> np.ndarray:
+            return function(given, **self.parameters)
+
+        found = design_of(signals) if self.needs_references else None
+        value = score(signals) if found is None else apart(signals.only(self.signals), found, score)
         overlap = self.overlap if self.needs_references and signals.game.leave_one_out else 1.0
         return Scores(self.name, value, signals.game.target_member, self.source, overlap)
 
-    def with_parameters(self, **parameters: Any) -> Attack:
-        """The same attack with other parameters, which its name tells.
+    def with_parameters(self, **parameters: float | str) -> Attack:
+        """Set parameters of the attack, which its name tells.
+
+        Parameters
+        ----------
+        **parameters
+            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira and
+            lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``a=0.3`` of rmia_offline; ``references=1`` of
+            quantile; ``rate=1.0`` of likelihood_ratio. The others have none; an attack of your own has those of its
+            function.
+
+        Returns
+        -------
+        Attack
 
         Raises
         ------
@@ -114,7 +138,7 @@ _ROWS = (
         "confidence",
         "Confidence",
         f"{_HERE}.threshold:confidence",
-        ("logits",),
+        ("log_prob",),
         "delgrosso2021, Algorithm 2",
         "The largest class probability.",
     ),
@@ -130,7 +154,7 @@ _ROWS = (
         "entropy",
         "Modified entropy",
         f"{_HERE}.threshold:modified_entropy",
-        ("logits",),
+        ("log_prob",),
         "song2021, Mentr",
         "The entropy of the prediction, told apart by whether it is right.",
     ),
@@ -196,7 +220,7 @@ _ROWS = (
         "shadow",
         "Shadow classifier",
         f"{_HERE}.shadow:shadow",
-        ("log_odds", "loss", "correct", "logits"),
+        ("log_odds", "loss", "correct", "log_prob"),
         "shokri2017, Section V; salem2019, Section IV",
         "A classifier that has learned from the reference models what members look like.",
         needs_references=True,
@@ -278,8 +302,11 @@ def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
     """
     found: dict[str, Attack] = {}
     for item in [attacks] if isinstance(attacks, (str, Attack)) else attacks:
-        for attack in [item] if isinstance(item, Attack) else _named(item):
-            found.setdefault(attack.name, attack)
+        listed = [item] if isinstance(item, Attack) else _named(item)
+        by_name = isinstance(item, Attack) or item in ATTACKS
+        for attack in listed:
+            known = found.get(attack.name, attack)
+            found[attack.name] = replace(known, by_name=known.by_name or by_name)
     if not found:
         raise ValueError("no attack is asked for; 'default' asks for the usual ones")
     return tuple(found.values())

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from leakscope.attacks import ATTACKS, Attack, find
 from leakscope.attacks.threshold import confidence
-from leakscope.checks import one_of
-from leakscope.types import NotApplicable, Signals
+from leakscope.core.checks import one_of
+from leakscope.core.types import NotApplicable, Signals
 
 Array = np.ndarray
 _HERE = "leakscope.attacks.attribute"
@@ -24,7 +24,7 @@ _OWN = (
         "likelihood",
         "Likelihood",
         "leakscope.attacks.threshold:confidence",
-        ("logits",),
+        ("log_prob",),
         "delgrosso2021, Section 4.3",
         "The value with which the model is most confident, whatever it predicts.",
     ),
@@ -32,7 +32,7 @@ _OWN = (
         "accuracy",
         "Accuracy",
         f"{_HERE}:accuracy",
-        ("logits", "correct"),
+        ("log_prob", "correct"),
         "delgrosso2021, Section 4.3",
         "The value with which the model predicts the label, most confidently.",
     ),
@@ -59,6 +59,7 @@ DEFAULT = ("likelihood", "accuracy", "loss", "gradient_norm", "mast", "posterior
 # Attacks whose references never contain the record. Models with it were trained on its true value: whoever has them
 # has been told the answer.
 OFFLINE = frozenset({"mast", "lira_offline", "rmia_offline", "posterior"})
+KNOW_THE_ANSWER = "compares with models that were trained on the record: they would tell its true value"
 # Log-likelihood ratios of "the record with this value was in", to which the log of a prior of the value is added.
 WITH_PRIOR = frozenset({"posterior"})
 
@@ -69,7 +70,7 @@ def accuracy(signals: Signals) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``logits`` and ``correct``.
+        With ``log_prob`` and ``correct``.
 
     Returns
     -------
@@ -90,10 +91,10 @@ def accuracy(signals: Signals) -> Float[Array, "T J"]:
     --------
     >>> import numpy as np
     >>> from leakscope.attacks.attribute import accuracy
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("candidates", np.zeros((1, 2), dtype=bool), np.array([True, True]), 1)
-    >>> arrays = {"logits": np.log([[[0.6, 0.4], [0.1, 0.9]]]), "correct": np.array([[1.0, 0.0]])}
-    >>> score = accuracy(Signals(game, None, arrays))
+    >>> arrays = {"log_prob": np.log([[[0.6, 0.4], [0.1, 0.9]]]), "correct": np.array([[1.0, 0.0]])}
+    >>> score = accuracy(Signals(game, None, arrays, labels=np.array([0, 0])))
     >>> bool(score[0, 0] > score[0, 1])
     True
     """
@@ -127,7 +128,7 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     --------
     >>> import numpy as np
     >>> from leakscope.attacks.attribute import gradient_norm
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("candidates", np.zeros((1, 2), dtype=bool), np.array([True, True]), 1)
     >>> gradient_norm(Signals(game, None, {"gradient_norm": np.array([[0.5, 2.0]])})).tolist()
     [[-0.5, -2.0]]
@@ -159,10 +160,11 @@ def strategies(names: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ..
     found: dict[str, Attack] = {}
     for item in [names] if isinstance(names, (str, Attack)) else names:
         if isinstance(item, Attack):
-            found.setdefault(item.name, item)
+            found[item.name] = replace(item, by_name=True)
             continue
         for name in groups.get(item, (item,)):
-            found.setdefault(name, known[one_of("attack", name, [*known, *groups])])
+            attack = found.get(name, known[one_of("attack", name, [*known, *groups])])
+            found[name] = replace(attack, by_name=attack.by_name or item not in groups)
     return tuple(found.values()) or find(())
 
 
@@ -194,7 +196,7 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     --------
     >>> import numpy as np
     >>> from leakscope.attacks.attribute import candidate_scores, strategies
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> of, judged = np.array([0, 0, 0]), np.array([False, True, True])
     >>> game = Game("candidates", np.array([[True, False, False]]), judged, 1, candidate_of=of)
     >>> signals = Signals(game, None, {"loss": np.array([[0.1, 2.0, 0.1]])})
@@ -202,7 +204,7 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     [[[-2.0, -0.1]]]
     """
     if attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
-        raise NotApplicable("compares with models that were trained on the record: they would tell its true value")
+        raise NotApplicable(KNOW_THE_ANSWER)
     game = signals.game
     if game.candidate_of is None or game.judged.ndim != 1:
         raise NotApplicable("needs a game of candidates, with the same records judged in every model")

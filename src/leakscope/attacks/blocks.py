@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 18  # models x points of a block: a few arrays of that size stay in the cache

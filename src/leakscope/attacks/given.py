@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.types import Scores, Signals
+from leakscope.core.types import Scores, Signals
 
 Array = np.ndarray
 

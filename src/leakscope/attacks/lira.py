@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 
 from leakscope.attacks.blocks import Block, blocks, judge, judged_points, require_references
-from leakscope.checks import one_of
-from leakscope.types import Game, Signals
+from leakscope.core.checks import one_of
+from leakscope.core.types import Game, Signals
 
 Array = np.ndarray
 # references that the pooled variance counts as, beside the references of the point itself
@@ -56,7 +56,7 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[3.0], [2.0], [4.0], [-1.0], [1.0]])})
@@ -77,6 +77,7 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
         square_out -= square_in
         value = np.log(variance_out / variance_in) + square_out
         value /= 2
+        value[np.abs(value) < 1e-12] = 0  # what rounding of phi alone may give: it would tell which row was left out
         return _neutral_where_missing(value, 0.0, block, (outside, inside))
 
     return judge(game, phi.array.dtype, score, game.n_targets)
@@ -111,7 +112,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("half_split", np.array([[True], [False], [False]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[2.0], [-1.0], [1.0]])})
     >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
@@ -126,6 +127,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
         left = _left_out(block, own)
         square, spread = outside.distance(block, own, 1 - left if game.leave_one_out else left)
         z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place])
+        z[np.abs(z) < 1e-7] = 0  # what rounding of phi alone may give: it would tell which row was left out
         return _neutral_where_missing(log_ndtr(z), np.log(0.5), block, (outside,))
 
     return judge(game, phi.array.dtype, score, game.n_targets)

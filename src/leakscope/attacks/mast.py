@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.attacks.blocks import Block, judge, log_mean_exp, require_references
-from leakscope.checks import positive
-from leakscope.types import Signals
+from leakscope.core.checks import positive
+from leakscope.core.types import Signals
 
 Array = np.ndarray
 
@@ -45,7 +45,7 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> loss = -np.log([[0.8], [0.3], [0.5]])
@@ -94,7 +94,7 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> loss = np.array([[0.5], [0.1], [0.3], [0.9], [1.5]])

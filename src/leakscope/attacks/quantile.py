@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from leakscope.checks import count
-from leakscope.types import Game, NotApplicable, Signals
+from leakscope.core.checks import count
+from leakscope.core.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
 _RIDGE = 1e-3  # of the sum of squares of a standardised column
@@ -59,7 +59,7 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> hard = np.linspace(-3, 3, 60)
     >>> member = np.zeros((2, 60), dtype=bool)
     >>> member[:, 5] = True

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from leakscope.attacks.blocks import Block, blocks, judge, log_mean_exp, require_references
-from leakscope.checks import positive, probability
-from leakscope.types import Signals
+from leakscope.core.checks import positive, probability
+from leakscope.core.types import Signals
 
 Array = np.ndarray
 
@@ -50,7 +50,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True, False], [True, False], [False, True]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
@@ -100,7 +100,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True, False], [False, False], [False, False]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])

@@ -14,12 +14,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from leakscope.attacks.blocks import Block, judge, judged_points, require_references
-from leakscope.seeds import stream
-from leakscope.types import NotApplicable, Signals
+from leakscope.core.seeds import stream
+from leakscope.core.types import NotApplicable, Signals
 
 Array = np.ndarray
 _LARGEST = 200_000  # (model, point) pairs that a classifier learns from
 _FOLDS = 5
+_READ = ("log_odds", "loss", "correct", "log_prob")
 _CLIP = 30.0  # nats; a probability of 1e-13 and one of 0 say the same
 
 
@@ -34,7 +35,7 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``log_odds`` or ``loss``; ``correct`` and ``logits`` are used where they are.
+        With ``log_odds`` or ``loss``; ``correct`` and ``log_prob`` are used where they are.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> member = np.array([[True, False], [True, False], [False, True]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> scores = shadow(Signals(game, None, {"loss": np.where(member, 0.1, 2.0)}))[0]
@@ -97,21 +98,28 @@ def _learn(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
     member: Bool[Array, " P"] = signals.game.member[row, point]
     if member.all() or not member.any():
         raise NotApplicable("needs reference models with and without the judged points, and all are of one kind")
-    arrays = {name: array[row, point] for name, array in signals.arrays.items()}
+    arrays = {name: signals.arrays[name][row, point] for name in _READ if name in signals.arrays}
+    true_class = None if signals.labels is None else signals.labels[point]
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    return classifier.fit(_stack(arrays), member)
+    return classifier.fit(_stack(arrays, true_class), member)
 
 
 def _features(signals: Signals, block: Block) -> Float[Array, "B T F"]:
-    return _stack({name: block.targets(array) for name, array in signals.arrays.items()})
+    arrays = {name: block.targets(signals.arrays[name]) for name in _READ if name in signals.arrays}
+    true_class = None
+    if signals.labels is not None:
+        true_class = block.targets(np.broadcast_to(signals.labels, signals.game.member.shape))
+    return _stack(arrays, true_class)
 
 
-def _stack(arrays: Mapping[str, Float[Array, ...]]) -> Float[Array, "... F"]:
+def _stack(arrays: Mapping[str, Float[Array, ...]], true_class: Int[Array, ...] | None) -> Float[Array, "... F"]:
     """The features of each pair of model and point."""
     first = arrays["log_odds"] if "log_odds" in arrays else -arrays["loss"]
     parts = [first[..., None]]
     if "correct" in arrays:
         parts.append(arrays["correct"][..., None])
-    if "logits" in arrays:
-        parts.append(-np.sort(-arrays["logits"][..., 1:], axis=-1))
+    if "log_prob" in arrays and true_class is not None:
+        others = np.array(arrays["log_prob"])
+        np.put_along_axis(others, true_class[..., None], -np.inf, axis=-1)
+        parts.append(-np.sort(-others, axis=-1)[..., :-1])  # the true class is the last one
     return np.clip(np.concatenate(parts, axis=-1, dtype=np.float64), -_CLIP, _CLIP)

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.checks import positive, probability
-from leakscope.types import Signals
+from leakscope.core.checks import positive, probability
+from leakscope.core.types import Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 18  # targets x points x steps at a time
@@ -50,7 +50,7 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("per_datum", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"step_dot": np.array([[[2.0, 3.0]]]), "step_norm": np.array([[[4.0, 4.0]]])})
     >>> likelihood_ratio(signals).tolist()
@@ -97,7 +97,7 @@ def scalar_product(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("per_datum", np.array([[True]]), np.array([True]), 1)
     >>> scalar_product(Signals(game, None, {"dot": np.array([[0.25]])})).tolist()
     [[0.25]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.types import Signals
+from leakscope.core.types import Signals
 
 Array = np.ndarray
 
@@ -40,7 +40,7 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> gap(Signals(game, None, {"correct": np.array([[1.0, 0.0]])})).tolist()
     [[1.0, 0.0]]
@@ -54,7 +54,7 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``logits``.
+        With ``log_prob``.
 
     Returns
     -------
@@ -73,16 +73,15 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
-    >>> signals = Signals(game, None, {"logits": np.log([[[0.2, 0.7, 0.1]]])})
+    >>> signals = Signals(game, None, {"log_prob": np.log([[[0.2, 0.7, 0.1]]])}, labels=np.array([0]))
     >>> float(np.exp(confidence(signals)[0, 0]).round(6))
     0.7
     """
-    logits = signals.array("logits")
-    out = _point_major(signals, logits.dtype)
+    out = _point_major(signals, signals.array("log_prob").dtype)
     for block in signals.blocks():
-        out[:, block] = signals.targets("logits", block).max(axis=2)
+        out[:, block] = signals.targets("log_prob", block).max(axis=2)
     return out
 
 
@@ -111,7 +110,7 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> loss(Signals(game, None, {"loss": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
@@ -127,7 +126,7 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``logits``, the true label's first.
+        With ``log_prob`` and its labels.
 
     Returns
     -------
@@ -146,20 +145,25 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
-    >>> signals = Signals(game, None, {"logits": np.log([[[0.5, 0.5]]])})
+    >>> signals = Signals(game, None, {"log_prob": np.log([[[0.5, 0.5]]])}, labels=np.array([1]))
     >>> float(modified_entropy(signals)[0, 0].round(6))
     -0.693147
     """
-    logits = signals.array("logits")
-    out = _point_major(signals, logits.dtype)
-    for block in signals.blocks(max(1, (1 << 18) // (signals.game.n_targets * logits.shape[2]))):
-        log_p = signals.targets("logits", block).astype(np.float64)
+    log_prob = signals.array("log_prob")
+    out = _point_major(signals, log_prob.dtype)
+    for block in signals.blocks(max(1, (1 << 18) // (signals.game.n_targets * log_prob.shape[2]))):
+        log_p = signals.targets("log_prob", block).astype(np.float64)
         p = np.exp(log_p)
         log_rest = _log_complement(log_p, p)
+        true_class = signals.true_class(block)[..., None]
+        log_p_true = np.take_along_axis(log_p, true_class, axis=2)[..., 0]
+        log_rest_true = np.take_along_axis(log_rest, true_class, axis=2)[..., 0]
+        of_others = p * log_rest
+        np.put_along_axis(of_others, true_class, 0.0, axis=2)
         # 1 - p_y through its logarithm: near p_y = 1 the difference itself has no digits
-        out[:, block] = np.exp(log_rest[..., 0]) * log_p[..., 0] + (p * log_rest)[..., 1:].sum(axis=2)
+        out[:, block] = np.exp(log_rest_true) * log_p_true + of_others.sum(axis=2)
     return out
 
 

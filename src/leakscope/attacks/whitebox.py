@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from leakscope.types import Signals
+from leakscope.core.types import Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 18  # targets x points x steps at a time
@@ -40,7 +40,7 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> gradient_norm(Signals(game, None, {"gradient_norm": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
@@ -77,7 +77,7 @@ def matt(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> signals = Signals(game, None, {"taylor": np.array([[[-0.5, 0.4], [0.1, 0.4]]])})
     >>> matt(signals).round(3).tolist()
@@ -118,7 +118,7 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Game, Signals
+    >>> from leakscope.core.types import Game, Signals
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"step_dot": np.array([[[0.0, 0.0]]]), "step_norm": np.array([[[4.0, 1.0]]])})
     >>> float(glir(signals)[0, 0].round(4))  # 2 log 2

@@ -12,8 +12,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from leakscope.checks import one_of
-from leakscope.findings import Status
+from leakscope.core.checks import one_of
+from leakscope.core.findings import Status
 
 if TYPE_CHECKING:
     from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp
@@ -61,7 +61,13 @@ if TYPE_CHECKING:
     )
     from leakscope.bounds.posterior import gaussian_mean_tau, membership_posterior, posterior_bound
     from leakscope.bounds.regression import correlation_tv, leverages, linear_regression_bayes, simulate_regression_game
-    from leakscope.bounds.tables import categories_to_merge, cells_to_merge, exact_eta_table, smallest_cell
+    from leakscope.bounds.tables import (
+        categories_to_merge,
+        cells_to_merge,
+        exact_eta_table,
+        related_cells_to_merge,
+        smallest_cell,
+    )
     from leakscope.bounds.totals import WholeNoise, exact_eta_total, on_grid
 
 
@@ -111,7 +117,7 @@ _ROWS = (
     Bound(
         "gaussian",
         "What does Gaussian differential privacy allow any attacker?",
-        "leakscope.tradeoff:Gaussian",
+        "leakscope.core.tradeoff:Gaussian",
         "dong2022, eq. 6",
         "Ceilings of mu-GDP, or the mu that keeps a limit.",
     ),
@@ -246,6 +252,7 @@ _FROM = {
         "categories_to_merge",
         "cells_to_merge",
         "exact_eta_table",
+        "related_cells_to_merge",
         "smallest_cell",
     ),
     "totals": (
@@ -306,6 +313,7 @@ __all__ = [
     "pmp_gaussian",
     "posterior_bound",
     "posterior_from_dp",
+    "related_cells_to_merge",
     "scale_for_success",
     "simulate_regression_game",
     "smallest_cell",

@@ -1,6 +1,6 @@
 """Differential privacy to membership inference, and back.
 
-Everything between a curve and its numbers is a method of the curve (``leakscope.tradeoff``); here are the
+Everything between a curve and its numbers is a method of the curve (``leakscope.core.tradeoff``); here are the
 named theorems, and DP-SGD.
 """
 
@@ -10,8 +10,8 @@ import math
 from typing import Literal
 
 from leakscope.bounds.posterior import posterior_bound
-from leakscope.checks import non_negative, probability
-from leakscope.tradeoff import EpsilonDelta, TradeOff
+from leakscope.core.checks import probability
+from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 
 
 def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
@@ -88,7 +88,7 @@ def dp_from_mip(eta: float, prior: float = 0.5) -> float:
     0.405465
     """
     prior = probability("prior", prior, open_ends=True)
-    small, eta = min(prior, 1 - prior), non_negative("eta", eta)
+    small, eta = min(prior, 1 - prior), probability("eta", eta)
     if eta > small:
         raise ValueError(f"eta must be <= {small:g}, the share of the smaller side, got {eta:g}")
     if eta == small:
@@ -164,7 +164,7 @@ def dpsgd_tradeoff(
     Returns
     -------
     TradeOff
-        Never above the true curve; `leakscope.accounting.dpsgd` says how near.
+        Never above the true curve; `leakscope.dpsgd.accountant.dpsgd` says how near.
 
     Raises
     ------
@@ -178,6 +178,6 @@ def dpsgd_tradeoff(
     >>> round(curve.eta(), 4), round(float(curve.tpr(0.01)), 4)
     (0.05, 0.019)
     """
-    from leakscope.accounting import dpsgd  # here, for dp-accounting takes most of a second to import
+    from leakscope.dpsgd.accountant import dpsgd  # here, for dp-accounting takes most of a second to import
 
     return dpsgd(noise_multiplier, sample_rate, steps, adjacency, batches=batches)

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 
 from leakscope.bounds.quadrature import Density, absolute_integral
-from leakscope.checks import count
-from leakscope.tradeoff import Piecewise
+from leakscope.core.checks import count
+from leakscope.core.tradeoff import Piecewise
 
 Array = np.ndarray
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from leakscope.checks import non_negative, positive, probability
-from leakscope.divergence import gaussian_hockey
+from leakscope.core.checks import non_negative, positive, probability
+from leakscope.core.divergences import gaussian_hockey
 
 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -110,5 +110,7 @@ def least(holds: Callable[[float], bool]) -> float:
         low, high = low / 2, low
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
+        if middle in (low, high):  # the smallest numbers have nothing between them
+            return high
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

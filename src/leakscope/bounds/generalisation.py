@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from scipy.special import ndtr
 
-from leakscope.checks import count, one_of, positive, probability, real
-from leakscope.intervals import Interval, chernoff_kl_upper, cluster_t
+from leakscope.core.checks import count, one_of, positive, probability, real
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval, chernoff_kl_upper, cluster_t
 
 Array = np.ndarray
 
@@ -322,12 +323,12 @@ def gap_bound(
     mean_in, mean_out = (losses.mean(axis=1, where=where) for where in (member, ~member))
     gap = float((mean_out - mean_in).mean())
     if len(values) == 1:
-        over, method = "points", "Chernoff-KL of both means"
+        over, method = "points", (Term("chernoff_kl_means"),)
         nearest = gap_lower(losses[member], losses[~member], low, high, confidence)
     else:
         # (1 + gap/(high - low))/2 is the success of the attacker of `generalisation_bound`, a share
         found = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
-        over, method = "models", f"{found.method} of the gap"
+        over, method = "models", (Term("gap_of_models"), *found.method)
         nearest = (high - low) * max(2 * found.low - 1, 1 - 2 * found.high, 0.0)
     bounds = [generalisation_bound(each, low, high, prior) for each in (gap, min(nearest, abs(gap)))]
     detail = {"gap": gap, "gap_low": nearest}

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from scipy.special import rel_entr
 
-from leakscope.checks import non_negative
-from leakscope.information import eta_of_information, gaussian_information
+from leakscope.core.checks import non_negative
+from leakscope.core.information import eta_of_information, gaussian_information
 
 __all__ = ["gaussian_information", "kl_upper", "mutual_information_discrete"]
 

@@ -22,10 +22,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import erf, ndtri
 
-from leakscope.checks import count, non_negative, one_of, positive, probability
-from leakscope.covariance import ESTIMATES, Covariance, Full, as_covariance, data_rows, shrinkage
-from leakscope.covariance.estimates import scaled
-from leakscope.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
+from leakscope.core.checks import count, non_negative, one_of, positive, probability
+from leakscope.core.covariance import ESTIMATES, Covariance, Full, as_covariance, data_rows, shrinkage
+from leakscope.core.covariance.estimates import scaled
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
 
 Array = np.ndarray
 CERTAIN = 1e-9  # share of a sum of squares below which it is rounding; a score of 1e9 leaves no error rate above 1e-300

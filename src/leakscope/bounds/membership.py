@@ -20,8 +20,9 @@ from leakscope.bounds.exponential import Draws, exponents, pmp_exponential, subs
 from leakscope.bounds.gaussian import analytic_gaussian_epsilon, least
 from leakscope.bounds.halves import MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.tilting import LARGEST_SPREAD
-from leakscope.checks import numbers, one_of, positive, probability
-from leakscope.divergence import gaussian_hockey
+from leakscope.core.checks import numbers, one_of, positive, probability
+from leakscope.core.divergences import gaussian_hockey
+from leakscope.core.lengths import p_norm
 
 Array = np.ndarray
 Query = Literal["mean", "sum"]
@@ -171,7 +172,7 @@ def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query =
     scale = positive("scale", scale)
     return _least_for_all(
         _Pairs.of(features, query),
-        lambda shifts, epsilon: gaussian_hockey(shifts / scale, epsilon),
+        lambda shifts, epsilon: gaussian_hockey(_over(shifts, scale), epsilon),
         probability("delta", delta, open_ends=True),
     )
 
@@ -209,8 +210,7 @@ def scale_for_success(features: ArrayLike, success: float = 0.55, query: Query =
     """
 
     def divergence(shifts: Array, scale: float) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return gaussian_hockey(np.where(shifts > 0, shifts / scale, 0.0), 0.0)
+        return gaussian_hockey(_over(shifts, scale), 0.0)
 
     return _least_for_all(_Pairs.of(features, query), divergence, 2 * _success(success) - 1)
 
@@ -318,7 +318,9 @@ class _Pairs:
         for start in range(0, len(records), step):
             chosen = records[start : start + step]
             with np.errstate(over="ignore"):  # an infinite distance is one that noise does not cover
-                distance = np.linalg.norm(self.features[chosen, None, :] - self.features, axis=2)
+                apart = self.features[chosen, None, :] - self.features
+            # p_norm has no number for a vector that is not finite
+            distance = np.where(np.isinf(apart).any(axis=2), np.inf, p_norm(apart))
             yield chosen, distance
 
 
@@ -343,6 +345,12 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
         left, mean = left[mean > limit], mean[mean > limit]
         worst = int(left[mean.argmax()]) if len(left) else worst
     return found
+
+
+def _over(shifts: Array, scale: float) -> Array:
+    """Shifts in deviations of the noise; infinite where the ratio is, and 0 where nothing is shifted."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.where(shifts > 0, shifts / scale, 0.0)
 
 
 def _covers(sensitivity: float, own: float) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Num
 from scipy.special import expit, logsumexp
 
-from leakscope.checks import count, non_negative, positive, probability
+from leakscope.core.checks import count, non_negative, positive, probability
 
 Array = np.ndarray
 

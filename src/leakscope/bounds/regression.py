@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from leakscope.bounds.generalisation import Exponential, generalisation_bound_tails
 from leakscope.bounds.information import kl_upper
-from leakscope.checks import count, positive
-from leakscope.intervals import Interval, clopper_pearson
-from leakscope.seeds import stream
+from leakscope.core.checks import count, positive
+from leakscope.core.intervals import Interval, clopper_pearson
+from leakscope.core.seeds import stream
 
 Array = np.ndarray
 _BLOCK = 1 << 20  # numbers of one block of work

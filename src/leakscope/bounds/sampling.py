@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from leakscope.checks import count, one_of, probability
+from leakscope.core.checks import count, one_of, probability
 
 Sampling = Literal["fixed", "poisson"]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from leakscope.bounds.sampling import Sampling, inclusion
-from leakscope.checks import count, non_negative, numbers
+from leakscope.core.checks import count, non_negative, numbers, probability
 
 Array = np.ndarray
 
@@ -170,6 +171,75 @@ def cells_to_merge(
     return [Merged(parts, size, law.eta(size)) for parts, size in sorted(merged)]
 
 
+def related_cells_to_merge(
+    levels: Int[Array, "n_cells n_columns"],
+    ordered: Sequence[bool],
+    cell_sizes: ArrayLike,
+    eta: float,
+    n: int,
+    k: int | None = None,
+    sampling: Sampling = "fixed",
+    prior: float | None = None,
+) -> list[Merged]:
+    """Which cells of a cross-table to merge with their neighbours so that every record keeps eta.
+
+    A merged cell is a block: all cells that have one of some levels in each column, as ``town in {Davos, Chur}, q8 =
+    1``. In a column with an order its levels are consecutive. So a merged cell has a name that a reader of the table
+    understands. Greedy: the smallest exposed block is joined with another one, and with all blocks that share cells
+    with the two; along one column where that is possible, with exposed blocks before safe ones, and with as few
+    records more than are needed. It is not always the fewest merges; `cells_to_merge` changes the fewest cells,
+    whatever they mean.
+
+    Parameters
+    ----------
+    levels : int array of shape (n_cells, n_columns)
+        Of each cell that is not empty, the number of its level in each column: from 0 on, in the order of the levels
+        where there is one; -1 for a missing value, which is no neighbour of any level in particular.
+    ordered : sequence of bool, length n_columns
+        Whether the levels of a column have an order.
+    cell_sizes : array_like of int, shape (n_cells,)
+        Records of each cell, at least 1.
+    eta, n, k, sampling, prior
+        As in `smallest_cell`.
+
+    Returns
+    -------
+    list of Merged
+        A group each, in the order of their first cells; empty if no cell is exposed.
+
+    Raises
+    ------
+    ValueError
+        If merging all cells is not enough, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds.tables import related_cells_to_merge
+    >>> levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])  # town, answer
+    >>> groups = related_cells_to_merge(levels, [False, False], [500, 20, 900, 60], 0.05, n=1480)
+    >>> [(group.parts, group.size) for group in groups]  # the answers 1 of both towns
+    [((1, 3), 80)]
+    """
+    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
+    sizes, least = _sizes(cell_sizes, n), law.smallest(non_negative("eta", eta))
+    if levels.shape != (len(sizes), len(ordered)):
+        raise ValueError(f"levels have shape {levels.shape}; {len(sizes)} cells of {len(ordered)} columns are given")
+    blocks = [
+        _Block((cell,), tuple(frozenset([level]) for level in row), int(size))
+        for cell, (row, size) in enumerate(zip(levels.tolist(), sizes, strict=True))
+    ]
+    while exposed := [block for block in blocks if block.size < least]:
+        if len(blocks) == 1:
+            raise ValueError(f"all cells together have {sizes.sum():,} records; eta = {eta:g} needs {least:,}")
+        worst = min(exposed, key=lambda block: (block.size, block.cells))
+        joined = _joined_with_neighbours(worst, blocks, ordered, least)
+        blocks = [block for block in blocks if not set(block.cells) <= set(joined.cells)]
+        blocks.append(joined)
+    merged = sorted((block.cells, block.size) for block in blocks if len(block.cells) > 1)
+    return [Merged(cells, size, law.eta(size)) for cells, size in merged]
+
+
 def categories_to_merge(
     counts: ArrayLike,
     axis: int,
@@ -241,7 +311,7 @@ class _Law:
 
     def smallest(self, eta: float) -> int:
         """The least size that keeps eta, by bisection."""
-        if self.eta(self.n) > eta:
+        if self.eta(self.n) > probability("eta", eta):
             raise ValueError(f"a cell of all {self.n:,} records has eta = {self.eta(self.n):.4g}; wanted {eta:g}")
         low, high = 0, self.n
         while high - low > 1:
@@ -292,6 +362,57 @@ def _covered(descending: list[int], sizes: Array, least: int) -> list[list[int]]
         if groups[0][0] >= least:
             return [parts for _, parts in groups]
     return [descending]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Cells that become one, and their levels in each column."""
+
+    cells: tuple[int, ...]
+    levels: tuple[frozenset[int], ...]
+    size: int
+
+
+def _joined_with_neighbours(worst: _Block, blocks: list[_Block], ordered: Sequence[bool], least: int) -> _Block:
+    """An exposed block with the best of its neighbours."""
+    others = [block for block in blocks if block is not worst]
+    along_one_column = [block for block in others if _n_columns_apart(worst, block) == 1]
+    best: tuple[tuple[int, int, int, int, tuple[int, ...]], _Block] | None = None
+    for other in along_one_column or others:
+        joined = _hull(worst, other, blocks, ordered)
+        absorbed = [block for block in others if set(block.cells) <= set(joined.cells)]
+        n_widened = sum(one != two for one, two in zip(worst.levels, joined.levels, strict=True))
+        n_safe = sum(block.size >= least for block in absorbed)
+        still_exposed = joined.size < least
+        # of what is enough the smallest, of what is not enough the largest
+        rest = -joined.size if still_exposed else joined.size
+        cost = (n_widened, n_safe, int(still_exposed), rest, joined.cells)
+        if best is None or cost < best[0]:
+            best = cost, joined
+    assert best is not None  # there are at least two blocks
+    return best[1]
+
+
+def _n_columns_apart(one: _Block, other: _Block) -> int:
+    """In how many columns two blocks have other levels."""
+    return sum(left != right for left, right in zip(one.levels, other.levels, strict=True))
+
+
+def _hull(one: _Block, other: _Block, blocks: list[_Block], ordered: Sequence[bool]) -> _Block:
+    """The smallest block with both of them that cuts no other block in two."""
+    levels = [left | right for left, right in zip(one.levels, other.levels, strict=True)]
+    while True:
+        for column, has_order in enumerate(ordered):
+            known = [level for level in levels[column] if level >= 0]
+            if has_order and known:
+                levels[column] |= frozenset(range(min(known), max(known) + 1))
+        touched = [block for block in blocks if all(own & wide for own, wide in zip(block.levels, levels, strict=True))]
+        widened = [frozenset().union(*(block.levels[column] for block in touched)) for column in range(len(levels))]
+        larger = [wide | more for wide, more in zip(levels, widened, strict=True)]
+        if larger == levels:
+            cells = tuple(sorted(cell for block in touched for cell in block.cells))
+            return _Block(cells, tuple(levels), sum(block.size for block in touched))
+        levels = larger
 
 
 def _safe_groups(rows: Array, least: int) -> list[tuple[tuple[int, ...], Array]] | None:

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import expit
 
-from leakscope.seeds import stream
+from leakscope.core.seeds import stream
 
 Array = np.ndarray
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from leakscope.bounds.cycle import Cycle, lengths
 from leakscope.bounds.quadrature import LINE_TOLERANCE, Density, graded, panel_integrals, panel_nodes, reach
 from leakscope.bounds.sampling import Sampling, inclusion
-from leakscope.checks import numbers, positive
+from leakscope.core.checks import numbers, positive
 
 Array = np.ndarray
 

@@ -6,33 +6,38 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli.options import Spelling, argument, command, option, options_of
+from leakscope.cli.options import ALLOW, PUBLISH, RECORDS, Spelling, argument, command, grouped, option, options_of
 from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, write
+from leakscope.core.checks import printable
+from leakscope.core.system import OWNERS_FOLDER
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakscope.plans.plan import read, settings
 
 if TYPE_CHECKING:
-    from leakscope.report import Report
+    from leakscope.core.types import Signals
+    from leakscope.reports import Report
 
+TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
+    "sampling", "target", "references",
 }  # fmt: skip
 IDLE = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": OF_FITS
-    | {"label", "drop", "model", "layers", "models", "seed", "predict", "weights", "classes", "members", "others"},
+    "an audit with --signals": (OF_FITS - {"data"})
+    | {"model", "layers", "n_models", "seed", "predict", "weights", "classes", "members", "others"},
     "an audit with --predict": OF_FITS | {"weights", "layers"},
     "an audit with --weights": OF_FITS,
-    "an audit without --predict or --weights": {"classes", "members", "others"},
+    "an audit without --predict or --weights": {"classes", "members", "others", "accept_shift"},
 }
-IN_A_FILE = ("title", "unit", "date", "sampling", "target", "references")  # words that are no flags
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
     "dataset": Spelling(help="digits, breast_cancer or wine."),
     "group": Spelling(help="The column that names the unit of privacy."),
@@ -45,7 +50,9 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "canaries": Spelling(help="dirac (of DP-SGD, by itself), mahalanobis, mislabelled or random."),
     "knowledge": Spelling(help="law or others: what who sees the steps knows of the other records."),
     "claim": Spelling(help="epsilon=3,delta=1e-5,adjacency=replace_one"),
-    "fpr": Spelling(help="A false-alarm rate, as a share; repeatable."),
+    "fpr": Spelling(help="A false positive rate, as a fraction; repeatable. [0.01, 0.001]"),
+    "target": Spelling(help="Index of an attacked record: one for per_datum, or the canaries; repeatable."),
+    "prior": Spelling(help="Fraction of members at which accuracy is reported, with its baseline. [0.5]"),
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
 }
 OF_THE_RUN = (
@@ -55,47 +62,84 @@ OF_THE_RUN = (
     option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
     option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
-    option("weights", str | None, "State dict of the --model, ONE trained network; with --models N of its recipe."),
+    option("weights", str | None, "State dict of the --model, ONE trained network; with --n-models N of its recipe."),
     option("classes", list[str] | None, "With --predict or --weights: the label of each column, in order; repeatable."),
     option("members", str | None, "With --predict or --weights: the file of its training data."),
     option("others", str | None, "With --predict or --weights: a file of other data."),
-    option("signals", str | None, "An .npz file with member (M, N) and signals (M, N)."),
+    option("signals", str | None, "An .npz file with member (M, N) and signals (M, N); --data may name its N records."),
     option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
-    option("out", Path, "Folder of report.json, report.html and run.json.", Path(OUT)),
-    option("jobs", int | None, "Worker processes. [all cores]"),
-    option("records", bool, "Show single records on the page.", True, "--records/--no-records"),
-    option("dry_run", bool, "Say what would be done and what it would cost, and stop.", False, "--dry-run"),
+    option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
+    option("n_jobs", int | None, "Worker processes. [all cores]"),
+    option("tmp", str | None, "Where the workers' temporary files lie. [the store]"),
+    RECORDS,
+    PUBLISH,
+    ALLOW,
+    option("dry_run", bool, "Say what would be done, imported and spent, and stop.", False, "--dry-run"),
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
-IN_ORDER = (  # of the help: what is audited, how, where, what counts
-    "plan", "dataset", "data", "label", "group", "drop", "model", "set_", "train", "layers", "dpsgd", "models", "game",
-    "canaries", "n_canaries", "knowledge", "attacks", "claim", "attribute", "bins", "predict", "weights", "classes",
-    "members", "others", "signals", "store", "out", "jobs", "seed", "fpr", "confidence", "fail_above", "records",
-    "dry_run", "as_json",
-)  # fmt: skip
+GROUPS = {  # panels of the help, in its order
+    "Data": (
+        "dataset", "data", "label", "group", "drop", "attribute", "bins", "members", "others", "signals",
+    ),
+    "Model": ("model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "classes"),
+    "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
+    "Attack": ("attacks", "fpr", "confidence", "prior"),
+    "Claim": ("claim", "fail_above", "accept_shift"),
+    "Output": ("title", "unit", "date", "out", "records", "publish", "as_json"),
+    "Execution": ("store", "n_jobs", "tmp", "allow_modules", "dry_run"),
+}  # fmt: skip
 
 
-def _audit(plan: Path | None, out: Path, records: bool, dry_run: bool, as_json: bool, **given: Any) -> None:
+def _audit(
+    plan: Path | None,
+    out: Path,
+    records: bool,
+    publish: bool,
+    allow_modules: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """An audit of a plan, of one trained model, or of signals from elsewhere."""
+    with import_module("leakscope.releases.specs").only_from(allow_modules):
+        _audited(plan, out, records, publish, dry_run, as_json, given, allow_modules is not None)
+
+
+def _audited(
+    plan: Path | None,
+    out: Path,
+    records: bool,
+    publish: bool,
+    dry_run: bool,
+    as_json: bool,
+    given: Mapping[str, Any],
+    chosen_modules: bool,
+) -> None:
     said = {name: value for name, value in given.items() if value is not None and value != []}
     _refuse_idle({*said, *(["dry_run"] if dry_run else [])})
     sys.path.append(os.getcwd())  # the user's own modules stand where the command is called
-    chosen, jobs = _plan(plan, said), said.get("jobs")
+    chosen, n_jobs = _plan(plan, said), said.get("n_jobs")
     if dry_run:
-        _emit_dry_run(chosen, jobs, as_json)
+        _emit_dry_run(chosen, n_jobs, as_json, chosen_modules)
         return
     started = time.time()
     refuse_file(out)
+    is_new = not out.exists()
     shelf = said.get("store") or str(out / "store")
     if {"predict", "weights"} & said.keys():
         report = _audit_trained(chosen, said, shelf)
     elif "signals" in said:
-        auditing, observing = import_module("leakscope.auditing"), import_module("leakscope.observing")
-        report = auditing.audit_signals(observing.read_signals(said["signals"]), **_judged_by(chosen))
+        auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
+        signals = _with_records(observing.read_signals(said["signals"]), chosen, said)
+        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_judged_by(chosen))
     else:
-        report = import_module("leakscope.auditing").run(chosen, store=shelf, jobs=jobs, command=command_line())
-    write(report, out, records, started)
-    emit(report, out, as_json)
+        report = import_module("leakscope.auditing.api").run(
+            chosen, store=shelf, n_jobs=n_jobs, tmp=said.get("tmp"), command=command_line()
+        )
+    if is_new and not publish and out.is_dir():
+        out.chmod(OWNERS_FOLDER)  # the store stands in it already
+    write(report, out, records, started, publish)
+    emit(report if records and not publish else report.without_records(), out, as_json)
     _leave(report, chosen.fail_above)
 
 
@@ -106,7 +150,7 @@ def init(
     if plan.exists():
         raise ValueError(f"{plan} exists already; choose another name")
     text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
-    import_module("leakscope.report").write(plan, text)
+    import_module("leakscope.reports").write(plan, text)
     say(f"wrote {plan}; run it with: leakscope audit {plan}")
 
 
@@ -125,22 +169,28 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    print(import_module("leakscope.report.columns").columns(rows))
+    print(import_module("leakscope.reports.columns").columns(rows))
     print("* by default; all is every one of them")
 
 
 def compare(
     first: Annotated[Path, typer.Argument(help="A report.json.")],
     second: Annotated[Path, typer.Argument(help="Another one.")],
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Read reports that were changed since they were written.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Put the findings of two reports side by side."""
-    kind = import_module("leakscope.report").Report
-    rows = import_module("leakscope.report.comparison").compare(kind.from_json(first), kind.from_json(second))
+    kind = import_module("leakscope.reports").Report
+    reports = [kind.from_json(path, unverified=unverified) for path in (first, second)]
+    rows = import_module("leakscope.reports.comparison").compare(*reports)
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
-        print(import_module("leakscope.report.columns").columns(rows))
+        clean = import_module("leakscope.reports.text").clean
+        shown = [{name: clean(cell) for name, cell in row.items()} for row in rows]
+        print(import_module("leakscope.reports.columns").columns(shown))
 
 
 def _refuse_idle(given: set[str]) -> None:
@@ -183,9 +233,24 @@ def _pairs(said: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
     return {key: value for text in said.get(name, ()) for key, value in settings(text, flag).items()}
 
 
+def _with_records(signals: Signals, plan: AuditPlan, said: Mapping[str, Any]) -> Signals:
+    """Signals with the records that they are of, where --data names them."""
+    if "data" not in said:
+        return signals
+    room = import_module("leakscope.data")
+    loaded = (
+        room.read(plan.data, plan.drop) if plan.label is None else room.load(plan.data, plan.label, None, plan.drop)
+    )
+    points = loaded.points
+    n_points = signals.game.member.shape[1]
+    if len(points) != n_points:
+        raise ValueError(f"--data has {len(points):,} records, the signals have {n_points:,} points; they must agree")
+    return replace(signals, points=points)
+
+
 def _judged_by(plan: AuditPlan) -> dict[str, Any]:
     """The words of a plan that signals from elsewhere are judged by."""
-    names = ("attacks", "fpr", "confidence", "claim", "title", "unit", "date")
+    names = ("attacks", "fpr", "confidence", "prior", "accept_shift", "claim", "title", "unit", "date")
     return {name: getattr(plan, name) for name in names}
 
 
@@ -194,7 +259,7 @@ def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
     given = "predict" if "predict" in said else "weights"
     if not {"members", "others"} <= said.keys():
         raise ValueError(f"--{given} needs --members FILE and --others FILE")
-    auditing, room = import_module("leakscope.auditing"), import_module("leakscope.data")
+    auditing, room = import_module("leakscope.auditing.api"), import_module("leakscope.data")
     made, recipe = import_module("leakscope.releases.making"), plan.model[0]
     if given == "predict":
         model = import_module("leakscope.releases.specs").imported(said["predict"])
@@ -203,13 +268,14 @@ def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
     else:
         raise ValueError("--weights needs the --model that they are of, as --model my_package:make_net")
     sides = [room.load(said[file], plan.label, None, plan.drop).points for file in ("members", "others")]
-    fit = bool(({"model"} if given == "predict" else {"models", "train"}) & said.keys())
+    fit = bool(({"model"} if given == "predict" else {"n_models", "train"}) & said.keys())
     references = made.release_from(recipe.spec, recipe.set, train=recipe.train) if fit else None
-    words = _judged_by(plan) | {"seed": plan.seed, "models": plan.models if fit else 2}
+    words = _judged_by(plan) | {"seed": plan.seed, "n_models": plan.n_models if fit else 2}
     pairs = [(points.x, points.y) for points in sides]
     words |= {"layers": recipe.layers} if recipe.layers else {}
     words |= {"classes": _classes(said["classes"], sides[0].y)} if "classes" in said else {}
-    places = {"store": shelf, "jobs": said.get("jobs")}
+    places = {"store": shelf, "n_jobs": said.get("n_jobs"), "tmp": said.get("tmp"), "weights": said.get("weights")}
+    places["sources"] = f"{Path(said['members']).name} and {Path(said['others']).name}"
     return auditing.audit_model(model, *pairs, references=references, name=said[given], **places, **words)
 
 
@@ -223,18 +289,40 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(plan: AuditPlan, jobs: int | None, as_json: bool) -> None:
-    lines = import_module("leakscope.costs").cost(plan, jobs)
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, chosen_modules: bool) -> None:
+    """What would be imported, then what would be done; a line at a time, for a fit may take long."""
+    lines = _dry_run(plan, n_jobs, chosen_modules)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
     for line in lines:
-        print(line, flush=True)
+        print(printable(line), flush=True)
+
+
+def _dry_run(plan: AuditPlan, n_jobs: int | None, chosen_modules: bool) -> Iterator[str]:
+    """Nothing outside of scikit-learn is imported unless ``--allow-modules`` names it."""
+    specs = import_module("leakscope.releases.specs")
+    import_module("leakscope.runtime.pool").workers(n_jobs)
+    imports = f"imports {', '.join(plan.import_paths)}"
+    modules = [path.partition(":")[0] for path in plan.import_paths]
+    others = sorted({module for module in modules if not specs.is_within(module, [TRUSTED])})
+    if others and not chosen_modules:
+        yield imports
+        yield (
+            f"a dry run imports nothing but {TRUSTED}, so what the models cost is not known; with --allow-modules "
+            f"{','.join(sorted({TRUSTED, *others}))} it fits one of each"
+        )
+        return
+    lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs)
+    first = next(lines)  # what is wrong with the plan is said before anything is printed
+    yield imports
+    yield first
+    yield from lines
 
 
 def _leave(report: Report, limits: Sequence[str]) -> None:
     """Say what is refuted and which limits are exceeded, and leave with the exit code of that."""
-    gates = import_module("leakscope.gates")
+    gates = import_module("leakscope.auditing.gates")
     for text in gates.refuted(report):
         say(f"refuted: {text}")
     for text in gates.failures(report, limits):
@@ -243,11 +331,12 @@ def _leave(report: Report, limits: Sequence[str]) -> None:
         raise typer.Exit(code)
 
 
-_OPTIONS = {each.name: each for each in (*OF_THE_RUN, *options_of(AuditPlan, IN_A_FILE, AS_FLAGS))}
 audit = command(
     "Measure what models reveal about who is in their training data.\n\n"
-    "With no argument: a random forest on scikit-learn's digits.",
+    "With no argument: a random forest on scikit-learn's digits.\n\n"
+    "A plan is code: its spec imports modules and calls what it names. Run only plans that you trust as you would a "
+    "script, or name the modules that may be imported: --allow-modules sklearn.",
     _audit,
-    [_OPTIONS[name] for name in IN_ORDER],
+    grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=AS_FLAGS)], GROUPS, "Plan"),
     name="audit",
 )

@@ -11,36 +11,60 @@ from typing import Any
 import typer
 
 from leakscope.bounds import BOUNDS, Bound
-from leakscope.cli.options import command, option, options_of, words_of
+from leakscope.cli.options import HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
 from leakscope.cli.writing import OUT, command_line, emit, refuse_file, write
 from leakscope.plans.bounds import BOUND_PLANS
 from leakscope.plans.plan import PagePlan
 
 OF_THE_RUN = (
     option("out", Path | None, f"Folder of report.json and report.html. [{OUT}, of data]"),
-    option("records", bool, "Show single records on the page.", True, "--records/--no-records"),
+    RECORDS,
+    PUBLISH,
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 
-app = typer.Typer(help="What a theorem allows any attacker, whoever he is.", rich_markup_mode=None)
+GROUPS = {  # panels of the help; what is not here is of the theorem
+    "Data": ("data", "drop", "by", "column", "round"),
+    "Game": ("adjacency", "sampling", "prior", "k"),
+    "Output": ("title", "unit", "date", "fpr", "out", "records", "publish", "as_json"),
+}
+EXAMPLES = {
+    "dp": "leakscope bound dp --epsilon 1 --delta 1e-5",
+    "gaussian": "leakscope bound gaussian --mu 1",
+    "dpsgd": "leakscope bound dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000",
+    "pmp": "leakscope bound pmp --data wine --clip 1 --scale 0.1",
+    "leakage": "leakscope bound leakage --data people.csv --unit person",
+    "table": "leakscope bound table --data people.csv --by sector,region --eta 0.1",
+    "total": "leakscope bound total --data people.csv --column pay",
+    "gap": "leakscope bound gap --gap 0.2",
+    "information": "leakscope bound information --information 0.1",
+    "regression": "leakscope bound regression --data wine --noise-std 2",
+}
+
+app = typer.Typer(
+    help="What a theorem allows any attacker.",
+    epilog=f"Example: {EXAMPLES['dp']}",
+    context_settings=HELP,
+    rich_markup_mode="rich",
+)
 
 
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """The command of a bound."""
 
-    def run(out: Path | None, records: bool, as_json: bool, **given: Any) -> None:
+    def run(out: Path | None, records: bool, publish: bool, as_json: bool, **given: Any) -> None:
         words = words_of(plan, given)
         started = time.time()
         folder = Path(OUT) if out is None and "data" in words else out
         if folder is not None:
             refuse_file(folder)
-        report = import_module("leakscope.bounding").bound(row.name, command=command_line(), **words)
+        report = import_module("leakscope.bounding.api").bound(row.name, command=command_line(), **words)
         if folder is not None:
-            write(report, folder, records, started)
-        emit(report, folder, as_json)
+            write(report, folder, records, started, publish)
+        emit(report if records and not publish else report.without_records(), folder, as_json)
 
-    return command(f"{row.summary}\n\n{row.source}", run, [*options_of(plan), *OF_THE_RUN])
+    return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *OF_THE_RUN], GROUPS, "Theorem"))
 
 
 for row in BOUNDS.values():
-    app.command(row.name)(_command(row, BOUND_PLANS[row.name]))
+    app.command(row.name, epilog=f"Example: {EXAMPLES[row.name]}")(_command(row, BOUND_PLANS[row.name]))

@@ -16,7 +16,9 @@ import typer
 from typer.exceptions import TyperException
 
 from leakscope.cli import audits, bounds, papers, protects, stores
-from leakscope.cli.writing import say
+from leakscope.cli.options import HELP
+from leakscope.cli.writing import say, to_nowhere
+from leakscope.core.checks import one_line
 from leakscope.version import __version__
 
 INTERRUPTED = 130
@@ -24,11 +26,19 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="leakscope",
     help="How much does what you release reveal about who is in your data?",
-    add_completion=False,
-    rich_markup_mode=None,
+    context_settings=HELP,
+    rich_markup_mode="rich",
 )
-for command in (audits.audit, audits.init, audits.attacks, audits.compare, protects.protect, papers.reproduce):
-    app.command()(command)
+EXAMPLES = {
+    audits.audit: "leakscope audit --data people.csv --label income --model sklearn.tree:DecisionTreeClassifier",
+    audits.init: "leakscope init plan.toml",
+    audits.attacks: "leakscope attacks --json",
+    audits.compare: "leakscope compare before/report.json after/report.json",
+    protects.protect: "leakscope protect --data people.csv --statistic mean --eta 0.05",
+    papers.reproduce: "leakscope reproduce izzo2022/figure1 --quick",
+}
+for command, example in EXAMPLES.items():
+    app.command(epilog=f"Example: {example}")(command)
 app.add_typer(bounds.app, name="bound")
 app.add_typer(protects.app, name="calibrate")
 app.add_typer(stores.app, name="store")
@@ -48,10 +58,34 @@ def _bare(
 
 def main() -> None:
     """Run a command and leave with its exit code: 0, 1 any error, 2 refuted, 3 a limit exceeded, 130 Ctrl-C."""
+    _open_closed_streams()
     warnings.filterwarnings("ignore", message=".* have been cancelled", category=UserWarning)  # joblib's, of Ctrl-C
     with _quiet_after_ctrl_c():
         code = _guarded(lambda: app(standalone_mode=False))
-    sys.exit(code)
+    sys.exit(code or _flushed())
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that were closed (``>&-``) lead nowhere: no file that is opened later gets their number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _flushed() -> int:
+    """What is still to be printed; 1 if it cannot be, 0 where nobody reads on."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        to_nowhere(sys.stdout)
+    except OSError as error:
+        to_nowhere(sys.stdout)
+        return _error(f"standard output cannot be written: {error.strerror or error}")
+    return 0
 
 
 @contextmanager
@@ -85,6 +119,9 @@ def _guarded(command: Callable[[], Any]) -> int:
         return code
     except TyperException as error:
         return _error(error.format_message())
+    except BrokenPipeError:  # who reads standard output has read enough
+        to_nowhere(sys.stdout)
+        return 0
     except OSError as error:
         return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, RuntimeError, ImportError) as error:
@@ -96,7 +133,7 @@ def _guarded(command: Callable[[], Any]) -> int:
 
 
 def _error(text: str) -> int:
-    say("error: " + " ".join(text.split()))
+    say("error: " + one_line(text))
     return 1
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
+from typer.models import OptionInfo
 
-from leakscope.plans.plan import Plan, settings
+from leakscope.plans.plan import Plan, named_lists, settings
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -22,6 +25,7 @@ class Spelling(NamedTuple):
     help: str = ""
 
 
+HELP = {"help_option_names": ["-h", "--help"]}  # of every command
 AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
 
 
@@ -85,13 +89,61 @@ def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "")
     flag : str
         As it is typed; ``--name`` unless given, and ``--yes/--no`` for both sides of a truth value.
     """
-    said = typer.Option(flag or f"--{name.replace('_', '-')}", help=text)
+    said = typer.Option(flag or f"--{name.replace('_', '-')}", help=_without_markup(text))
     return _keyword(name, Annotated[kind, said], default)
 
 
 def argument(name: str, kind: Any, text: str) -> inspect.Parameter:
     """An argument that may be left out: what stands behind the command without a flag."""
-    return _keyword(name, Annotated[kind | None, typer.Argument(help=text)], None)
+    return _keyword(name, Annotated[kind | None, typer.Argument(help=_without_markup(text))], None)
+
+
+def grouped(
+    parameters: Sequence[inspect.Parameter], groups: Mapping[str, Sequence[str]], rest: str
+) -> list[inspect.Parameter]:
+    """Order the options of a command by groups, each of which is a panel of its help.
+
+    Parameters
+    ----------
+    parameters : sequence of inspect.Parameter
+        Of `options_of`, `option` and `argument`.
+    groups : mapping of str to sequence of str
+        The keywords of each panel, in the order of the help; keywords that the command does not have are left out.
+    rest : str
+        The panel of all other options, which comes first.
+
+    Returns
+    -------
+    list of inspect.Parameter
+
+    Examples
+    --------
+    >>> from leakscope.cli.options import grouped, option
+    >>> options = [option("out", str, "Where."), option("eta", float, "What.")]
+    >>> [each.name for each in grouped(options, {"Output": ["out"]}, "Claim")]
+    ['eta', 'out']
+    """
+    by_name = {each.name: each for each in parameters}
+    named = [name for names in groups.values() for name in names]
+    ordered = [_in_panel(parameter, rest) for name, parameter in by_name.items() if name not in named]
+    for panel, names in groups.items():
+        ordered += [_in_panel(by_name[name], panel) for name in names if name in by_name]
+    return ordered
+
+
+def _in_panel(parameter: inspect.Parameter, panel: str) -> inspect.Parameter:
+    """The option, in a panel of the help; an argument, and the context of a command, are in none."""
+    kind, *said = get_args(parameter.annotation) or (parameter.annotation,)
+    if not said or not isinstance(said[0], OptionInfo):
+        return parameter
+    shown = copy(said[0])
+    shown.rich_help_panel = panel
+    return parameter.replace(annotation=Annotated[kind, shown])
+
+
+def _without_markup(text: str) -> str:
+    """Brackets as they are: Rich reads ``[word]`` as a style."""
+    return re.sub(r"\[(?=[a-z#/@])", r"\\[", text)
 
 
 def command(
@@ -157,7 +209,9 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     for name in said.keys() & plan.model_fields.keys():
         if get_origin(plan.model_fields[name].annotation) is dict:
             flag = f"--{name.replace('_', '-')}"
-            said[name] = {key: value for text in said[name] for key, value in settings(text, flag).items()}
+            lists = get_origin(get_args(plan.model_fields[name].annotation)[1]) is tuple
+            read = named_lists if lists else settings
+            said[name] = {key: value for text in said[name] for key, value in read(text, flag).items()}
     return said
 
 
@@ -192,3 +246,16 @@ def _kind(field: FieldInfo) -> Any:
     kinds = {field.annotation, *get_args(field.annotation)}
     kind = next((each for each in (bool, float, int) if each in kinds), str)
     return list[kind] | None if Ellipsis in kinds else kind | None
+
+
+RECORDS = option("records", bool, "Show single records in report.json and on the page.", True, "--records/--no-records")
+PUBLISH = option(
+    "publish",
+    bool,
+    "For others to read: without single records, files with your usual permissions.",
+    False,
+    "--publish",
+)
+ALLOW = option(
+    "allow_modules", str | None, "Modules, as sklearn,lightgbm: all else that a plan names is refused before import."
+)

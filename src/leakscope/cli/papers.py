@@ -28,7 +28,7 @@ OPTIONS = (
     option("quick", bool, "Small sizes instead of the paper's own.", False),
     option("out", Path, "Folder of numbers, figures, claims and the page.", Path("leakscope-papers")),
     option("store", Path | None, "Folder of finished runs. [OUT/store]"),
-    option("jobs", int | None, "Worker processes. [all cores]"),
+    option("n_jobs", int | None, "Worker processes. [all cores]"),
     option("seed", int, "Of all random numbers.", 0),
     option("download", bool, "Fetch data sets that are not there.", False),
     option("as_json", bool, "Print the claims as JSON and nothing else.", False, "--json"),
@@ -46,7 +46,7 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **given: Any) -> N
     if as_json:
         sys.stdout.write(json.dumps(documents, indent=1) + "\n")
     else:
-        print(import_module("leakscope.report").claims_table(documents))
+        print(import_module("leakscope.reports").claims_table(documents))
     say(f"wrote {given['out'] / PAGE}")
 
 
@@ -58,7 +58,7 @@ def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: An
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
     lab = import_module("leakscope.papers.lab").Lab(
-        quick or name is None, work["seed"], work["store"] or out / "store", work["jobs"]
+        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"]
     )
     if len(chosen) == 1:
         if not _was_lacking(room, chosen[0], out):
@@ -93,7 +93,7 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     seconds = round(time.monotonic() - started, 1)
     words = ["leakscope reproduce", experiment.name, *["--quick"] * lab.quick, *[f"--seed {lab.seed}"] * bool(lab.seed)]
     run = {"command": " ".join(words), "seconds": seconds, "leakscope": __version__}  # of a clock: in no other file
-    import_module("leakscope.report").write(folder / "run.json", json.dumps(run, indent=1) + "\n")
+    import_module("leakscope.reports").write(folder / "run.json", json.dumps(run, indent=1) + "\n")
     say(f"{experiment.name}: {reason or f'{seconds:.0f} s'}")
     return found.document()
 
@@ -107,7 +107,7 @@ def _write_page(room: Any, out: Path) -> None:
             documents.append(document)
         if (folder / "figure.svg").is_file():
             figures[each.name] = (folder / "figure.svg").read_bytes()
-    report = import_module("leakscope.report")
+    report = import_module("leakscope.reports")
     report.write(out / PAGE, report.claims_page(documents, figures))
 
 

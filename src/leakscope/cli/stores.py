@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(help="The folder of finished models' signals.", rich_markup_mode=None)
+app = typer.Typer(help="The folder of finished models' signals.", rich_markup_mode="rich")
 
 
 @app.command("size")
@@ -27,4 +27,4 @@ def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> N
 def _store(folder: Path) -> Any:
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such store")
-    return import_module("leakscope.store").Store(folder)
+    return import_module("leakscope.runtime.store").Store(folder)

@@ -8,25 +8,32 @@ import shlex
 import shutil
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
+from leakscope.core import temporary
+from leakscope.core.checks import printable
+from leakscope.core.system import OWNERS_FOLDER
 from leakscope.version import __version__
 
 if TYPE_CHECKING:
-    from leakscope.report import Report
+    from leakscope.reports import Report
 
 OUT = "leakscope-report"
+TOGETHER = "leakscope"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
-    "--json": 0, "--records": 0, "--no-records": 0, "--out": 1, "--store": 1, "--jobs": 1, "--ledger": 1,
-    "--insecure-seed": 1, "--signals": 1,
+    "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0,
+    "--allow-modules": 1, "--out": 1, "--store": 1, "--n-jobs": 1, "--ledger": 1,
+    "--insecure-seed": 1, "--signals": 1, "--tmp": 1,
 }  # fmt: skip
 
 
 def say(text: str) -> None:
-    """A line of prose on standard error."""
-    print(f"leakscope: {text}", file=sys.stderr)
+    """A line of prose on standard error, without what a terminal would obey."""
+    with suppress(BrokenPipeError):
+        print(f"leakscope: {printable(text)}", file=sys.stderr)
 
 
 def refuse_file(out: Path) -> None:
@@ -49,36 +56,75 @@ def command_line() -> str:
     return shlex.join(said)
 
 
-def write(report: Report, out: Path, records: bool, started: float) -> None:
+def write(report: Report, out: Path, records: bool, started: float, publish: bool = False) -> None:
     """Report, page and run beside their places, then renamed together: a full disk leaves the old ones whole.
 
-    The page is drawn from the JSON alone; clock and machine stand in run.json.
+    The page is drawn from the JSON alone; clock and machine stand in run.json, which is never for publication.
+
+    Parameters
+    ----------
+    report : Report
+    out : Path
+        Of the folder. One that is made here is for its owner alone, as the files are, unless they are published.
+    records : bool
+        Whether report and page may tell of single records.
+    started : float
+        In seconds since 1970.
+    publish : bool
+        Report and page without records, and with the permissions of any other file.
     """
-    new = out / ".new"
+    shown = report if records and not publish else report.without_records()
+    private = report.on_data and not publish
     run = {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
         "seconds": round(time.time() - started, 1),
         "command": sys.argv,
         "leakscope": __version__,
-        "report": report.digest(),
+        "report": shown.digest(),
     }
+    room = import_module("leakscope.reports")
+    new = None
     try:
-        report.to_json(new / "report.json")
-        report.to_html(new / "report.html", records=records)
-        import_module("leakscope.report").write(new / "run.json", json.dumps(run, indent=1) + "\n")
-        for file in sorted(new.glob("r*")):
+        room.make_folder(out, private)
+        temporary.sweep(out, temporary.parts_of(out / TOGETHER))  # what a killed run has left
+        new = temporary.part_of(out / TOGETHER)  # no name that anybody has chosen
+        new.mkdir(mode=OWNERS_FOLDER)
+        shown.to_json(new / "report.json", publish=publish)
+        shown.to_html(new / "report.html", publish=publish)
+        room.write(new / "run.json", json.dumps(run, indent=1) + "\n", private=True)
+        for file in sorted(new.iterdir()):
             file.replace(out / file.name)
     except OSError as error:
         raise OSError(f"the folder {out} cannot be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        if new is not None:
+            shutil.rmtree(new, ignore_errors=True)
 
 
 def emit(report: Report, out: Path | None, as_json: bool) -> None:
-    """The report on standard output, and where it was written."""
-    if as_json:
-        sys.stdout.write(report.to_json())
-    else:
-        print(report.table())
+    """The report on standard output, and where it was written.
+
+    Who reads standard output may have read enough (``| head -1``), and it may be full or closed: that is said, and
+    changes neither what was written nor the exit code, unless nothing else was to be written.
+    """
+    try:
+        sys.stdout.write(report.to_json() if as_json else report.table() + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        to_nowhere(sys.stdout)
+    except OSError as error:
+        to_nowhere(sys.stdout)
+        if out is None:
+            raise OSError(f"standard output cannot be written: {error.strerror or error}") from error
+        say(f"standard output cannot be written: {error.strerror or error}")
     if out is not None:
         say(f"wrote {out / 'report.json'} and {out / 'report.html'}")
+
+
+def to_nowhere(stream: IO[str]) -> None:
+    """Whatever is still to be written to a stream is dropped, without an error when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, stream.fileno())
+    finally:
+        os.close(nowhere)

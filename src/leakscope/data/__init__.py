@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope.data.columns import cells, column, numbers, words
+    from leakscope.data.columns import cells, column, levels, numbers, words
     from leakscope.data.files import NAMED, READERS, arrays_of, load, read
     from leakscope.data.points import Data, from_arrays, join, preview, repeated, rows, shared
 
 _FROM = {
-    "columns": ("cells", "column", "numbers", "words"),
+    "columns": ("cells", "column", "levels", "numbers", "words"),
     "files": ("NAMED", "READERS", "arrays_of", "load", "read"),
     "points": ("Data", "from_arrays", "join", "preview", "repeated", "rows", "shared"),
 }
@@ -29,6 +29,7 @@ __all__ = [
     "column",
     "from_arrays",
     "join",
+    "levels",
     "load",
     "numbers",
     "preview",

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int, Shaped
 
-from leakscope.checks import count, nearest, numbers
+from leakscope.core.checks import count, nearest, numbers
+from leakscope.core.types import Points
 from leakscope.data.files import has_column
 from leakscope.data.points import from_arrays, some
-from leakscope.types import Points
 
 Array = np.ndarray
 Column = str | int | Sequence[str] | Sequence[int] | Array

@@ -80,6 +80,50 @@ def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], I
     return groups.ngroup().to_numpy(), names, groups.size().to_numpy()
 
 
+def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list[bool]]:
+    """The level of each cell in each of the columns that make the cells.
+
+    Parameters
+    ----------
+    data : Data
+    by : sequence of str
+        As in `cells`, whose order the cells have.
+
+    Returns
+    -------
+    level : array of shape (C, columns)
+        Numbers of the levels, from 0 on, in the order of the values where they have one; -1 for a missing value.
+    ordered : list of bool
+        Whether the order of a column's levels means something: numbers, dates, ordered categories; not text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, from_arrays
+    >>> from leakscope.data.columns import levels
+    >>> table = pd.DataFrame({"town": ["Chur", "Bern", "Bern"], "age": [30, 50, 40]})
+    >>> code, ordered = levels(Data(from_arrays(table), "people"), ["town", "age"])
+    >>> code.tolist(), ordered
+    ([[0, 0], [1, 2], [1, 1]], [False, True])
+    """
+    frame = _frame(data)
+    cell = cells(data, by)[0]
+    _, first = np.unique(cell, return_index=True)  # a record of each cell
+    codes, ordered = [], []
+    for name in by:
+        values = frame[name]
+        is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        is_date = pd.api.types.is_datetime64_any_dtype(values)
+        is_ordered_category = isinstance(values.dtype, pd.CategoricalDtype) and bool(values.dtype.ordered)
+        ordered.append(is_number or is_date or is_ordered_category)
+        if is_ordered_category:
+            code = values.cat.codes.to_numpy()
+        else:
+            code, _ = pd.factorize(values, sort=ordered[-1])
+        codes.append(code[first])
+    return np.stack(codes, axis=1), ordered
+
+
 def _frame(data: Data) -> pd.DataFrame:
     if not isinstance(data.points.x, pd.DataFrame):
         raise ValueError(f"{data.name} has no columns by name; give a .csv or .parquet file")

@@ -1,35 +1,41 @@
 """Files and named sets, as points.
 
-Nothing is unpickled: ``.npz`` is read with ``allow_pickle=False``.
+Nothing is unpickled, and what a file would take in memory is worked out before it is read (`leakscope.core.untrusted`).
 """
 
 from __future__ import annotations
 
-import zipfile
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leakscope.checks import nearest, one_of
+from leakscope.core.checks import nearest, one_of
+from leakscope.core.types import Points
+from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
 from leakscope.data.images import read_folder
 from leakscope.data.points import Data, from_arrays, picture_size, some
-from leakscope.types import Points
 
 Array = np.ndarray
 NAMED = ("digits", "breast_cancer", "wine")
 READERS = (".csv", ".parquet", ".npz")
+_FEWEST_ROWS, _MOST_ROWS = 16, 1 << 20  # of a batch of a Parquet file
 
 
-def load(source: str, label: str | None = None, group: str | None = None, drop: Sequence[str] = ()) -> Data:
+@in_one_line
+def load(
+    source: str | os.PathLike[str], label: str | None = None, group: str | None = None, drop: Sequence[str] = ()
+) -> Data:
     """Read a named set or a file.
 
     Parameters
     ----------
-    source : str
+    source : str or path
         ``digits``, ``breast_cancer`` or ``wine`` (they come with scikit-learn), or the path of a ``.csv``,
         ``.parquet`` or ``.npz`` file. An ``.npz`` holds the features as ``x``. Or a folder with a sub-folder of
         images for each class (``.png``, ``.jpg``, ``.jpeg``, ``.bmp``, ``.webp``), whose names are the labels.
@@ -55,6 +61,7 @@ def load(source: str, label: str | None = None, group: str | None = None, drop: 
     >>> len(load("wine").points)
     178
     """
+    source = os.fspath(source)
     if source in NAMED:
         if label is not None or group is not None or drop:
             raise ValueError(f"{source} comes with its own label; label, group and drop are columns of files")
@@ -72,12 +79,13 @@ def load(source: str, label: str | None = None, group: str | None = None, drop: 
     return Data(_table(path, label, group, drop), path.name)
 
 
-def read(source: str, drop: Sequence[str] = ()) -> Data:
+@in_one_line
+def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
     """Read a table, or the features of a named set, without a label: every column is a feature.
 
     Parameters
     ----------
-    source : str
+    source : str or path
         As in ``load``.
     drop : sequence of str
         Columns of a table that are left out.
@@ -97,6 +105,7 @@ def read(source: str, drop: Sequence[str] = ()) -> Data:
     >>> numbers(read("wine")).shape
     (178, 13)
     """
+    source = os.fspath(source)
     if source in NAMED and not drop:
         named = _named(source)
         return replace(named, points=from_arrays(named.points.x))
@@ -114,18 +123,10 @@ def read(source: str, drop: Sequence[str] = ()) -> Data:
     return Data(from_arrays(frame.drop(columns=list(drop))), path.name)
 
 
+@in_one_line
 def arrays_of(path: str | Path) -> dict[str, Array]:
-    """The arrays of an ``.npz`` file; pickled objects are refused."""
-    try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        reason = _line(error) if zipfile.is_zipfile(path) else "it is no .npz file"
-        raise ValueError(f"{path}: cannot be read as npz without pickle: {reason}") from None
-    except TypeError:  # a single array is no context
-        raise ValueError(f"{path}: holds a single array; an .npz file of named arrays is needed") from None
+    """The arrays of an ``.npz`` file; pickled objects are refused (`leakscope.core.untrusted.npz_arrays`)."""
+    return npz_arrays(path)
 
 
 def _named(name: str) -> Data:
@@ -175,12 +176,41 @@ def _read_frame(path: Path) -> pd.DataFrame:
 
 
 def _parsed(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
-    except ImportError:
-        raise ValueError(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
-    except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: cannot be read as {path.suffix[1:]}: {_line(error)}") from None
+    with parsing(path, path.suffix[1:]):
+        if path.suffix == ".csv":
+            refuse_wide_csv(path)
+            return pd.read_csv(path)
+        try:
+            parquet = import_module("pyarrow.parquet")
+        except ImportError:
+            raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
+        _refuse_large_parquet(path, parquet)
+        return pd.read_parquet(path)
+
+
+def _refuse_large_parquet(path: Path, parquet: Any) -> None:
+    """Refuse a table by its metadata; columns of texts and of lists by the length of each batch of rows.
+
+    The metadata of single chunks of columns are not touched: where they are damaged, pyarrow ends the process.
+    """
+    with parquet.ParquetFile(path) as file:
+        meta, schema = file.metadata, file.metadata.schema
+        columns = [schema.column(column) for column in range(meta.num_columns)]
+        n_bytes = [meta.row_group(group).total_byte_size for group in range(meta.num_row_groups)]
+        values = meta.num_rows * sum(max(8, column.length) for column in columns)
+        refuse_large(path, max(values, sum(n_bytes)))
+
+        # a text that stands once in a dictionary may be as long as its group of rows, and stand in every row
+        open_ended = [
+            column.path for column in columns if column.physical_type == "BYTE_ARRAY" or column.max_repetition_level
+        ]
+        longest = max(n_bytes, default=0)
+        if not open_ended or longest * meta.num_rows <= FREE:
+            return
+        seen, n_rows = 0, min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
+        for batch in file.iter_batches(n_rows, columns=open_ended, use_threads=False):
+            seen += batch.nbytes
+            refuse_large(path, seen)
 
 
 def _npz(path: Path, label: str | None, group: str | None) -> Points:
@@ -208,8 +238,3 @@ def has_column(frame: pd.DataFrame, name: str, source: str | Path) -> None:
         raise ValueError(
             f"{source}: no column {name!r}{nearest(name, map(str, frame.columns))}; columns: {some(frame.columns)}"
         )
-
-
-def _line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int, Shaped, UInt8, UInt64
 
+from leakscope.core.untrusted import Refused, free_memory, in_one_line, parsing
+
 Array = np.ndarray
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 IN_MEMORY = 1_000_000_000  # bytes of pixels that are decoded once and kept
+MOST_PIXELS = 50_000_000  # of one image
+FORMATS = ("PNG", "JPEG", "BMP", "WEBP")  # by content, whatever the name says: others of Pillow start programs
 _GREY = ("1", "L", "LA")  # modes of Pillow that lose nothing in 8 bits of grey
 _COLOUR = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
 _PILLOW = "images need Pillow; install it with: pip install 'leakscope[images]'"
@@ -71,8 +79,8 @@ class Images:
         return made
 
     def kept(self) -> Images:
-        """The same images, decoded now if all of them take at most a gigabyte."""
-        if self.decoded is not None or np.prod(self.shape) > IN_MEMORY:
+        """The same images, decoded now if all of them take at most a gigabyte, and half of the memory that is free."""
+        if self.decoded is not None or math.prod(self.shape) > min(IN_MEMORY, free_memory() // 2):
             return self
         return replace(self, decoded=self.pixels(np.arange(len(self))))
 
@@ -92,6 +100,7 @@ class Images:
         return replace(self, files=[*self.files, *other.files], content=content, decoded=decoded)
 
 
+@in_one_line
 def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
     """The images of a folder, the name of each one's class, and a digest of names and contents.
 
@@ -158,25 +167,27 @@ def _looked_at(files: Sequence[Path]) -> tuple[tuple[int, int], bool]:
 
 
 def _header(file: Path) -> tuple[tuple[int, int], str]:
-    image_of = _pillow()
-    try:
-        with image_of.open(file) as image:
-            return (image.height, image.width), image.mode
-    except (OSError, ValueError, SyntaxError, image_of.DecompressionBombError) as error:
-        raise _unreadable(file, error) from None
+    """Height, width and mode of an image; nothing is decoded yet."""
+    with _opened(file) as image:
+        n_pixels = image.height * image.width
+        if n_pixels > MOST_PIXELS:
+            raise Refused(f"{file}: the image has {n_pixels:,} pixels; allowed are {MOST_PIXELS:,}")
+        return (image.height, image.width), image.mode
 
 
 def _decoded(file: str, colour: bool) -> UInt8[Array, "H W ..."]:
+    with _opened(file) as image:
+        return np.asarray(image.convert("RGB" if colour else "L"))
+
+
+@contextmanager
+def _opened(file: str | Path) -> Iterator[Any]:
+    """An image, read by one of four decoders; whatever is wrong with it is one line."""
     image_of = _pillow()
-    try:
-        with image_of.open(file) as image:
-            return np.asarray(image.convert("RGB" if colour else "L"))
-    except (OSError, ValueError, SyntaxError, image_of.DecompressionBombError) as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: str | Path, error: Exception) -> ValueError:
-    return ValueError(f"{file}: cannot be read as an image: {(str(error).splitlines() or [''])[0]}")
+    with parsing(file, "an image"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is large, which is refused here, and of odd metadata
+        with image_of.open(file, formats=FORMATS) as image:
+            yield image
 
 
 def _pillow():

@@ -12,8 +12,8 @@ import pandas as pd
 from jaxtyping import Bool, UInt64
 from pandas.util import hash_pandas_object
 
+from leakscope.core.types import Points
 from leakscope.data.images import Images
-from leakscope.types import Points
 
 Array = np.ndarray
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.checks import probability
-from leakscope.intervals import Interval, clopper_pearson_lower, clopper_pearson_upper, korn_graubard
+from leakscope.core.checks import probability
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval, clopper_pearson_lower, clopper_pearson_upper, korn_graubard
+from leakscope.core.seeds import stream
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.rows import Rows, rows
+from leakscope.metrics.spread import Shifts
 from leakscope.metrics.thresholds import accuracy_weights, best_threshold
-from leakscope.seeds import stream
-from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
 
@@ -25,15 +27,21 @@ def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Int
     The best threshold of one half of the models is tried on the other half, each way: that is the value,
     and the lower limit belongs to it. The upper limit is that of the best threshold in hindsight, so that
     the interval covers the maximum. Over models the limits are those of Korn and Graubard, with the variance
-    between models; a single row is halved by points, and its limits come from Clopper-Pearson limits of both
-    rates by the square-and-add method (Newcombe 1998, method 10).
+    between models; the lower one falls further where a few models may not show how far models shift their
+    scores (see `_if_models_differed_more`). A single row is halved by points, and its limits come from
+    Clopper-Pearson limits of both rates by the square-and-add method (Newcombe 1998, method 10).
+
+    The target over models: the accuracy of one threshold for all models, averaged over the population of models
+    that the recipe makes, not over these models.
 
     Parameters
     ----------
     scores : Scores
         Value and truth of shape (T, J).
     prior : float
-        Share of members in (0, 1).
+        Fraction of members in (0, 1), 1/2 unless given: the accuracy is then balanced, the mean of that on members
+        and that on others, and 1/2 without a leak however many members there are. Its baseline, the accuracy of a
+        guess that looks at nothing, is max(prior, 1 - prior).
     confidence : float
 
     Returns
@@ -49,7 +57,7 @@ def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Int
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.tile(np.arange(100) % 2 == 0, (8, 1))
     >>> noise = np.random.default_rng(0).normal(size=member.shape)
     >>> round(success(Scores("example", noise + 2 * member, member)).value, 3)
@@ -82,7 +90,7 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(200) % 2 == 0
     >>> advantage(Scores("example", member[None, :] * 1.0, member[None, :])).value
     1.0
@@ -97,21 +105,51 @@ def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
     half = halves(np.zeros(len(value), dtype=bool))
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
     threshold = best_threshold(value.ravel(), weight.ravel())
+    n_trials = _effective_trials(judged.member, prior)
 
     def accuracy(thresholds: Float[Array, " R"]) -> Interval:
         each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
         mean = float(np.clip(each.mean(), 0, 1))
         variance = judged.overlap * float(each.var(ddof=1)) / len(each)
-        return korn_graubard(mean, variance, value.size, len(each), confidence)
+        return korn_graubard(mean, variance, n_trials, len(each), confidence)
 
     tried = accuracy(np.where(half, second, first))
     hindsight = accuracy(np.full(len(value), threshold))
+    lost = max(hindsight.value - _if_models_differed_more(judged, weight, prior, confidence), 0.0)
     return replace(
         tried,
+        low=max(tried.value - math.hypot(tried.value - tried.low, lost), 0.0),
         high=max(hindsight.high, tried.value),
-        method=f"threshold set on other models, {tried.method}",
+        method=(Term("threshold_of_other_models"), *tried.method),
         detail={"threshold": threshold, "in_hindsight": hindsight.value},
     )
+
+
+def _effective_trials(member: Bool[Array, "R J"], prior: float) -> int:
+    """Independent trials with the variance that the weighted accuracy has at least: all scores, where both sides are
+    as large as the prior says; fewer where one of them is small, ``1/mean_r(prior^2/n_in + (1 - prior)^2/n_out)``
+    for each row.
+    """
+    n_in = member.sum(axis=1)
+    n_out = member.shape[1] - n_in
+    variance = prior**2 / n_in + (1 - prior) ** 2 / n_out
+    return max(2, math.floor(len(member) / float(variance.mean()) + 1e-9))
+
+
+def _if_models_differed_more(judged: Rows, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
+    """Accuracy of the best threshold if models differed as much as their true spread may exceed the measured one.
+
+    One threshold serves models worse, the further they shift their scores. Where few models were drawn, their spread
+    is often too small, and then the accuracy is too large and varies too little from model to model: over 4 to 8
+    models with a spread near the distance of the classes, Korn and Graubard's interval alone covers in .80 to .90 of
+    audits instead of .95. So the measured shifts are made larger by the factor that gives the upper limit of their
+    standard deviation; what accuracy falls by is a second, independent error, which the caller joins by square and add.
+    """
+    shifts = Shifts(judged)
+    score = shifts.dilated(shifts.dilation(1 - confidence))
+    threshold = best_threshold(score.ravel(), weight.ravel())
+    gained = np.where(score >= threshold, weight, 0).sum() / len(score)
+    return 1 - prior + float(gained)
 
 
 def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
@@ -123,21 +161,21 @@ def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
     weight = accuracy_weights(judged.member, prior)[0]
     half = halves(member)
     first, second = (best_threshold(value[side], weight[side]) for side in (half, ~half))
-    share = np.array([prior, 1 - prior])
+    part = np.array([prior, 1 - prior])
     right = _right(value, member, np.where(half, second, first))
     threshold = best_threshold(value, weight)
     hindsight = _right(value, member, np.full(len(value), threshold))
     tail = (1 - confidence) / 2
-    down = share * (right / n - clopper_pearson_lower(right, n, tail))
-    up = share * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
-    middle, top = float(share @ (right / n)), float(share @ (hindsight / n))
+    down = part * (right / n - clopper_pearson_lower(right, n, tail))
+    up = part * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
+    middle, top = float(part @ (right / n)), float(part @ (hindsight / n))
     return Interval(
         middle,
         max(middle - math.hypot(*down), 0.0),
         max(min(top + math.hypot(*up), 1.0), middle),
         confidence,
         judged.averages,
-        "threshold set on the other half, Clopper-Pearson (square and add)",
+        (Term("threshold_of_other_half"), Term("clopper_pearson_joined")),
         {"threshold": threshold, "in_hindsight": top},
     )
 

@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import stdtrit
 
-from leakscope.checks import probability
-from leakscope.intervals import Interval, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, cluster_t
-from leakscope.types import NotApplicable
+from leakscope.core.checks import probability
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval, clopper_pearson, clopper_pearson_lower, clopper_pearson_upper, cluster_t
+from leakscope.core.types import NotApplicable
 
 Array = np.ndarray
 ENOUGH_MODELS = 8  # for an interval over models
@@ -88,7 +89,7 @@ def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], 
     exact = clopper_pearson(float(share.sum()), len(share), confidence)
     value = float(np.clip(each.mean(), 0, 1))
     return Interval(
-        value, min(exact.low, value), max(exact.high, value), confidence, "points", "Clopper-Pearson over the points"
+        value, min(exact.low, value), max(exact.high, value), confidence, "points", (Term("clopper_pearson_points"),)
     )
 
 
@@ -150,7 +151,7 @@ def attribute_gain(
         return _few(value, record, confidence)
     freedom = (min(len(spread), len(record)) if both else len(record)) - 1
     half = float(stdtrit(freedom, 1 - tail)) * math.sqrt(variance)
-    method = f"paired t, clustered by {'models and by ' if both else ''}points"
+    method = (Term("paired_t_models_points" if both else "paired_t_points"),)
     low, high = max(value - half, -1.0), min(value + half, 1.0)
     return Interval(value, low, high, confidence, "models" if both else "points", method)
 
@@ -175,5 +176,5 @@ def _few(value: float, record: Float[Array, " J"], confidence: float) -> Interva
     won, lost = np.maximum(record, 0).sum(), np.maximum(-record, 0).sum()
     low = float(clopper_pearson_lower(won, n, tail) - clopper_pearson_upper(lost, n, tail))
     high = float(clopper_pearson_upper(won, n, tail) - clopper_pearson_lower(lost, n, tail))
-    method = "Clopper-Pearson of points won and lost"
+    method = (Term("clopper_pearson_won_lost"),)
     return Interval(value, min(low, value), max(high, value), confidence, "points", method)

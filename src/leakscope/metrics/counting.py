@@ -15,12 +15,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import gammaincc
 
-from leakscope.intervals import clopper_pearson_lower, clopper_pearson_upper
+from leakscope.core.findings import Term
+from leakscope.core.intervals import clopper_pearson_lower, clopper_pearson_upper
+from leakscope.core.seeds import stream
+from leakscope.core.tradeoff import EpsilonDelta, TradeOff
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.accuracy import halves
 from leakscope.metrics.one_run import Tangents, one_run_p_value
-from leakscope.seeds import stream
-from leakscope.tradeoff import EpsilonDelta, TradeOff
-from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
 FRACTIONS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -32,8 +33,8 @@ class Evidence(Protocol):
     """What the scores say of every claim."""
 
     @property
-    def method(self) -> str:
-        """How the report calls it."""
+    def method(self) -> tuple[Term, ...]:
+        """How it counts."""
         ...
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -74,9 +75,10 @@ class Guesses:
     choices: int = 2
 
     @property
-    def method(self) -> str:
+    def method(self) -> tuple[Term, ...]:
         """One run of many coins, or several."""
-        return f"{'one run' if len(self.right) == 1 else f'{len(self.right)} runs'}, {self.unit}"
+        n_runs = len(self.right)
+        return (Term("one_run") if n_runs == 1 else Term("several_runs", runs=n_runs), Term(self.unit))
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """That of the claim as a curve."""
@@ -136,9 +138,9 @@ class Region:
     threshold: float
 
     @property
-    def method(self) -> str:
+    def method(self) -> tuple[Term, ...]:
         """Rates of a test over models."""
-        return "many runs, Clopper-Pearson"
+        return (Term("many_runs"),)
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """That of the claim as a curve."""
@@ -235,7 +237,7 @@ def coins(scores: Scores) -> Guesses:
         ins = np.concatenate([[0], np.cumsum(inside)])
         outs = np.concatenate([[0], np.cumsum(~inside[::-1])])
         right[row] = ins[made], ins[made - made // 2] + outs[made // 2]
-    return Guesses("coins of records", n_points, np.concatenate([made, made]), right.reshape(n_models, -1))
+    return Guesses("coins_of_records", n_points, np.concatenate([made, made]), right.reshape(n_models, -1))
 
 
 def many_runs(scores: Scores) -> Region:

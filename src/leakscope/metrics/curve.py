@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakscope.intervals import (
+from leakscope.core.intervals import (
     FEWEST_RARE,
     Interval,
     clopper_pearson,
@@ -16,9 +16,9 @@ from leakscope.intervals import (
     korn_graubard,
     placements,
 )
+from leakscope.core.tradeoff import Piecewise
+from leakscope.core.types import Scores
 from leakscope.metrics.rows import rows
-from leakscope.tradeoff import Piecewise
-from leakscope.types import Scores
 
 Array = np.ndarray
 MOST_CORNERS = 1000
@@ -45,7 +45,7 @@ def roc(scores: Scores) -> Piecewise:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> curve = roc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]])))
     >>> curve.tpr([0.0, 0.25, 0.5]).tolist()
     [0.5, 0.5, 1.0]
@@ -78,7 +78,7 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> auc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]]))).value
     0.75
     """
@@ -115,7 +115,7 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> scores = Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]]))
     >>> round(average_precision(scores).value, 6)
     0.833333

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from leakscope.checks import count, non_negative, one_of, probability
-from leakscope.intervals import Interval
+from leakscope.core.checks import count, non_negative, one_of, probability
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval
+from leakscope.core.tradeoff import EpsilonDelta, TradeOff
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.counting import Evidence, coins, many_runs, pairs
-from leakscope.tradeoff import EpsilonDelta, TradeOff
-from leakscope.types import NotApplicable, Scores
 
 _LARGEST = 2.0**40  # that is looked for
 Method = Literal["pairs", "coins", "many_runs"]
@@ -74,7 +75,7 @@ def epsilon_lower(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(1000) % 2 == 0
     >>> bound = epsilon_lower(Scores("example", 1.0 * member[None, :], member[None, :]))
     >>> round(bound.value, 2), bound.detail["guesses"], bound.detail["correct"]
@@ -116,7 +117,7 @@ def claim_p_value(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(1000) % 2 == 0
     >>> claim_p_value(Scores("example", 1.0 * member[None, :], member[None, :]), epsilon=4.0) < 1e-3
     True
@@ -147,7 +148,7 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(1000) % 2 == 0
     >>> gathered = evidence(Scores("example", 1.0 * member[None, :], member[None, :]))
     >>> [gathered.p_value(epsilon, 0.0) < 0.05 for epsilon in (4.0, 5.0)]
@@ -231,7 +232,7 @@ def family_lower(
     --------
     >>> import numpy as np
     >>> from leakscope.metrics.counting import Guesses
-    >>> from leakscope.tradeoff import Gaussian
+    >>> from leakscope.core.tradeoff import Gaussian
     >>> found = family_lower(Guesses("coins", 1000, np.array([100]), np.array([[95]])), Gaussian)
     >>> round(found.value, 2), round(Gaussian(found.value).epsilon(1e-5), 2)
     (0.79, 3.32)
@@ -240,7 +241,7 @@ def family_lower(
     tolerance = probability("tolerance", tolerance, open_ends=True)
     value = _largest_rejected(lambda x: given.curve_p_value(family(x)) < level, tolerance)
     detail = {"n_tests": n_tests, **(given.detail(family(value)) if value > 0 else {})}
-    return Interval(value, value, math.inf, confidence, "none", f"{given.method}, whole curve", detail)
+    return Interval(value, value, math.inf, confidence, "none", (*given.method, Term("whole_curve")), detail)
 
 
 def _largest_rejected(rejected: Callable[[float], bool], tolerance: float) -> float:

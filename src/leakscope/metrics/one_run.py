@@ -23,8 +23,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betainc, betaln, log_expit
 
-from leakscope.checks import count
-from leakscope.tradeoff import EpsilonDelta, Profile, TradeOff
+from leakscope.core.checks import count
+from leakscope.core.tradeoff import EpsilonDelta, Profile, TradeOff
 
 Array = np.ndarray
 _ORDERS = np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 300)])  # epsilons: beyond, 10^8 guesses tell nothing
@@ -44,7 +44,7 @@ class Tangents:
 
     Examples
     --------
-    >>> from leakscope.tradeoff import EpsilonDelta, Gaussian
+    >>> from leakscope.core.tradeoff import EpsilonDelta, Gaussian
     >>> Tangents.of(EpsilonDelta(1.0, 0.01)).delta.tolist()
     [0.01]
     >>> round(Tangents.of(Gaussian(1.0)).wrong(0.5), 3)  # Phi(Phi^-1(1/2) - 1)
@@ -135,7 +135,7 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
 
     Examples
     --------
-    >>> from leakscope.tradeoff import EpsilonDelta, Gaussian
+    >>> from leakscope.core.tradeoff import EpsilonDelta, Gaussian
     >>> round(one_run_p_value(10, 10, 10, Tangents.of(EpsilonDelta(0.0))), 6)
     0.000977
     >>> round(one_run_p_value(10, 10, 10, Tangents.of(EpsilonDelta(0.0, 1e-3))), 6)  # or all are told, once in 1,000

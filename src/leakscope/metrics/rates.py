@@ -12,24 +12,31 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import bdtrik
 
-from leakscope.checks import probability
-from leakscope.intervals import Interval, clopper_pearson, korn_graubard
+from leakscope.core.checks import probability
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval, clopper_pearson
+from leakscope.core.types import NotApplicable, Scores
+from leakscope.metrics.clustered import Clustered, joined
 from leakscope.metrics.rows import Rows, rows
-from leakscope.types import NotApplicable, Scores
+from leakscope.metrics.spread import Shifts
 
 Array = np.ndarray
 
 
-def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Interval:
-    """Members found at a false-positive rate, with one threshold for all targets.
+Target = Literal["population", "these_models"]
+MOST_SPREAD = 0.35  # upper limit of the between-model spread up to which any number of models gives an interval
+FEWEST_IN_TAIL = 4  # models times the rate: with so many, the interval covers at any spread
 
-    The threshold is the smallest score whose false-positive rate among all non-member scores is at most
-    ``fpr``. The interval covers the rate at the true quantile. Over points: order-statistic limits of the
-    quantile and Clopper-Pearson limits of the rate, joined by square and add (the two samples are
-    independent). Over models: the rate is linear in the threshold's error, ``psi_t = tpr_t - slope (fpr_t -
-    fpr)`` with the slope of the pooled ROC at ``fpr``, and the variance of psi between models goes into Korn
-    and Graubard's interval; each end is at least as wide as over points, because a variance does not show
-    how skewed a rate with few false alarms is.
+
+def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Target = "population") -> Interval:
+    """True positive rate at a false positive rate, with one threshold for all models.
+
+    The threshold is the smallest score whose false positive rate among all non-member scores is at most
+    ``fpr``. The interval covers the rate at the true quantile, so it knows that the threshold was estimated.
+
+    Over one model: order-statistic limits of the quantile and Clopper-Pearson limits of the rate, joined by square and
+    add (the two samples are independent). Over several models: the same with the limits of Korn and Graubard, whose
+    variance is that between models or that between records; see `leakscope.metrics.clustered`.
 
     Parameters
     ----------
@@ -37,12 +44,22 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Interval
     fpr : float
         In (0, 1).
     confidence : float
+    target : {"population", "these_models"}
+        What is estimated where there are several models.
+
+        * population: one threshold for all models that the recipe makes, and the rates of all of them. Models are the
+          sampling units. Where whole models may shift their scores by more than 0.35 of the noise of a record, and
+          there are fewer than 4/fpr models, the models that make the false positives may not be among those seen, and
+          no interval is given: ``refused`` is "too_few_models".
+        * these_models: one threshold for the attacked models, and the rates of these alone. Records are the sampling
+          units. Never refused.
 
     Returns
     -------
     Interval
         ``detail`` has the realised ``fpr``, the ``threshold``, the ``false_alarms`` and the ``games``, the
-        number of non-member scores behind the threshold.
+        number of non-member scores behind the threshold; of several models also how many there are and the
+        ``between_model_spread``, the standard deviation of a model's shift over that of a record's noise.
 
     Raises
     ------
@@ -52,14 +69,14 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Interval
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(2000) % 2 == 0
     >>> value = np.random.default_rng(0).normal(size=2000) + 2 * member
     >>> found = tpr_at_fpr(Scores("example", value[None, :], member[None, :]), 0.05)
     >>> round(found.value, 3), found.detail["false_alarms"]
     (0.644, 50)
     """
-    return _Pooled(rows(scores)).tpr(fpr, confidence)
+    return _Pooled(rows(scores), confidence, target).tpr(fpr)
 
 
 def roc_band(
@@ -78,6 +95,7 @@ def roc_band(
     Returns
     -------
     value, low, high : arrays of shape (A,)
+        NaN for the ends of an interval that `tpr_at_fpr` refuses.
 
     Raises
     ------
@@ -87,22 +105,25 @@ def roc_band(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(2000) % 2 == 0
     >>> value = np.random.default_rng(0).normal(size=2000) + 2 * member
     >>> roc_band(Scores("example", value[None, :], member[None, :]), [0.05, 0.5])[0].round(3).tolist()
     [0.644, 0.976]
     """
-    pooled = _Pooled(rows(scores))
-    found = [pooled.tpr(float(rate), confidence) for rate in at]
-    value, low, high = (np.array([getattr(item, end) for item in found]) for end in ("value", "low", "high"))
+    pooled = _Pooled(rows(scores), confidence, "population")
+    found = [pooled.tpr(float(rate)) for rate in at]
+    value = np.array([interval.value for interval in found])
+    low = np.array([np.nan if interval.refused else interval.low for interval in found])
+    high = np.array([np.nan if interval.refused else interval.high for interval in found])
     return value, low, high
 
 
 def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
     """Share of members among the points called members, at a false-positive rate and a prior.
 
-    ``prior tpr/(prior tpr + (1 - prior) fpr)``, which grows with the TPR: its interval is mapped.
+    ``prior tpr/(prior tpr + (1 - prior) fpr)``, which grows with the TPR: its interval is mapped, and refused where
+    that of the TPR is. The target is that of `tpr_at_fpr` over the population of models.
 
     Parameters
     ----------
@@ -125,7 +146,7 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> member = np.arange(2000) % 2 == 0
     >>> value = np.random.default_rng(0).normal(size=2000) + 2 * member
     >>> round(ppv(Scores("example", value[None, :], member[None, :]), 0.05, prior=0.1).value, 3)
@@ -142,6 +163,8 @@ class _Pooled:
     """The scores of all rows, sorted once by class."""
 
     rows: Rows
+    confidence: float
+    target: Target
 
     @cached_property
     def members(self) -> Float[Array, " P"]:
@@ -153,24 +176,34 @@ class _Pooled:
         """Ascending scores."""
         return np.sort(self.rows.value[~self.rows.member]).astype(np.float64)
 
-    def tpr(self, fpr: float, confidence: float) -> Interval:
+    @cached_property
+    def shifts(self) -> Shifts:
+        """How far whole models shift their scores."""
+        return Shifts(self.rows)
+
+    @cached_property
+    def clustered(self) -> Clustered:
+        """The scores in their clusters: models, or the records of these models."""
+        return Clustered.by(self.rows, "models" if self.target == "population" else "records", self.confidence)
+
+    def tpr(self, fpr: float) -> Interval:
         """The rate of members at or above the threshold, with its interval and what was realised."""
         fpr = probability("fpr", fpr, open_ends=True)
         threshold = self._threshold(fpr)
         found, alarms = _at_least(self.members, threshold), _at_least(self.others, threshold)
-        interval = self._over_points(fpr, found, confidence)
-        if not self.rows.single:
-            interval = self._over_models(fpr, threshold, interval)
-        return replace(
-            interval,
-            averages=self.rows.averages,
-            detail={
-                "fpr": alarms / len(self.others),
-                "threshold": threshold,
-                "false_alarms": alarms,
-                "games": len(self.others),
-            },
-        )
+        detail: dict[str, float] = {
+            "fpr": alarms / len(self.others),
+            "threshold": threshold,
+            "false_alarms": alarms,
+            "games": len(self.others),
+        }
+        if self.rows.single:
+            interval = self._over_points(fpr, found)
+            return replace(interval, averages=self.rows.averages, detail=detail)
+        detail |= {"models": len(self.rows.value), "between_model_spread": self.shifts.spread}
+        if self.target == "these_models":
+            return replace(self._over_records(fpr, found), detail=detail)
+        return replace(self._over_models(fpr, found), detail=detail)
 
     def _threshold(self, fpr: float) -> float:
         """The smallest score whose share of false alarms is at most fpr."""
@@ -191,36 +224,41 @@ class _Pooled:
         one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
         return f"{'one point, at' if one_point else 'strictest threshold gives'} FPR {strictest:.1f} %"
 
-    def _over_models(self, fpr: float, threshold: float, points: Interval) -> Interval:
-        """Korn-Graubard with the variance of the linearised rate between models, or wider, as over points."""
-        member, called = self.rows.member, self.rows.value >= threshold
-        tpr = (called & member).sum(axis=1) / member.sum(axis=1)
-        false = (called & ~member).sum(axis=1) / (~member).sum(axis=1)
-        psi = tpr - self._slope(fpr) * (false - fpr)
-        variance = self.rows.overlap * float(psi.var(ddof=1)) / len(psi)
-        models = korn_graubard(points.value, variance, len(self.members), len(psi), points.confidence)
-        low, high = min(models.low, points.low), max(models.high, points.high)
-        return replace(models, low=low, high=high, method="Korn-Graubard, at least as wide as over points")
+    def _over_models(self, fpr: float, found: int) -> Interval:
+        """One threshold for all models of the recipe; refused where a few models cannot show its rate.
 
-    def _slope(self, fpr: float) -> float:
-        """Slope of the pooled ROC: central difference over half the distance to the nearer end."""
-        width = min(fpr, 1 - fpr) / 2
-        ranks = (math.ceil(rate * len(self.others)) for rate in (fpr + width, fpr - width))
-        right, left = (_at_least(self.members, _highest(self.others, k)) / len(self.members) for k in ranks)
-        return (right - left) / (2 * width)
+        At a low rate most false positives come from the models with the largest shifts. With R models about R fpr
+        of them decide the threshold. If that is less than a few and the shifts matter, the sample may hold none of
+        them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
+        fpr = .01 even with the wide limits of `Clustered`.
+        """
+        rate = found / len(self.members)
+        in_tail = len(self.rows.value) * min(fpr, 1 - fpr)
+        if in_tail < FEWEST_IN_TAIL and self.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD:
+            return Interval(rate, 0.0, 1.0, self.confidence, "models", refused="too_few_models")
+        low, high = self.clustered.limits(fpr, found)
+        method = (Term("korn_graubard_models"),)
+        return Interval(rate, low, high, self.confidence, "models", method)
 
-    def _over_points(self, fpr: float, found: int, confidence: float) -> Interval:
+    def _over_records(self, fpr: float, found: int) -> Interval:
+        """One threshold for these models: what is drawn at random are records."""
+        low, high = self.clustered.limits(fpr, found)
+        method = (Term("korn_graubard_records"),)
+        return Interval(found / len(self.members), low, high, self.confidence, "points", method)
+
+    def _over_points(self, fpr: float, found: int) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
         n, n_others = len(self.members), len(self.others)
-        fewest, most = _binomial_limits(n_others, fpr, confidence)
+        fewest, most = _binomial_limits(n_others, fpr, self.confidence)
         least = _at_least(self.members, _highest(self.others, fewest))
         largest = len(_from(self.members, _highest(self.others, most + 1), "right"))
-        exact = clopper_pearson(found, n, confidence)
+        exact = clopper_pearson(found, n, self.confidence)
         rate = found / n
-        low = rate - math.hypot(max(rate - least / n, 0.0), rate - exact.low)
-        high = rate + math.hypot(max(largest / n - rate, 0.0), exact.high - rate)
-        method = "order statistics and Clopper-Pearson (square and add)"
-        return Interval(rate, max(low, 0.0), min(high, 1.0), confidence, "points", method)
+        ties = [_tied(self.members, _highest(self.others, k)) / n for k in (fewest + 1, most)]
+        low = rate - joined(max(rate - least / n, 0.0), rate - exact.low, ties[0])
+        high = rate + joined(max(largest / n - rate, 0.0), exact.high - rate, ties[1])
+        method = (Term("order_statistics"),)
+        return Interval(rate, max(low, 0.0), min(high, 1.0), self.confidence, "points", method)
 
 
 def _from(ascending: Float[Array, " n"], threshold: float, side: Literal["left", "right"]) -> Float[Array, " k"]:
@@ -233,6 +271,11 @@ def _highest(ascending: Float[Array, " n"], k: int) -> float:
     if 1 <= k <= len(ascending):
         return float(ascending[-k])
     return math.inf if k < 1 else -math.inf
+
+
+def _tied(ascending: Float[Array, " n"], score: float) -> int:
+    """Scores that are equal to this one."""
+    return len(_from(ascending, score, "left")) - len(_from(ascending, score, "right"))
 
 
 def _at_least(ascending: Float[Array, " n"], threshold: float) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakscope.checks import count, probability
-from leakscope.intervals import clopper_pearson_lower
+from leakscope.core.checks import count, probability
+from leakscope.core.intervals import clopper_pearson_lower
+from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.thresholds import earlier_thresholds, held_out_thresholds
-from leakscope.types import NotApplicable, Scores
 
 Array = np.ndarray
 # An attack that leaves one model out learns the sign and the spread of a record's effect from the games that
@@ -84,7 +84,7 @@ def games_won(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((40, 3)) < 0.5
     >>> value = rng.normal(size=(40, 3)) + np.array([0.0, 0.0, 9.0]) * (member - 0.5)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.findings import Averages
-from leakscope.types import NotApplicable, Scores
+from leakscope.core.findings import Averages
+from leakscope.core.types import NotApplicable, Scores
 
 Array = np.ndarray
 
@@ -72,7 +72,7 @@ def rows(scores: Scores) -> Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.types import Scores
+    >>> from leakscope.core.types import Scores
     >>> scores = Scores("loss", np.array([[0.1], [0.9], [0.4]]), np.array([[False], [True], [False]]))
     >>> rows(scores).value.shape, rows(scores).averages
     ((1, 3), 'models')

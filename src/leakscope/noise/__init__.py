@@ -1,6 +1,6 @@
 """Noise that hides membership: families, couplings that turn noise into a promise, and the least scale for it."""
 
-from leakscope.information import eta_of_information
+from leakscope.core.information import eta_of_information
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.baselines import (
     Baseline,
@@ -14,11 +14,10 @@ from leakscope.noise.baselines import (
 from leakscope.noise.calibration import calibrate, pairs_needed
 from leakscope.noise.choice import Choice, choose, most_promising
 from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap
-from leakscope.noise.dpsgd import dpsgd_multiplier
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import information_of_eta, information_of_noise, noise_of_information
-from leakscope.noise.izzo import izzo
+from leakscope.noise.izzo_noise import izzo
 from leakscope.noise.linear import average_linear, swap_linear
 from leakscope.noise.minimax import worst_case_covariance
 from leakscope.noise.mixture import MixtureSwap
@@ -55,7 +54,6 @@ __all__ = [
     "dp_gaussian_scale",
     "dp_laplace_eta",
     "dp_laplace_scale",
-    "dpsgd_multiplier",
     "eta_bound",
     "eta_of_information",
     "independent",

@@ -11,7 +11,7 @@ from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 from scipy.special import hyp0f1
 
-from leakscope.checks import count, positive
+from leakscope.core.checks import count, positive
 from leakscope.noise import hockey
 from leakscope.noise.norms import EUCLIDEAN, Lp, dimension, vectors
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from leakscope.checks import count, positive, probability
+from leakscope.core.checks import count, positive, probability
 from leakscope.noise.calibration import calibrate
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import Structure, allowed_stick, information_of_eta, noise_of_information, smaller_of
@@ -92,7 +92,7 @@ def dp_baselines(
     DP Gaussian by (epsilon, delta)  0.1138
     """
     one, two = sensitivity
-    coordinates = np.eye(count("d", d))
+    d = count("d", d)
     scales = (
         math.sqrt(2) * dp_laplace_scale(eta, one, prior),
         dp_gaussian_scale(eta, two, prior=prior),
@@ -101,7 +101,7 @@ def dp_baselines(
     names = ("DP Laplace", "DP Gaussian", "DP Gaussian by (epsilon, delta)")
     sources = ("kairouz2015, Theorem 2.1", "dong2022, eq. 6", "balle2018, Theorem 8")
     return [
-        Baseline.of(name, "any_data", scale**2 * coordinates, source)
+        Baseline(name, "any_data", scale, np.diag(np.full(d, scale * scale)), source)
         for name, scale, source in zip(names, scales, sources, strict=True)
     ]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.checks import probability, real
+from leakscope.core.checks import gain_over_prior, probability
+from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.shifts import Shifts, level, row_bounds, smaller_prior, upper_eta
-from leakscope.types import Noise, NotApplicable
 
 Array = np.ndarray
 _PRECISION = 1e-9  # relative, of the scale
@@ -73,9 +73,26 @@ def calibrate(
 def least_scale(
     shifts: Shifts, eta: float, family: Callable[[float], Noise], smaller: float, alpha: float | None
 ) -> float:
-    """`calibrate` as a scale, with the smaller prior and the level worked out."""
-    if not 0 < real("eta", eta) < smaller:
-        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
+    """Find the scale of `calibrate`, with the smaller prior and the level worked out.
+
+    Parameters
+    ----------
+    shifts : Shifts
+    eta : float
+        Above 0, and below the smaller prior.
+    family : callable
+        From a scale to a noise.
+    smaller : float
+        The smaller of the priors of in and out.
+    alpha : float or None
+        Failure probability of a bound from sampled pairs; None where the shifts are exact.
+
+    Raises
+    ------
+    ValueError
+        If eta is out of its range, or so few pairs can show it at no scale.
+    """
+    gain_over_prior(eta, smaller)
     _refuse_impossible(shifts, eta, smaller, alpha)
     shifts = shifts.highest()
     if (_without_noise(shifts, smaller, alpha) <= eta).all():
@@ -120,9 +137,8 @@ def pairs_needed(eta: float, prior: float = 0.5, confidence: float = 0.95, share
     """
     prior = probability("prior", prior, open_ends=True)
     smaller, alpha = min(prior, 1 - prior), 1 - probability("confidence", confidence, open_ends=True)
-    if not 0 < real("eta", eta) < smaller:
-        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
-    if not 0 < real("share", share) <= 1:
+    gain_over_prior(eta, smaller)
+    if not 0 < probability("share", share) <= 1:
         raise ValueError(f"share must be > 0 and <= 1, got {share:g}")
     return _needed(eta, smaller / share, alpha)
 

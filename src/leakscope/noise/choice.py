@@ -13,11 +13,11 @@ from typing import Literal, final
 
 import numpy as np
 
-from leakscope.checks import count, one_of, probability, same_length
+from leakscope.core.checks import count, one_of, probability, same_length
+from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.calibration import calibrate
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.shifts import Shifts
-from leakscope.types import Noise, NotApplicable
 
 Promise = Literal["every", "average"]
 

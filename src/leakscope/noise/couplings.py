@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from leakscope.checks import count, non_negative, probability, real, same_length
+from leakscope.core.checks import count, non_negative, probability, real, same_length
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
 

@@ -12,10 +12,10 @@ from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from leakscope.checks import one_of, positive
+from leakscope.core.checks import one_of, positive
+from leakscope.core.types import NotApplicable
 from leakscope.noise import hockey
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension, vectors
-from leakscope.types import NotApplicable
 
 Array = np.ndarray
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num
 
-from leakscope.checks import one_of
+from leakscope.core.checks import one_of
+from leakscope.core.types import Noise
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.norms import EUCLIDEAN
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shape import Structure
-from leakscope.types import Noise
 
 Array = np.ndarray
 
@@ -112,3 +113,55 @@ def find_family(name: str) -> Family:
     LaplaceNoise(scale=2.0)
     """
     return FAMILIES[one_of("noise", name, FAMILIES)]
+
+
+def describe(noise: Noise) -> dict[str, Any]:
+    """Describe a noise by its class and all its parameters, as plain JSON.
+
+    Two noises with the same description have the same distribution, and the same values from the same random bits.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of a class of this package: another one may do what its fields do not tell.
+
+    Returns
+    -------
+    dict
+        ``"family"``, and each field of the class; arrays as lists of floats.
+
+    Raises
+    ------
+    ValueError
+        For a noise of another class.
+
+    Examples
+    --------
+    >>> from leakscope.noise import GaussianNoise
+    >>> from leakscope.noise.families import describe
+    >>> describe(GaussianNoise(2, [1.0, 4.0]))
+    {'family': 'GaussianNoise', 'scale': 2.0, 'shape': [1.0, 4.0]}
+    """
+    if type(noise) not in (GaussianNoise, LaplaceNoise, NormNoise, BallNoise):  # a subclass may draw in another way
+        raise ValueError(
+            f"expected a noise of leakscope.noise (GaussianNoise, LaplaceNoise, NormNoise, BallNoise), "
+            f"got {type(noise).__name__}: its parameters cannot be written down"
+        )
+    return {"family": type(noise).__name__} | {each.name: _plain(getattr(noise, each.name)) for each in fields(noise)}  # pyright: ignore[reportArgumentType] -- all of them are dataclasses
+
+
+def _plain(value: Any) -> Any:
+    """A field of a noise as plain JSON; numbers as floats, so that 2 and 2.0 are the same scale."""
+    if isinstance(value, Lp | Mahalanobis):
+        return {"norm": type(value).__name__} | {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray | list | tuple):
+        return np.asarray(value, dtype=float).tolist()
+    if value is None or isinstance(value, str):
+        return value
+    return _number(value)
+
+
+def _number(value: Any) -> float | str:
+    """A float; infinity, which JSON has not, as text."""
+    number = float(value)
+    return number if np.isfinite(number) else str(number)

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
-from leakscope.checks import positive
-from leakscope.divergence import gaussian_hockey
+from leakscope.core.checks import positive
+from leakscope.core.divergences import gaussian_hockey
 from leakscope.noise import hockey
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension, vectors
 

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import betainc, k0e, k1e, roots_legendre
 
-from leakscope.checks import real
+from leakscope.core.checks import real
 
 Array = np.ndarray
 

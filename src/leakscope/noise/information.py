@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from leakscope.checks import one_of, positive, probability, real
-from leakscope.information import binary_divergence, gaussian_information, least_below
+from leakscope.core.checks import gain_over_prior, one_of, positive, probability
+from leakscope.core.information import binary_divergence, gaussian_information, least_below
 
 Array = np.ndarray
 Structure = Literal["isotropic", "least_trace"]
@@ -85,11 +85,12 @@ def noise_of_information(
     """
     values, vectors = _spectrum(covariance)
     nats = min(positive("nats", nats), _LARGEST_NATS * len(values))  # fewer are kept as well
+    relative = values / values[-1]  # squares of the eigenvalues themselves may overflow, or vanish
     if one_of("structure", structure, ("isotropic", "least_trace")) == "isotropic":
-        noise = values / np.expm1(2 * nats / len(values))
+        noise = relative / np.expm1(2 * nats / len(values))
     else:
-        noise = _least_trace(values, nats)
-    return (vectors * noise) @ vectors.T
+        noise = _least_trace(relative, nats)
+    return (vectors * (noise * values[-1])) @ vectors.T
 
 
 def information_of_noise(covariance: Num[Array, "d d"], noise: Num[Array, "d d"]) -> float:
@@ -134,8 +135,7 @@ def smaller_of(prior: float) -> float:
 def allowed_stick(eta: float, prior: float) -> tuple[float, float]:
     """The smaller prior m, and the hockey stick eta/m of order (1 - m)/m that eta allows."""
     smaller = smaller_of(prior)
-    if not 0 < real("eta", eta) < smaller:
-        raise ValueError(f"eta must be > 0 and < {smaller:g}, the smaller prior; got {eta:g}")
+    gain_over_prior(eta, smaller)
     return smaller, eta / smaller
 
 

@@ -1,31 +1,43 @@
 """The private memory of what was released from one draw of the data, and what all of it together says.
 
 Releases of the same D add up, and only who remembers D and the shifts of each release can say what they promise
-jointly. The file names the members of D: it is for its owner alone, and never part of a certificate.
+jointly. The file names the members of D and holds the key of their noise: it is for its owner alone, and never part
+of a certificate.
+
+The noise of a release is a function of that key and of everything that its bytes depend on (``keyed``). So a ledger
+that was restored from an earlier copy gives the same bytes for the same release, where fresh noise would average out.
+That it was restored cannot be noticed: what was released in between is missing from it, and from every joint bound
+that it gives.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
+import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.checks import one_of, positive, real
-from leakscope.noise import private_file
+from leakscope.core import private_file
+from leakscope.core.checks import one_of, positive
+from leakscope.core.types import Noise
+from leakscope.noise.families import describe
 from leakscope.noise.gaussian import GaussianNoise
+from leakscope.noise.keyed import KEY_BYTES, new_key
 from leakscope.noise.norms import EUCLIDEAN
 from leakscope.noise.shifts import Shifts
-from leakscope.types import Noise
 
 Array = np.ndarray
-_FORMAT = "leakscope ledger 1"
-_OF_A_DRAW = ("coupling", "promise", "seed", "share")
+_FORMAT = "leakscope ledger 2"
+_WITHOUT_KEY = "leakscope ledger 1"
+_PROMISES = ("every", "average")
+_LONGEST_NAME = 100  # letters of a digest or a coupling
 
 
 @final
@@ -49,7 +61,7 @@ class Draw:
     """
 
     data: str
-    member: Bool[Array, " n"]
+    member: Bool[Array, " n"] = field(repr=False)
     coupling: str
     promise: Literal["every", "average"] = "every"
     seed: int | None = None
@@ -60,7 +72,7 @@ class Draw:
             raise ValueError("a ledger needs the digest of the data")
         if not 1 <= self.member.sum() <= len(self.member) - 1:
             raise ValueError(f"D must hold from 1 to n - 1 = {len(self.member) - 1} records, got {self.member.sum()}")
-        one_of("promise", self.promise, ("every", "average"))
+        one_of("promise", self.promise, _PROMISES)
 
     @property
     def prior(self) -> float:
@@ -76,13 +88,18 @@ class Query:
     Parameters
     ----------
     statistic : mapping
-        The description of the statistic, with everything that its output depends on.
+        The description of the statistic, with everything that its output depends on, and with whatever else decides
+        which noise it gets, as plain JSON.
     eta : float
         What the release alone promises.
+    noise : mapping, optional
+        As ``leakscope.noise.families.describe`` gives it: family, scale and shape of a noise that was chosen
+        beforehand. None: the scale follows from eta and the description, and nobody chooses it.
     """
 
     statistic: Mapping[str, Any]
     eta: float
+    noise: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.statistic:
@@ -91,8 +108,13 @@ class Query:
 
     @property
     def digest(self) -> str:
-        """Of the statistic and its promise."""
-        return private_file.digest_of({"statistic": dict(self.statistic), "eta": float(self.eta)})
+        """Of the statistic, its promise and its noise."""
+        return private_file.digest_of(self._content)
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        noise = None if self.noise is None else dict(self.noise)
+        return {"statistic": dict(self.statistic), "eta": float(self.eta), "noise": noise}
 
 
 @final
@@ -111,6 +133,10 @@ class Entry:
         Of these pairs; None where the coupling is exact.
     scale_seed : int or None
         Of the pairs on which the scale was chosen; None where it was chosen without sampling.
+    subject : str
+        Digest of what the noise is drawn for: data, draw, statistic, noise, grid.
+    release : str
+        Digest of that and of the exact value: what the noise is a function of, beside the key.
     """
 
     query: Query
@@ -118,17 +144,38 @@ class Entry:
     shifts: Shifts
     seed: int | None = None
     scale_seed: int | None = None
+    subject: str = ""
+    release: str = ""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What the file keeps of an entry: the digest of its query, lengths (R, P) of its shifts, scale, coordinates."""
+    """What the file keeps of an entry.
+
+    Parameters
+    ----------
+    query : str
+        Digest of the query.
+    lengths : array of shape (R, P)
+        Of its shifts.
+    scale : float
+        Of its noise.
+    d : int
+        Coordinates.
+    subject, release : str
+        As of the entry.
+    published : bool
+        The value has reached its place. Where it has not, the same query gives the same release once more.
+    """
 
     query: str
-    lengths: Float[Array, "R P"]
+    lengths: Float[Array, "R P"] = field(repr=False)
     scale: float
     d: int
+    subject: str = ""
+    release: str = ""
+    published: bool = False
 
 
 @final
@@ -142,8 +189,21 @@ class Ledger:
     releases, whose joint shift does not depend on any output, even if somebody stops early because of what came
     out.
 
-    An entry is appended *before* its value is published, so that a kill in between leaves an entry without a
-    release, never a release without an entry.
+    An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
+    leaves an entry without a release, never a release without an entry; asked again, the same query gives the same
+    bytes.
+
+    Parameters
+    ----------
+    path : Path
+    draw : Draw
+    queries : tuple of Query
+        As declared, in the order of their release.
+    releases : tuple of Released
+    digest : str
+        Of the file's content.
+    key : bytes
+        32 bytes from the operating system's entropy. With the digest of a release it gives the noise.
 
     Examples
     --------
@@ -166,17 +226,28 @@ class Ledger:
     queries: tuple[Query, ...]
     releases: tuple[Released, ...]
     digest: str
+    key: bytes = field(repr=False)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], draw: Draw, queries: Sequence[Query]) -> Ledger:
-        """A new file.
+    def create(
+        cls, path: str | os.PathLike[str], draw: Draw, queries: Sequence[Query], key: bytes | None = None
+    ) -> Ledger:
+        """Make a new file, with a new key.
+
+        Parameters
+        ----------
+        path : path
+        draw : Draw
+        queries : sequence of Query
+        key : bytes, optional
+            32 bytes, for tests: a key that is not secret hides nothing.
 
         Raises
         ------
         ValueError
             If the file exists.
         """
-        return cls(Path(path), draw, tuple(queries), (), "")._written(None)
+        return cls(Path(path), draw, tuple(queries), (), "", new_key() if key is None else key)._written(None)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], data: str) -> Ledger:
@@ -188,10 +259,15 @@ class Ledger:
             If the file is missing, open to others, damaged, or belongs to other data.
         """
         content, digest = private_file.read(Path(path))
+        if content.get("format") == _WITHOUT_KEY:
+            raise ValueError(
+                f"{path} is a ledger of an older version, which kept no key for its noise: start another ledger, which "
+                "draws the data anew"
+            )
         try:
             ledger = _decoded(Path(path), content, digest)
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(f"{path} is no ledger of this version") from None
+        except ValueError as reason:
+            raise ValueError(f"{path} is no ledger of this version: {reason}") from None
         if ledger.draw.data != data:
             raise ValueError(f"{path} belongs to other data: digest {ledger.draw.data[:12]}, not {data[:12]}")
         return ledger
@@ -217,16 +293,63 @@ class Ledger:
         Raises
         ------
         ValueError
-            If the query is not the next declared one, the noise is not Gaussian, or the shifts are not those of
-            the draw: another coupling, promise, share or pairs, or lengths that are no longer pairs.
+            If the query is not the next declared one, the noise is not Gaussian or not the declared one, or the
+            shifts are not those of the draw: another coupling, promise, share or pairs, or lengths that are no
+            longer pairs.
         """
         self._check_query(entry.query)
         if not isinstance(entry.noise, GaussianNoise):
             raise ValueError(f"only Gaussian releases add up pair by pair, got {type(entry.noise).__name__}")
+        if entry.query.noise is not None and dict(entry.query.noise) != describe(entry.noise):
+            raise ValueError(
+                f"the noise of scale {entry.noise.scale:g} is not the one that was declared in {self.path}: family, "
+                "scale and shape are part of the query"
+            )
         self._check_shifts(entry.shifts, entry.noise)
         self._check_pairs(entry)
-        made = Released(entry.query.digest, entry.shifts.values, entry.noise.scale, entry.shifts.d)
+        of_noise = (entry.noise.scale, entry.shifts.d, entry.subject, entry.release)
+        made = Released(entry.query.digest, entry.shifts.values, *of_noise)
         return replace(self, releases=(*self.releases, made))._written(self.digest)
+
+    def place_of(self, query: Query) -> int:
+        """Find the place that a query has among the releases.
+
+        That of a release which was begun and not published; else the next place, if the query was declared for it;
+        else that of the last release of this query, which is then made once more.
+
+        Parameters
+        ----------
+        query : Query
+
+        Returns
+        -------
+        int
+            The number of releases so far, if the release is a new one.
+
+        Raises
+        ------
+        ValueError
+            If the query is not declared, or it is not its turn.
+        """
+        digest = query.digest
+        earlier = [place for place, each in enumerate(self.releases) if each.query == digest]
+        unpublished = [place for place in earlier if not self.releases[place].published]
+        if unpublished:
+            return unpublished[0]
+        done = len(self.releases)
+        is_next = done < len(self.queries) and self.queries[done].digest == digest
+        if earlier and not is_next:
+            return earlier[-1]
+        self._check_query(query)
+        return done
+
+    def published(self, place: int) -> Ledger:
+        """With a release marked as published; the file is written before this returns."""
+        if self.releases[place].published:
+            return self
+        releases = list(self.releases)
+        releases[place] = replace(releases[place], published=True)
+        return replace(self, releases=tuple(releases))._written(self.digest)
 
     def joint_shifts(self) -> Shifts:
         """Shifts of all releases together, for Gaussian noise of scale 1.
@@ -306,11 +429,15 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
     draw = ledger.draw
     return {
         "format": _FORMAT,
+        "key": ledger.key.hex(),
         "data": draw.data,
         "n": len(draw.member),
         "member": np.packbits(draw.member).tobytes().hex(),
-        **{name: getattr(draw, name) for name in _OF_A_DRAW},
-        "queries": [{"statistic": dict(each.statistic), "eta": float(each.eta)} for each in ledger.queries],
+        "coupling": draw.coupling,
+        "promise": draw.promise,
+        "seed": draw.seed,
+        "share": float(draw.share),
+        "queries": [each._content for each in ledger.queries],
         "releases": [
             {
                 "query": each.query,
@@ -318,6 +445,9 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
                 "d": int(each.d),
                 "pairs": list(each.lengths.shape),
                 "lengths": base64.b64encode(each.lengths.astype("<f8").tobytes()).decode(),
+                "subject": each.subject,
+                "release": each.release,
+                "published": each.published,
             }
             for each in ledger.releases
         ],
@@ -325,17 +455,146 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
 
 
 def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
-    """Back from `_encoded`; any error is one of the format."""
-    one_of("format", content["format"], [_FORMAT])
-    bits = np.unpackbits(np.frombuffer(bytes.fromhex(content["member"]), np.uint8), count=content["n"])
-    draw = Draw(content["data"], bits.astype(bool), *(content[name] for name in _OF_A_DRAW))
-    releases = [
-        Released(
-            each["query"],
-            np.frombuffer(base64.b64decode(each["lengths"]), "<f8").astype(float).reshape(each["pairs"]),
-            real("scale", each["scale"]),
-            each["d"],
-        )
-        for each in content["releases"]
-    ]
-    return Ledger(path, draw, tuple(Query(**each) for each in content["queries"]), tuple(releases), digest)
+    """Back from `_encoded`: every value is checked before it is used, every size before anything is made of it.
+
+    Raises
+    ------
+    ValueError
+        Naming the first value that no ledger has.
+    """
+    top = _keys("it", content, "format key data n member coupling promise seed share queries releases")
+    if top["format"] != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT!r}")
+    key = _hex("key", top["key"], KEY_BYTES)
+    draw = _decoded_draw(top)
+    queries = []
+    for number, value in enumerate(_list("queries", top["queries"])):
+        queries.append(_decoded_query(f"queries[{number}]", value))
+    releases = []
+    for number, value in enumerate(_list("releases", top["releases"])):
+        releases.append(_decoded_release(f"releases[{number}]", value, len(draw.member)))
+    if [each.query for each in releases] != [each.digest for each in queries[: len(releases)]]:
+        raise ValueError("its releases are not the first of its queries")
+    if len({each.lengths.shape for each in releases}) > 1:
+        raise ValueError("its releases have different numbers of pairs")
+    return Ledger(path, draw, tuple(queries), tuple(releases), digest, key)
+
+
+def _decoded_draw(top: Mapping[str, Any]) -> Draw:
+    n = _whole("n", top["n"], 2)
+    packed = _hex("member", top["member"], -(-n // 8))
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8))
+    if bits[n:].any():
+        raise ValueError(f"member names records beyond the {n:,} that there are")
+    promise = top["promise"]
+    if promise not in _PROMISES:
+        raise ValueError("promise must be every or average")
+    seed = None if top["seed"] is None else _whole("seed", top["seed"], 0)
+    share = _positive("share", top["share"])
+    if share > 1:
+        raise ValueError(f"share must be at most 1, got {share:g}")
+    member = bits[:n].astype(bool)
+    return Draw(_name("data", top["data"]), member, _name("coupling", top["coupling"]), promise, seed, share)
+
+
+def _decoded_query(name: str, value: Any) -> Query:
+    query = _keys(name, value, "statistic eta noise")
+    statistic = _mapping(f"{name}.statistic", query["statistic"])
+    noise = None if query["noise"] is None else _mapping(f"{name}.noise", query["noise"])
+    return Query(statistic, _positive(f"{name}.eta", query["eta"]), noise)
+
+
+def _decoded_release(name: str, value: Any, n: int) -> Released:
+    release = _keys(name, value, "query scale d pairs lengths subject release published")
+    pairs = [_whole(f"{name}.pairs", each, 1) for each in _list(f"{name}.pairs", release["pairs"])]
+    if len(pairs) != 2 or pairs[0] not in (1, n):
+        raise ValueError(f"{name}.pairs must be a number of records (1 or {n:,}) and a number of pairs")
+    packed = _text(f"{name}.lengths", release["lengths"])
+    if len(packed) != 4 * -(-8 * pairs[0] * pairs[1] // 3):  # letters of so many bytes in base 64
+        raise ValueError(f"{name}.lengths are not those of {pairs[0]:,} x {pairs[1]:,} pairs")
+    try:
+        lengths = np.frombuffer(base64.b64decode(packed, validate=True), "<f8").astype(float).reshape(pairs)
+    except (binascii.Error, ValueError):
+        raise ValueError(f"{name}.lengths are not numbers in base 64") from None
+    if not (lengths >= 0).all():
+        raise ValueError(f"{name}.lengths must be >= 0")
+    published = release["published"]
+    if not isinstance(published, bool):
+        raise ValueError(f"{name}.published must be true or false, got {_kind(published)}")
+    return Released(
+        _text(f"{name}.query", release["query"]),
+        lengths,
+        _positive(f"{name}.scale", release["scale"]),
+        _whole(f"{name}.d", release["d"], 1),
+        _text(f"{name}.subject", release["subject"]),
+        _text(f"{name}.release", release["release"]),
+        published,
+    )
+
+
+_KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+
+
+def _kind(value: Any) -> str:
+    """What JSON calls a value."""
+    return _KINDS.get(type(value), "nothing")
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be a mapping, got {_kind(value)}")
+    return value
+
+
+def _keys(name: str, value: Any, keys: str) -> dict[str, Any]:
+    """A mapping with these keys and no others."""
+    mapping = _mapping(name, value)
+    missing = [key for key in keys.split() if key not in mapping]
+    if missing:
+        raise ValueError(f"{name} has no {missing[0]}")
+    if len(mapping) > len(keys.split()):
+        raise ValueError(f"{name} has keys beside {', '.join(keys.split())}")
+    return mapping
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {_kind(value)}")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, got {_kind(value)}")
+    return value
+
+
+def _name(name: str, value: Any) -> str:
+    """A short text of letters that may be printed."""
+    text = _text(name, value)
+    if not 0 < len(text) <= _LONGEST_NAME or not text.isascii() or not text.isprintable():
+        raise ValueError(f"{name} must be a text of 1 to {_LONGEST_NAME} printable letters")
+    return text
+
+
+def _hex(name: str, value: Any, n_bytes: int) -> bytes:
+    text = _text(name, value)
+    if len(text) != 2 * n_bytes or not set(text) <= set("0123456789abcdef"):
+        raise ValueError(f"{name} must be {n_bytes:,} bytes, as {2 * n_bytes:,} hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{name} must be a whole number, got {_kind(value)}")
+    if not least <= value < 2**63:
+        raise ValueError(f"{name} must be from {least} to 2^63 - 1")
+    return value
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number, got {_kind(value)}")
+    if not 0 < value < math.inf or value > 1e308:  # a whole number of 400 digits is no float
+        raise ValueError(f"{name} must be > 0 and finite")
+    return float(value)

@@ -26,11 +26,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from leakscope.checks import count, one_of
+from leakscope.core.checks import count, one_of
+from leakscope.core.lengths import p_norm
+from leakscope.core.seeds import stream
 from leakscope.noise.couplings import finite_features, subset_size
-from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, p_norm
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
-from leakscope.seeds import stream
 
 Array = np.ndarray
 ALL_ROWS = 5_000  # different records: each has its row

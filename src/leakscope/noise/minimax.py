@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from leakscope.checks import one_of, positive, real
+from leakscope.core.checks import one_of, positive, real
 from leakscope.noise.couplings import finite_features
 
 Array = np.ndarray

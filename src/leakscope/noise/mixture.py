@@ -22,16 +22,16 @@ from typing import Literal, final
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from leakscope.checks import count, one_of, probability
-from leakscope.intervals import chernoff_kl_upper
+from leakscope.core.checks import count, one_of, probability
+from leakscope.core.intervals import chernoff_kl_upper
+from leakscope.core.seeds import stream
+from leakscope.core.tradeoff import Profile
+from leakscope.core.types import Noise
 from leakscope.noise.calibration import least_scale
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.linear import average_row, swap_rows
 from leakscope.noise.norms import Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
-from leakscope.seeds import stream
-from leakscope.tradeoff import Profile
-from leakscope.types import Noise
 
 Array = np.ndarray
 _BLOCK = 200_000  # numbers held at once: they stay in the cache
@@ -185,6 +185,17 @@ class MixtureSwap:
         NotApplicable, ValueError
             As `leakscope.noise.calibrate` for the exact swap.
         """
+        return family(self.least_scale(eta, family, confidence))
+
+    def least_scale(
+        self, eta: float, family: Callable[[float], Noise] = GaussianNoise, confidence: float = 0.95
+    ) -> float:
+        """Compute the scale of `calibrate`, with its parameters and errors.
+
+        Returns
+        -------
+        float
+        """
         swap, record, _ = self._swap(family(1.0))
         alpha, highest = _alpha(confidence), least_scale(swap, eta, family, self._smaller, None)
 
@@ -200,10 +211,10 @@ class MixtureSwap:
 
         step = _last(partial(passes, pilot=True))
         if not passes(step):
-            return family(highest)
+            return highest
         while step < _LOWEST and passes(step + 1):
             step += 1
-        return family(highest * _STEP**step)
+        return highest * _STEP**step
 
     @property
     def _smaller(self) -> float:

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float, Num
 from scipy.special import gammaln
 
-from leakscope.checks import count, positive, real
+from leakscope.core.checks import count, positive, real
+from leakscope.core.lengths import p_norm
 
 Array = np.ndarray
 
@@ -263,36 +264,6 @@ def _units(shape: Float[Array, "d d"] | Float[Array, " d"]) -> Float[Array, " d"
     """Powers of two near the standard deviations, in which what is small is not small for its unit."""
     variances = np.diagonal(shape) if shape.ndim == 2 else shape
     return np.exp2(np.rint(np.log2(np.where(variances > 0, variances, 1.0)) / 2))
-
-
-def p_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"]:
-    """Plain p-norm over the last axis, without overflow; NaN where a vector is not finite.
-
-    Parameters
-    ----------
-    z : array of shape (..., d)
-    p : float
-        From 1 to infinity.
-
-    Returns
-    -------
-    array of shape (...)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.noise.norms import p_norm
-    >>> float(p_norm(np.array([3e200, 4e200, 12e200]), 2.0))
-    1.3e+201
-    """
-    size = np.abs(z)
-    largest = np.asarray(size.max(axis=-1))
-    if size.shape[-1] == 1 or p == math.inf:
-        return largest
-    with np.errstate(invalid="ignore"):  # infinity over infinity
-        share = size / np.where(largest > 0, largest, 1)[..., None]
-    total = (np.square(share) if p == 2 else share**p).sum(axis=-1)
-    return np.asarray(largest * (np.sqrt(total) if p == 2 else total ** (1 / p)))
 
 
 def vectors(v: Num[Array, "*shape"], d: int | None) -> Float[Array, "*batch d"]:

@@ -19,12 +19,12 @@ from typing import ClassVar, Literal, final
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from leakscope.checks import count
+from leakscope.core.checks import count
+from leakscope.core.seeds import integer, stream
 from leakscope.noise.couplings import subset_size
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shape import Structure, best_covariance
 from leakscope.noise.shifts import Shifts
-from leakscope.seeds import integer, stream
 
 Array = np.ndarray
 

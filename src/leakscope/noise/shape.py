@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from leakscope.checks import non_negative, one_of, positive
+from leakscope.core.checks import non_negative, one_of, positive
 
 Array = np.ndarray
 Structure = Literal["full", "diagonal", "isotropic"]
@@ -104,6 +104,9 @@ def best_covariance_of_lengths(
     if v.ndim != 2 or not v.size or not np.isfinite(v).all():
         raise ValueError(f"shifts must be finite, of shape (pairs, d), got {v.shape}")
     w = _weights(weights, v.shape[1])
+    largest = float(np.abs(v).max())
+    if largest > 0 and not 1e-150 < largest < 1e150:  # a covariance has squares of them
+        raise ValueError(f"shifts are up to {largest:g}; allowed: 1e-150 to 1e150: rescale the features")
     v = v[np.abs(v).max(axis=1) > 0]
     S = best_covariance(v.T @ v / len(shifts), kappa, w, ridge=ridge)
     cost = np.inf

@@ -21,13 +21,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakscope.checks import non_negative, probability, real
-from leakscope.intervals import chernoff_kl_upper
+from leakscope.core.checks import non_negative, probability
+from leakscope.core.intervals import chernoff_kl_upper
+from leakscope.core.tradeoff import Profile
+from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.ball import BallNoise
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
 from leakscope.noise.ranks import rank_limits, undominated
-from leakscope.tradeoff import Profile
-from leakscope.types import Noise, NotApplicable
 
 Array = np.ndarray
 _N_EPSILONS = 300
@@ -103,7 +103,7 @@ class Shifts:
             raise ValueError(f"an average promise has one row of pairs, got {len(values)}")
         dimension(self.d, self.norm.d)
         probability("prior", self.prior, open_ends=True)
-        if not 0 < real("share", self.share) <= 1:
+        if not 0 < probability("share", self.share) <= 1:
             raise ValueError(f"share must be > 0 and <= 1, got {self.share:g}")
         object.__setattr__(self, "values", values)
         if self.records is not None and self.records.shape != values.shape[:1]:

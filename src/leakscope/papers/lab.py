@@ -28,7 +28,7 @@ class Lab:
     seed : int
     store : path, optional
         Folder where finished runs stay.
-    jobs : int, optional
+    n_jobs : int, optional
         Worker processes; all cores unless given.
 
     Examples
@@ -40,7 +40,7 @@ class Lab:
     quick: bool = False
     seed: int = 0
     store: str | os.PathLike[str] | None = None
-    jobs: int | None = None
+    n_jobs: int | None = None
 
     def size(self, full: T, quick: T) -> T:
         """The paper's size, or the quick one."""
@@ -55,12 +55,12 @@ class Lab:
     ) -> list[dict[str, np.ndarray]]:
         """A task for each tuple of arguments: `leakscope.repeat`; name is that of the data set which it loads."""
         source = data.source(name) if name and self.store is not None else ""
-        return ls.repeat(task, arguments, what=what, data=source, store=self.store, jobs=self.jobs)
+        return ls.repeat(task, arguments, what=what, data=source, store=self.store, n_jobs=self.n_jobs)
 
     @property
     def workshop(self) -> dict[str, Any]:
         """Store and workers, as keywords of `leakscope.audit` and its like."""
-        return {"store": self.store, "jobs": self.jobs}
+        return {"store": self.store, "n_jobs": self.n_jobs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,14 @@ class Outcome:
     run: str
 
 
-def mean_of(values: Sequence[float] | np.ndarray, **said: str) -> Ours:
+def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:
     """The mean of independent runs with its standard error.
 
     Parameters
     ----------
     values : array of shape (n,)
-    **said : str
-        ``smaller`` and ``detail`` of `Ours`.
+    smaller, detail : str
+        As of `Ours`.
 
     Raises
     ------
@@ -104,4 +104,4 @@ def mean_of(values: Sequence[float] | np.ndarray, **said: str) -> Ours:
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         raise ValueError(f"a mean with an error needs at least 2 runs, got {len(values)}")
-    return Ours(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), **said)
+    return Ours(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), smaller, detail)

@@ -1,21 +1,23 @@
-"""What a paper prints beside what we measure, and whether the two agree.
+"""What a paper prints compared with what we measure, and whether the two agree.
 
-The printed values and the tolerances stand in ``printed.toml`` of each paper; they were fixed before the first run.
+The printed values and the tolerances are in ``printed.toml`` of each paper. They were fixed before the first run; every
+later change of one of them is listed there under ``change``, with its reason.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
 Kind = Literal["about", "at_most", "at_least", "holds"]
-Verdict = Literal["agrees", "differs", "erratum", "smaller", "not run"]
-ERRORS = 3.0  # standard errors of ours that are added to a tolerance
+Verdict = Literal["agrees", "cannot tell", "differs", "erratum", "smaller", "not run"]
+ERRORS = 3.0  # standard errors on each side of an interval
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class Ours:
     smaller : str
         Where the run was smaller than the paper's, so that the numbers cannot be compared: how.
     detail : str
-        What a reader should see beside the value.
+        What a reader should see next to the value.
+    unclear : bool
+        Whether the errors are too large to tell if the statement holds.
 
     Examples
     --------
@@ -43,6 +47,12 @@ class Ours:
     error: float = 0.0
     smaller: str = ""
     detail: str = ""
+    unclear: bool = False
+
+    @classmethod
+    def stated(cls, holds: bool | None, smaller: str = "", detail: str = "") -> Ours:
+        """Make the result of a tested statement; None if the errors are too large to tell."""
+        return cls(bool(holds), smaller=smaller, detail=detail, unclear=holds is None)
 
 
 @dataclass(frozen=True)
@@ -64,9 +74,11 @@ class Printed:
     value : float, optional
         The printed number; none where a statement holds or not.
     tolerance : float
-        How far ours may be from it, before three standard errors of ours are added.
+        How far the true value may be from it: the rounding of what is printed, or the paper's own error bars.
+    error : float
+        Standard error of the printed number itself, where the size of the paper's own simulation tells it.
     because : str
-        Where the tolerance comes from.
+        Where tolerance and error come from.
     erratum : int, optional
         The entry of the errata that explains a difference.
     """
@@ -78,39 +90,57 @@ class Printed:
     kind: Kind
     value: float | None = None
     tolerance: float = 0.0
+    error: float = 0.0
     because: str = ""
     erratum: int | None = None
 
-    def agrees(self, ours: Ours) -> bool:
-        """Whether ours is what is printed, to the tolerance and three standard errors of ours."""
+    def compared(self, ours: Ours) -> Literal["agrees", "cannot tell", "differs"]:
+        """Compare the interval of ours, three standard errors on each side, with what is printed.
+
+        Ours agrees only if the whole interval is within the tolerance and three standard errors of the printed
+        number, and differs only if the whole interval is outside. A wide interval can do neither.
+        """
+        if ours.unclear:
+            return "cannot tell"
         if self.kind == "holds":
-            return bool(ours.value)
+            return "agrees" if ours.value else "differs"
         assert self.value is not None
-        slack, above = self.tolerance + ERRORS * ours.error, float(ours.value) - self.value
-        slack += 1e-12 * abs(self.value)  # rounding alone is no difference
-        return {"about": abs(above) <= slack, "at_most": above <= slack, "at_least": above >= -slack}[self.kind]
+        allowed = self.tolerance + ERRORS * self.error
+        allowed += 1e-12 * abs(self.value)  # rounding alone is no difference
+        least = -math.inf if self.kind == "at_most" else -allowed
+        most = math.inf if self.kind == "at_least" else allowed
+        low = float(ours.value) - self.value - ERRORS * ours.error
+        high = float(ours.value) - self.value + ERRORS * ours.error
+        if low >= least and high <= most:
+            return "agrees"
+        if high < least or low > most:
+            return "differs"
+        return "cannot tell"
 
     def judged(self, ours: Ours | None) -> Claim:
-        """Beside ours; a difference that an erratum explains is the paper's."""
+        """Judge ours; a difference that an erratum explains is the paper's."""
         if ours is None:
             return Claim(self, None, "not run")
         if ours.smaller:
             return Claim(self, ours, "smaller")
-        return Claim(self, ours, "agrees" if self.agrees(ours) else "erratum" if self.erratum else "differs")
+        verdict = self.compared(ours)
+        if verdict == "differs" and self.erratum is not None:
+            return Claim(self, ours, "erratum")
+        return Claim(self, ours, verdict)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is printed, what we have, and the verdict.
+    """What is printed, what we measured, and the verdict.
 
     Parameters
     ----------
     printed : Printed
     ours : Ours, optional
         None where it was not run.
-    verdict : {"agrees", "differs", "erratum", "smaller", "not run"}
-        erratum: the paper is wrong there, and the errata say how; smaller: measured at another scale than the
-        paper's, not compared.
+    verdict : {"agrees", "cannot tell", "differs", "erratum", "smaller", "not run"}
+        cannot tell: the interval of ours is neither inside nor outside of what is printed; erratum: the paper is wrong
+        there, and the errata say how; smaller: measured at another scale than the paper's, not compared.
     """
 
     printed: Printed
@@ -135,14 +165,81 @@ class Claim:
             "kind": printed.kind,
             "printed": printed.value,
             "tolerance": printed.tolerance,
+            "printed_error": printed.error,
             "because": printed.because,
-            "ours": None if ours is None else ours.value,
+            "ours": None if ours is None or ours.unclear else ours.value,
             "error": None if ours is None else ours.error,
             "difference": self.difference,
             "verdict": self.verdict,
             "erratum": printed.erratum,
             "note": "" if ours is None else ours.smaller or ours.detail,
         }
+
+
+def all_above(differences: Iterable[Ours]) -> bool | None:
+    """Tell whether all differences are at or above zero, as far as three standard errors can tell.
+
+    Parameters
+    ----------
+    differences : iterable of Ours
+
+    Returns
+    -------
+    bool or None
+        True if each of them is, less three standard errors; False if some is below zero even with three standard
+        errors more; None if neither can be said.
+
+    Examples
+    --------
+    >>> all_above([Ours(0.5, 0.1)]), all_above([Ours(0.5, 0.1), Ours(0.1, 0.1)]), all_above([Ours(-0.5, 0.1)])
+    (True, None, False)
+    """
+    ends = [(float(one.value), ERRORS * one.error) for one in differences]
+    if any(value + margin < 0 for value, margin in ends):
+        return False
+    return True if all(value - margin >= 0 for value, margin in ends) else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a claim after its tolerance was committed.
+
+    Parameters
+    ----------
+    experiment : str
+    keys : sequence of str
+        Of the claims.
+    what : str
+        What was changed.
+    why : str
+    after_results : bool
+        Whether a result of ours was known by then.
+    """
+
+    experiment: str
+    keys: tuple[str, ...]
+    what: str
+    why: str
+    after_results: bool
+
+
+@cache
+def changes(paper: str) -> tuple[Change, ...]:
+    """List what was changed in the claims of a paper after their tolerances were committed, oldest first.
+
+    Parameters
+    ----------
+    paper : str
+
+    Examples
+    --------
+    >>> changes("sablayrolles2019")[0].experiment
+    'sablayrolles2019/table3'
+    """
+    rows = _content(paper).get("change", [])
+    return tuple(
+        Change(**row | {"experiment": f"{paper}/{row['experiment']}", "keys": tuple(row["keys"])}) for row in rows
+    )
 
 
 @cache
@@ -158,9 +255,8 @@ def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
     ValueError
         If a key appears twice.
     """
-    text = resources.files("leakscope.papers").joinpath(paper, "printed.toml").read_text(encoding="utf-8")
     found: dict[str, dict[str, Printed]] = {}
-    for table in tomllib.loads(text)["claim"]:
+    for table in _content(paper)["claim"]:
         figure = table.pop("experiment")
         for each in _rows(table):
             claims = found.setdefault(figure, {})
@@ -170,13 +266,24 @@ def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
     return found
 
 
+def _content(paper: str) -> dict[str, Any]:
+    text = resources.files("leakscope.papers").joinpath(paper, "printed.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
 def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row, or one for each combination of the names under ``each``, in their order."""
-    each, values = table.pop("each", {}), table.pop("values", None)
+    """One row, or one for each combination of the names under ``each``, in their order.
+
+    ``values`` and ``errors`` list the printed value and its standard error for each of them.
+    """
+    each = table.pop("each", {})
     combinations = list(itertools.product(*each.values()))
-    if values is not None and len(values) != len(combinations):
-        raise ValueError(f"{table['key']}: {len(values)} values for {len(combinations)} rows")
+    listed = {"value": table.pop("values", None), "error": table.pop("errors", None)}
+    for word, values in listed.items():
+        if values is not None and len(values) != len(combinations):
+            raise ValueError(f"{table['key']}: {len(values)} {word}s for {len(combinations)} rows")
     for number, combination in enumerate(combinations):
         names = dict(zip(each, combination, strict=True))
-        said = {word: table[word].format(**names) for word in ("key", "says")}
-        yield table | said | ({} if values is None else {"value": values[number]})
+        row = table | {word: table[word].format(**names) for word in ("key", "says")}
+        row |= {word: values[number] for word, values in listed.items() if values is not None}
+        yield row

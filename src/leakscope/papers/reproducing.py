@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -105,7 +106,7 @@ class Reproduction:
 
     def table(self) -> str:
         """The claims as text, 100 columns wide."""
-        return ls.report.claims_table([self.document()])
+        return ls.reports.claims_table([self.document()])
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """``numbers.csv``, ``claims.csv``, ``claims.json``, ``figure.png`` and ``figure.svg``, all or none.
@@ -137,7 +138,7 @@ def reproduce(
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
+    n_jobs: int | None = None,
 ) -> Reproduction:
     """Run an experiment of a paper and compare it with what is printed.
 
@@ -152,7 +153,7 @@ def reproduce(
     seed : int
     store : path, optional
         Folder where finished runs stay, so that a run that is killed goes on.
-    jobs : int, optional
+    n_jobs : int, optional
         Worker processes; all cores unless given.
 
     Returns
@@ -176,7 +177,7 @@ def reproduce(
         raise ValueError(f"{name}: {reason}")
     if out is not None:
         refuse_existing(Path(out))
-    lab = Lab(quick, seed, store, jobs)
+    lab = Lab(quick, seed, store, n_jobs)
     found = Reproduction(experiment, lab, experiment.module.measure(lab))
     if out is not None:
         found.write(out)
@@ -250,7 +251,7 @@ def _only(name: str) -> NoReturn:
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
     """A folder beside its place, renamed when it is whole."""
-    new = target.with_name(f".{target.name}.{os.getpid()}.part")
+    new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # of this call alone, on every host
     try:
         new.mkdir(parents=True)
         yield new

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from leakscope.checks import non_negative, probability
+from leakscope.core.checks import non_negative, probability
+from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.limits import Limit
-from leakscope.plans.plan import Plan, read, settings
+from leakscope.plans.plan import FilePath, Numbers, Plan, a_fraction, read, settings
 
 
 class ModelPlan(Plan):
@@ -43,10 +43,14 @@ class ClaimPlan(Plan):
     """What somebody promised of a release: epsilon and delta, or mu, or eta, or success."""
 
     epsilon: float | None = Field(default=None, description="of (epsilon, delta)-DP")
-    delta: float = Field(default=0.0, description="of (epsilon, delta)-DP")
+    delta: Annotated[float, a_fraction(below=True)] = Field(default=0.0, description="of (epsilon, delta)-DP")
     mu: float | None = Field(default=None, description="of Gaussian DP")
-    eta: float | None = Field(default=None, description="no record is guessed better than the prior guess + eta")
-    success: float | None = Field(default=None, description="no record is guessed in more than this share of cases")
+    eta: Annotated[float | None, a_fraction(most=0.5, below=True)] = Field(
+        default=None, description="no record is guessed better than the prior guess + eta"
+    )
+    success: Annotated[float | None, a_fraction(least=0.5, below=True)] = Field(
+        default=None, description="no record is guessed right in more than this fraction of cases"
+    )
     adjacency: Literal["add_remove", "replace_one"] | None = Field(
         default=None, description="of epsilon and mu: what neighbouring data sets are"
     )
@@ -64,11 +68,6 @@ class ClaimPlan(Plan):
         value = getattr(self, given[0])
         if given[0] in ("epsilon", "mu"):
             non_negative(given[0], value)
-        if given[0] == "eta" and not 0 <= value <= 0.5:
-            raise ValueError(f"eta must be >= 0 and <= 0.5, got {value}")
-        if given[0] == "success" and not 0.5 <= value <= 1:
-            raise ValueError(f"success must be >= 0.5 and <= 1, got {value}")
-        probability("delta", self.delta)
         return self
 
     @classmethod
@@ -84,9 +83,7 @@ class AuditPlan(Plan):
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
     date: str = Field(default="", description="printed on the page as it stands here")
     dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")
-    data: str | None = Field(
-        default=None, min_length=1, description="a .csv, .parquet or .npz file, or a folder of images"
-    )
+    data: FilePath | None = Field(default=None, description="a .csv, .parquet or .npz file, or a folder of images")
     label: str | None = Field(default=None, min_length=1, description="the column to predict")
     group: str | None = Field(
         default=None, description="the column that names the unit of privacy, if it has several rows"
@@ -95,7 +92,7 @@ class AuditPlan(Plan):
     attribute: str | None = Field(
         default=None, min_length=1, description="a sensitive column, to be guessed in place of membership"
     )
-    bins: tuple[float, ...] = Field(
+    bins: Numbers = Field(
         default=(), description="of the attribute's numbers: how many bins, or the edges between them"
     )
     game: Literal["half_split", "per_datum", "average_datum", "canaries"] = Field(
@@ -115,11 +112,21 @@ class AuditPlan(Plan):
         "batch (others, of Dirac canaries unless given)",
     )
     references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
-    models: int = Field(default=64, ge=1, description="models to fit for each release; 1 for planted canaries")
+    n_models: int = Field(default=64, ge=1, description="models to fit for each release; 1 for planted canaries")
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
-    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest")
-    confidence: float = Field(default=0.95, description="of the intervals")
+    fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
+    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
+        default=0.95, description="of the intervals"
+    )
+    prior: Annotated[float, a_fraction(above=True, below=True)] = Field(
+        default=0.5,
+        description="fraction of members at which accuracy and precision are reported, with their baseline",
+    )
+    accept_shift: bool = Field(
+        default=False,
+        description="judge limits and claims also where members and others do not come from one source",
+    )
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
@@ -129,26 +136,13 @@ class AuditPlan(Plan):
     def _one_run(cls, words: Any) -> Any:
         """Canaries that nobody names are planted, and one model with many of them is enough."""
         if isinstance(words, Mapping) and words.get("game") == "canaries" and not words.get("target"):
-            return {"canaries": "dirac", "models": 1, **words}
+            return {"canaries": "dirac", "n_models": 1, **words}
         return words
-
-    @field_validator("bins", mode="before")
-    @classmethod
-    def _one_or_many(cls, bins: Any) -> Any:
-        return (bins,) if isinstance(bins, int | float) else bins
 
     @field_validator("fpr")
     @classmethod
     def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
-        for rate in rates:
-            if not 0 < rate < 1:
-                raise ValueError(f"fpr must be > 0 and < 1 (a share, not a percentage), got {rate:g}")
-        return tuple(sorted(set(rates), reverse=True))
-
-    @field_validator("confidence")
-    @classmethod
-    def _level(cls, confidence: float) -> float:
-        return probability("confidence", confidence, open_ends=True)
+        return tuple(sorted({probability("fpr", rate, open_ends=True) for rate in rates}, reverse=True))
 
     @field_validator("fail_above")
     @classmethod
@@ -156,6 +150,12 @@ class AuditPlan(Plan):
         for text in limits:
             Limit.parse(text)
         return limits
+
+    @property
+    def import_paths(self) -> tuple[str, ...]:
+        """What carrying out the plan imports and calls: a plan is code."""
+        hooks = [hook for model in self.model for hook in (model.dpsgd or {}).values() if _is_path(hook)]
+        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks]))
 
     @model_validator(mode="after")
     def _names(self) -> AuditPlan:
@@ -174,6 +174,8 @@ class AuditPlan(Plan):
             rate = Limit.parse(text).at
             if rate is not None and rate not in self.fpr:
                 raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+        if self.attribute is not None and "prior" in self.model_fields_set:
+            raise ValueError("prior is of guesses about membership; an audit of an attribute takes none")
         if self.bins and self.attribute is None:
             raise ValueError("bins cut the numbers of an attribute; give attribute too")
         names = [model.name for model in self.model if model.name]
@@ -183,8 +185,8 @@ class AuditPlan(Plan):
 
     def _planted(self) -> None:
         """Words of the game canaries."""
-        if self.game != "canaries" and self.models < 2:
-            raise ValueError(f"models must be >= 2, got {self.models}; one is enough for the game canaries alone")
+        if self.game != "canaries" and self.n_models < 2:
+            raise ValueError(f"n_models must be >= 2, got {self.n_models}; one is enough for the game canaries alone")
         if self.canaries is None:
             if idle := sorted({"n_canaries", "knowledge"} & self.model_fields_set):
                 raise ValueError(f'{idle[0]} is of canaries that are planted: give game = "canaries" without target')
@@ -194,6 +196,7 @@ class AuditPlan(Plan):
             raise ValueError("target names the canaries, canaries plants others; give one of them")
 
 
+@in_one_line
 def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
     """The plan in a TOML file.
 
@@ -205,11 +208,11 @@ def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"{path}: no such plan file")
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not TOML: {error}") from None
-    return read(AuditPlan, content, str(path))
+    return read(AuditPlan, toml_table(file), str(path))
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and ":" in value
 
 
 def refuse_unknown(plan: AuditPlan, releases: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import PagePlan, columns
+from leakscope.plans.plan import FilePath, PagePlan, a_fraction, columns
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -20,12 +20,13 @@ Batches = Annotated[
 Sampling = Annotated[
     Literal["fixed", "poisson"], Field(description="fixed: a fixed number of records is in; poisson: a coin for each")
 ]
-Prior = Annotated[float, Field(gt=0, lt=1, description="share of the records that are in, k/n")]
-Delta = Annotated[float, Field(ge=0, lt=1, description="of (epsilon, delta)-DP")]
-Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
-Source = Annotated[
-    str, Field(min_length=1, description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")
+Prior = Annotated[
+    float, a_fraction(above=True, below=True), Field(description="fraction of the records that are in, k/n")
 ]
+Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon, delta)-DP")]
+SampleRate = Annotated[float, a_fraction(above=True), Field(description="probability of a record to be in a batch")]
+Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
+Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
 AtMost = Annotated[
     str | None, Field(description="find the parameter that keeps success=0.55, eta=, advantage= or tpr@0.01=")
@@ -68,7 +69,7 @@ class DpsgdPlan(PagePlan):
     """Training by DP-SGD."""
 
     noise_multiplier: float = Field(gt=0, description="standard deviation of the noise over the clipping norm")
-    sample_rate: float = Field(gt=0, le=1, description="probability of a record to be in a batch")
+    sample_rate: SampleRate
     steps: int = Field(ge=1, description="number of batches")
     batches: Batches = "poisson"
     delta: Delta = 1e-5
@@ -92,7 +93,9 @@ class PmpPlan(PagePlan):
     candidates: int = Field(default=32, ge=2, description="exponential: random unit vectors to choose from")
     method: Literal["auto", "exact", "sampled"] = Field(default="auto", description="auto: exact to 36 records")
     n_subsets: int = Field(default=2**16, ge=2, description="sampled: number of random halves")
-    confidence: float = Field(default=0.95, gt=0, lt=1, description="sampled: of the interval")
+    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
+        default=0.95, description="sampled: of the interval"
+    )
     seed: int = Field(default=0, ge=0, description="of the candidates and of the random halves")
 
     @model_validator(mode="after")
@@ -115,7 +118,9 @@ class LeakagePlan(PagePlan):
         default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
     )
     released: int | None = Field(default=None, ge=2, description="records behind the mean; all unless given")
-    rate: float = Field(default=1.0, gt=0, le=1, description="share of the records that are drawn into the mean")
+    rate: Annotated[float, a_fraction(above=True)] = Field(
+        default=1.0, description="fraction of the records that are drawn into the mean"
+    )
     delta: Delta = 1e-5
 
 
@@ -127,7 +132,9 @@ class TablePlan(PagePlan):
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
     k: Size = None
-    eta: float | None = Field(default=None, gt=0, lt=0.5, description="wanted: say which cells to merge for it")
+    eta: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
+        default=None, description="wanted: say which cells to merge for it"
+    )
 
     @field_validator("by", mode="before")
     @classmethod

@@ -4,20 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope.checks import nearest, probability, real
-from leakscope.plans.plan import Plan
+from pydantic import model_validator
 
-MEASURED = ("auc", "advantage", "success", "tpr", "ppv", "epsilon", "most_exposed", "attribute_gain")  # of the best
+from leakscope.core.checks import nearest, probability, real
+from leakscope.plans.plan import Plan, read
+
+MEASURED = (  # of the best attack
+    "auc",
+    "advantage",
+    "success",
+    "tpr",
+    "tpr_these_models",
+    "ppv",
+    "epsilon",
+    "most_exposed",
+    "attribute_gain",
+)
 PROVED = ("success", "eta", "advantage", "tpr")  # of any attacker
-AT_A_RATE = ("tpr", "ppv")
+AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
+FRACTIONS = ("auc", "advantage", "success", "eta", "tpr", "tpr_these_models", "ppv", "most_exposed", "attribute_gain")
 
 
 class Limit(Plan):
-    """A limit on what an attacker reaches."""
+    """A limit on what an attacker reaches; one that nothing can exceed is refused."""
 
     quantity: str
     at: float | None = None
     limit: float
+
+    @model_validator(mode="after")
+    def _fractions(self) -> Limit:
+        if self.at is not None:
+            probability("the rate", self.at, open_ends=True)
+        if self.quantity in FRACTIONS:
+            probability(self.quantity, self.limit)
+            largest = 0.5 if self.quantity == "eta" else 1.0
+            if self.limit >= largest:
+                raise ValueError(
+                    f"a limit of {self.limit:g} can never be exceeded, for {self.quantity} is at most {largest:g}; "
+                    "give a smaller one"
+                )
+        return self
 
     @classmethod
     def parse(cls, text: str, flag: str = "--fail-above", known: Sequence[str] = MEASURED) -> Limit:
@@ -34,7 +61,8 @@ class Limit(Plan):
         if quantity not in AT_A_RATE and at:
             raise ValueError(f"{quantity} is not taken at a rate; write {quantity}=VALUE, got {text!r}")
         try:
-            rate = probability("the rate", at, open_ends=True) if at else None
-            return cls(quantity=quantity, at=rate, limit=real("the limit", right))
+            rate = real("the rate", at) if at else None
+            limit = real("the limit", right)
         except ValueError as error:
             raise ValueError(f"{flag} takes numbers, as tpr@0.01=0.05, got {text!r}: {error}") from None
+        return read(cls, {"quantity": quantity, "at": rate, "limit": limit}, f"{flag} {text}")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import csv
+import os
 import tomllib
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
-from leakscope.checks import nearest, probability
+from leakscope.core.checks import fraction, nearest, probability
 
 
 class Plan(BaseModel):
@@ -18,13 +28,57 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
 
+def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, below: bool = False) -> AfterValidator:
+    """What makes a field of a plan a fraction: ``Annotated[float, a_fraction(above=True)]``.
+
+    Parameters
+    ----------
+    least, most : float
+        Ends of the allowed range.
+    above, below : bool
+        Whether the value must be > ``least``, and < ``most``.
+
+    Returns
+    -------
+    AfterValidator
+        That refuses other values by `leakscope.core.checks.fraction`, and leaves None as it is.
+
+    Examples
+    --------
+    >>> from leakscope.plans.audits import ClaimPlan
+    >>> from leakscope.plans.plan import read
+    >>> read(ClaimPlan, {"eta": 20}, "claim")
+    Traceback (most recent call last):
+        ...
+    ValueError: claim: eta is a fraction: 20 is out of range; did you mean 0.2? It must be >= 0 and < 0.5
+    """
+
+    def checked(value: float | None, field: ValidationInfo) -> float | None:
+        name = field.field_name or "the value"
+        return None if value is None else fraction(name, value, least=least, most=most, above=above, below=below)
+
+    return AfterValidator(checked)
+
+
+def _text_of_path(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _one_or_many(value: Any) -> Any:
+    return (value,) if isinstance(value, int | float) else value
+
+
+FilePath = Annotated[str, Field(min_length=1), BeforeValidator(_text_of_path)]  # text in a file, a path from Python
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # one number may stand by itself
+
+
 class PagePlan(Plan):
     """What every page of a bound or of a protected release is told."""
 
     title: str = Field(default="", description="the question on top of the page")
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
     date: str = Field(default="", description="printed on the page as it stands here")
-    fpr: tuple[float, ...] = Field(default=(0.01, 0.001), description="false-alarm rates of interest, as shares")
+    fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
 
     @field_validator("fpr")
     @classmethod
@@ -67,6 +121,35 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
         raise ValueError(f"{where}: {_first(kind, error)}") from None
 
 
+def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the words that stand at their default, or at None: a plan tells what was asked for from what was not.
+
+    Parameters
+    ----------
+    kind : type of Plan
+    words : mapping
+        Values of all keywords of a call by the names of the fields.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from leakscope.plans import BOUND_PLANS
+    >>> from leakscope.plans.plan import asked_of
+    >>> asked_of(BOUND_PLANS["gap"], {"gap": 0.1, "low": 0.0, "high": 2.0})
+    {'gap': 0.1, 'high': 2.0}
+    """
+    asked = {}
+    for name, value in words.items():
+        default = kind.model_fields[name].default
+        is_default = type(value) is type(default) and value == default
+        if value is not None and not is_default:
+            asked[name] = value
+    return asked
+
+
 def columns(given: object) -> tuple[str, ...]:
     """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma stands in double quotes.
 
@@ -90,7 +173,9 @@ def columns(given: object) -> tuple[str, ...]:
     >>> columns('sex,"pay, net"'), columns(["sex", "age,region"])
     (('sex', 'pay, net'), ('sex', 'age', 'region'))
     """
-    texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list | tuple):
+        texts = []
     names = []
     for text in map(str, texts):
         try:
@@ -112,6 +197,38 @@ def settings(text: str, what: str) -> dict[str, Any]:
     return made
 
 
+def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
+    """Read ``COLUMN=a,b,c`` as a mapping of one name to its texts; a name or text with a comma is in double quotes.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        What the error names: the flag.
+
+    Returns
+    -------
+    dict of str to tuple of str
+
+    Raises
+    ------
+    ValueError
+        If there is no name, or nothing behind it.
+
+    Examples
+    --------
+    >>> from leakscope.plans.plan import named_lists
+    >>> named_lists('town=Bonn,"Cologne, North"', "--levels")
+    {'town': ('Bonn', 'Cologne, North')}
+    """
+    name, equals, values = text.partition("=")
+    (quoted,) = columns(name) if len(columns(name)) == 1 else ("",)
+    found = columns(values)
+    if not equals or not quoted or not found:
+        raise ValueError(f"{what}: write COLUMN=a,b,c, got {text.strip()!r}")
+    return {quoted: found}
+
+
 def _outside_of_brackets(text: str) -> list[str]:
     """Split at the commas that stand in no brackets."""
     parts, depth = [""], 0
@@ -130,7 +247,7 @@ def constant(text: str) -> Any:
         return None
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also of a number with thousands of digits, or of a thousand brackets
         return text
 
 
@@ -148,7 +265,9 @@ def _first(kind: type[Plan], error: ValidationError) -> str:
     text = complaint["msg"].removeprefix("Value error, ")
     given = complaint.get("input")
     shown = f", got {given!r}" if path and complaint["type"] != "value_error" else ""
-    return f"{where}: {text}{shown}" if path else text
+    if not path or text.startswith(f"{path[-1]} "):  # our own checks name the field themselves
+        where = ".".join(path[:-1])
+    return f"{where}: {text}{shown}" if where else text
 
 
 def _fields(kind: type[Plan], path: list[str]) -> list[str]:

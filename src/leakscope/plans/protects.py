@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from leakscope.checks import one_of
-from leakscope.plans.bounds import Adjacency, Batches, Drop, Source
-from leakscope.plans.plan import PagePlan, Plan, columns
+from leakscope.core.checks import one_of, positive
+from leakscope.plans.bounds import Adjacency, Batches, Drop, SampleRate, Source
+from leakscope.plans.plan import FilePath, PagePlan, Plan, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
+Inside = Annotated[float, a_fraction(above=True, below=True)]
+MaybeInside = Annotated[float | None, a_fraction(above=True, below=True)]
 NOISES = ("gaussian", "gaussian_diagonal", "gaussian_isotropic", "laplace", "norm", "ball")
 STATISTICS = ("mean", "sum", "second_moment", "covariance", "histogram", "table", "quantiles", "ols", "logistic")
 COUNTS = ("histogram", "table")
@@ -34,10 +37,17 @@ class CalibrationPlan(PagePlan):
         "module:function",
     )
     by: tuple[str, ...] = Field(default=(), description='columns of a histogram or a table, as a,b or a,"b, c"')
+    levels: dict[str, tuple[Any, ...]] = Field(
+        default={},
+        description="public levels of a column of a table, as sector=care,trade, once for each column; those of the "
+        "file unless given, which are not published",
+    )
     set: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
     )
-    eta: float = Field(gt=0, lt=0.5, description="allowed accuracy above the better prior guess")
+    eta: Annotated[float, a_fraction(most=0.5, above=True, below=True)] = Field(
+        description="allowed accuracy above the better prior guess"
+    )
     k: int | None = Field(
         default=None, ge=1, description="records that are drawn into the data in use; half unless given"
     )
@@ -47,18 +57,28 @@ class CalibrationPlan(PagePlan):
     noise: str = Field(
         default="gaussian", description="one of gaussian, gaussian_diagonal, gaussian_isotropic, laplace, norm, ball"
     )
+    noise_scale: tuple[float, ...] | None = Field(
+        default=None,
+        description="scale of the noise, declared before looking at the data, or one for each number, as 0.4,1.2; it "
+        "is refused unless it keeps the promise; the least that does unless given",
+    )
     coupling: Coupling = Field(
         default="auto", description="proof of the promise: auto, swap, mixture_swap, complement or average_swap"
     )
-    confidence: float = Field(default=0.95, gt=0, lt=1, description="of a certificate from sampled pairs")
+    confidence: Inside = Field(default=0.95, description="of a certificate from sampled pairs")
     fits: Fits = 2000
     games: int = Field(default=2000, ge=0, description="simulated releases that the best attack is tried on; 0: none")
-    delta: float = Field(default=1e-5, gt=0, lt=1, description="of the epsilon of practical membership privacy")
+    delta: Inside = Field(default=1e-5, description="of the epsilon of practical membership privacy")
     clip: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="with compare, no value is larger: differential privacy needs such a limit",
+        description="with compare, no value of a column without a range is larger: for differential privacy",
+    )
+    ranges: tuple[str, ...] = Field(
+        default=(),
+        description="with compare, the least and the largest value of columns, as wage=0:80,age=18:99: for "
+        "differential privacy; of other columns the range of the data, which favours it",
     )
     compare: bool = Field(default=False, description="beside it the noise that other methods need for the same promise")
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
@@ -72,6 +92,36 @@ class CalibrationPlan(PagePlan):
     @classmethod
     def _family(cls, noise: str) -> str:
         return noise if "(" in noise else one_of("noise", noise, NOISES)  # a noise as it is, from Python
+
+    @field_validator("noise_scale", mode="before")
+    @classmethod
+    def _scales(cls, scales: object) -> object:
+        """Text of the command line, or a single number."""
+        if isinstance(scales, str):
+            return tuple(scales.split(","))
+        return (scales,) if isinstance(scales, int | float) else scales
+
+    @field_validator("noise_scale")
+    @classmethod
+    def _positive(cls, scales: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        for scale in scales or ():
+            positive("noise_scale", scale)
+        if scales is not None and not scales:
+            raise ValueError("noise_scale must be a number > 0, or one for each coordinate; got none")
+        return scales
+
+    @field_validator("ranges", mode="before")
+    @classmethod
+    def _ranges(cls, ranges: object) -> tuple[str, ...]:
+        texts = columns(ranges)
+        for text in texts:
+            _range(text)
+        return texts
+
+    @property
+    def declared_ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest value of each column that was declared."""
+        return dict(_range(text) for text in self.ranges)
 
     @field_validator("by", mode="before")
     @classmethod
@@ -89,19 +139,44 @@ class CalibrationPlan(PagePlan):
         return self
 
     @model_validator(mode="after")
+    def _declared(self) -> CalibrationPlan:
+        if self.levels and self.statistic != "table":
+            raise ValueError(f"levels are those of a table, got statistic {self.statistic}")
+        for name in self.levels:
+            one_of("column of levels", name, self.by)
+        if self.noise_scale is not None and self.noise not in NOISES:
+            raise ValueError(f"noise_scale is that of a noise by name ({', '.join(NOISES)}), got noise {self.noise}")
+        return self
+
+    @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:
         if self.promise == "every" and self.coupling == "average_swap":
             raise ValueError("coupling average_swap promises nothing to every record; it needs promise = average")
+        if self.ranges and not self.compare:
+            raise ValueError(f"ranges are for compare: they belong to no other noise than theirs, got {self.ranges[0]}")
         if self.clip is not None and not self.compare:
             raise ValueError(f"clip is for compare: it belongs to no other noise than theirs, got clip = {self.clip:g}")
         return self
 
 
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """A column with its least and its largest value, from ``"wage=0:80"``."""
+    name, _, ends = text.rpartition("=")
+    low, _, high = ends.partition(":")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = math.nan, math.nan
+    if not name or not (math.isfinite(found[0]) and math.isfinite(found[1]) and found[0] < found[1]):
+        raise ValueError(f"a range is a column with its least and its largest value, as wage=0:80; got {text!r}")
+    return name, found
+
+
 class ProtectionPlan(CalibrationPlan):
     """A statistic that is released with its noise and a certificate."""
 
-    ledger: str | None = Field(
-        default=None, min_length=1, description="private file that remembers the draw, for further releases of it"
+    ledger: FilePath | None = Field(
+        default=None, description="private file that remembers the draw, for further releases of it"
     )
     declare: bool = Field(default=False, description="only announce this query in the ledger, before its first release")
     insecure_seed: int | None = Field(
@@ -114,18 +189,34 @@ class ProtectionPlan(CalibrationPlan):
             raise ValueError("declare needs a ledger")
         return self
 
+    @model_validator(mode="after")
+    def _public(self) -> ProtectionPlan:
+        """What is published beside the values is declared: levels and edges from the file would be facts of it."""
+        missing = [name for name in self.by if self.statistic == "table" and name not in self.levels]
+        if missing:
+            raise ValueError(
+                f"a table is published with the levels that you declare: levels of {missing[0]} are missing, "
+                f"as --levels {missing[0]}=a,b,c"
+            )
+        if self.statistic == "histogram" and "edges" not in self.set:
+            raise ValueError(
+                "a histogram is published with the edges that you declare, as --set edges=[0,20,40]: "
+                "bins over the range of the data would tell its ends"
+            )
+        return self
+
 
 class MultiplierPlan(Plan):
     """The noise multiplier of DP-SGD for a promise."""
 
-    sample_rate: float = Field(gt=0, le=1, description="probability of a record to be in a batch")
+    sample_rate: SampleRate
     steps: int = Field(ge=1, description="number of batches")
     batches: Batches = "poisson"
-    advantage: float | None = Field(default=None, gt=0, lt=1, description="largest tpr - fpr of any attack")
-    fpr: float | None = Field(default=None, gt=0, lt=1, description="with fnr: no attack has fewer misses at this rate")
-    fnr: float | None = Field(default=None, gt=0, lt=1, description="least misses at fpr")
+    advantage: MaybeInside = Field(default=None, description="largest tpr - fpr of any attack")
+    fpr: MaybeInside = Field(default=None, description="with fnr: no attack has fewer misses at this rate")
+    fnr: MaybeInside = Field(default=None, description="least misses at fpr")
     epsilon: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="of (epsilon, delta)-DP")
-    delta: float | None = Field(default=None, gt=0, lt=1, description="of (epsilon, delta)-DP")
+    delta: MaybeInside = Field(default=None, description="of (epsilon, delta)-DP")
     adjacency: Adjacency = "replace_one"
 
     @property

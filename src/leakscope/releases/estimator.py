@@ -17,10 +17,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from leakscope.checks import nearest
+from leakscope.core.checks import nearest
+from leakscope.core.types import Points
 from leakscope.releases import readout, taylor
-from leakscope.releases.specs import NoCanonicalForm, canonical, first_line, imported, versions
-from leakscope.types import Points
+from leakscope.releases.specs import canonical, described, first_line, imported, reason, versions
 
 Array = np.ndarray
 
@@ -89,10 +89,15 @@ class Estimator:
 
     def describe(self) -> Mapping[str, Any] | None:
         """Import path, parameters and versions of the libraries; None where a parameter has no canonical form."""
-        try:
-            description = canonical(self.estimator)
-        except NoCanonicalForm:
-            return None
+        return described(self._description)
+
+    @property
+    def not_stored(self) -> str:
+        """Why there is no description, and its models are not stored; empty where there is one."""
+        return reason(self._description)
+
+    def _description(self) -> Mapping[str, Any]:
+        description = canonical(self.estimator)
         packages = {"scikit-learn", "numpy", "scipy", *_packages(self.estimator)}
         return {"estimator": description, "versions": versions(packages)}
 
@@ -199,6 +204,11 @@ class Fixed:
     def describe(self) -> None:
         """A model that is only known by its answers has no canonical description: it is not stored."""
         return
+
+    @property
+    def not_stored(self) -> str:
+        """Why: there is no recipe by which another run would know it again."""
+        return "a model that is only known by its answers has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from leakscope.core.types import Release
 from leakscope.releases.estimator import Estimator, Fixed, from_spec
-from leakscope.releases.recipe import Recipe
+from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
-from leakscope.types import Release
 
 Layers = str | tuple[str, ...]
 OF_TRAINED = {"classes", "name", "layers"}  # words of `trained_release`
@@ -104,14 +105,14 @@ def release_from(
     return Estimator(from_spec(spec, settings), name)
 
 
-def trained_from(spec: str, settings: Mapping[str, Any], weights: str) -> Any:
+def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathLike[str]) -> Any:
     """A trained network from the import path of what makes it and the file of its weights.
 
     Parameters
     ----------
     spec, settings
         As in `release_from`.
-    weights : str
+    weights : path
         A file with the state dict.
 
     Returns
@@ -154,7 +155,7 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     """
     known = None if classes is None else np.asarray(classes)
     if is_network(model):
-        return import_module("leakscope.releases.network").Trained(model, known, name, layers or "all")
+        return import_module("leakscope.releases.networks.network").Trained(model, known, name, layers or "all")
     if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
     if not callable(model):
@@ -173,7 +174,7 @@ def _network(
 def _room() -> Any:
     """The files that need PyTorch."""
     try:
-        return import_module("leakscope.releases.network")
+        return import_module("leakscope.releases.networks.network")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

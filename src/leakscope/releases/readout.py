@@ -29,7 +29,7 @@ def probabilities(
     -------
     mapping
         ``log_odds`` is log p_y - log sum of the others (Carlini et al. 2022, section V.C), so it keeps its
-        digits where p_y is near 1; ``logits`` has the true label's log-probability first. A probability of 0
+        digits where p_y is near 1; ``log_prob`` has the true label's class first. A probability of 0
         is read as half of the smallest positive one: a forest of 100 trees that gives 0 means "fewer than 1".
 
     Raises
@@ -48,7 +48,7 @@ def probabilities(
         "loss": lambda: -np.log(np.clip(true, floor, 1)),
         "log_odds": lambda: np.log(np.maximum(true, floor)) - np.log(np.maximum(rest, floor)),
         "correct": lambda: (true > others.max(axis=1)).astype(p.dtype),
-        "logits": lambda: np.log(np.clip(np.column_stack([true, _without(p, label)]), floor, 1)),
+        "log_prob": lambda: np.log(np.clip(np.column_stack([true, _without(p, label)]), floor, 1)),
     }
     return {name: made[name]() for name in want if name in made}
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import os
-import sysconfig
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from leakscope.checks import one_of
+from leakscope.core.checks import one_of
+from leakscope.releases.source_code import NoCanonicalForm, digest_of
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
-
-
-_INSTALLED = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")})
-
-
-class NoCanonicalForm(Exception):
-    """A parameter that two runs could not agree on."""
 
 
 T = TypeVar("T")
@@ -48,7 +40,7 @@ def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
 
     Examples
     --------
-    >>> from leakscope.releases.recipe import Recipe
+    >>> from leakscope.releases.networks.recipe import Recipe
     >>> from leakscope.releases.specs import from_words
     >>> from_words(Recipe, {"epochs": 3}, "train").epochs
     3
@@ -58,13 +50,76 @@ def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
     return kind(**words)
 
 
-def imported(path: str) -> Any:
-    """What an import path ``module:name`` leads to.
+_ALLOWED: ContextVar[tuple[str, ...] | None] = ContextVar("allowed modules", default=None)
+
+
+@contextmanager
+def only_from(modules: str | Iterable[str] | None) -> Iterator[None]:
+    """Let import paths that a plan names lead into these modules alone.
+
+    What else is named is refused before it is imported; so is an object that an allowed module only passes on, as
+    ``sklearn.datasets:import_module`` would be. What an allowed module does when it is imported or called is not
+    looked at: name only what you trust.
+
+    Parameters
+    ----------
+    modules : str, iterable of str, or None
+        ``"sklearn,my_package.nets"``: these modules and those below them. None: whatever was allowed before.
 
     Raises
     ------
     ValueError
-        If it is no path, or cannot be imported; where PyTorch is missing, with the command that installs it.
+        If no module is named, or a name is none.
+
+    Examples
+    --------
+    >>> from leakscope.releases.specs import imported, only_from
+    >>> with only_from("math"):
+    ...     imported("os:getcwd")
+    Traceback (most recent call last):
+        ...
+    ValueError: os:getcwd: the module os is not among the allowed ones (--allow-modules): math
+    """
+    if modules is None:
+        yield
+        return
+    named = modules.split(",") if isinstance(modules, str) else list(modules)
+    names = tuple(name.strip() for name in named if name.strip())
+    if not names or not all(part.isidentifier() for name in names for part in name.split(".")):
+        raise ValueError(f"allow_modules names modules, as sklearn,my_package.nets; got {modules!r}")
+    before = _ALLOWED.set(names)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(before)
+
+
+def is_allowed(module: str) -> bool:
+    """Whether a plan may name what stands in a module."""
+    allowed = _ALLOWED.get()
+    return allowed is None or is_within(module, allowed)
+
+
+def is_within(module: str, names: Iterable[str]) -> bool:
+    """Whether a module is one of these or below one of them; ``sklearn_extra`` is not below ``sklearn``.
+
+    Examples
+    --------
+    >>> from leakscope.releases.specs import is_within
+    >>> is_within("sklearn.tree", ["sklearn"]), is_within("sklearn_extra", ["sklearn"])
+    (True, False)
+    """
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def imported(path: str) -> Any:
+    """What an import path ``module:name``, which somebody named, leads to.
+
+    Raises
+    ------
+    ValueError
+        If it is no path, is not allowed (`only_from`), or cannot be imported; where PyTorch is missing, with the
+        command that installs it.
 
     Examples
     --------
@@ -75,6 +130,15 @@ def imported(path: str) -> Any:
     module, _, attribute = path.partition(":")
     if not module or not attribute:
         raise ValueError(f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier")
+    _refuse_unless_allowed(path, module)
+    found = own(path)
+    _refuse_unless_allowed(path, _home(found, module))
+    return found
+
+
+def own(path: str) -> Any:
+    """What an import path of our own leads to, whatever a plan may name; the errors are those of `imported`."""
+    module, _, attribute = path.partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
@@ -86,12 +150,13 @@ def imported(path: str) -> Any:
 def canonical(value: Any) -> Any:
     """A parameter as plain JSON that is the same in every process.
 
-    Functions and classes that are not installed come with a digest of their file: who changes it has another model.
+    Functions and classes that are not installed come with a digest of all code of the user that they reach: who
+    changes it has another model. See `leakscope.releases.source_code.digest_of`.
 
     Raises
     ------
     NoCanonicalForm
-        For a lambda, a class of ``__main__``, an object without parameters.
+        With the reason: a lambda, a class of ``__main__``, code that cannot be followed, an object without parameters.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -99,23 +164,54 @@ def canonical(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         if value.dtype == object:
-            raise NoCanonicalForm
+            raise NoCanonicalForm("an array of Python objects has no content that two runs could compare")
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, (list, tuple)):
         return [canonical(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): canonical(item) for key, item in value.items()}
     if inspect.isfunction(value) or inspect.isclass(value):
-        if value.__module__ == "__main__" or "<" in value.__qualname__:
-            raise NoCanonicalForm
-        return {"import": f"{value.__module__}:{value.__qualname__}"} | _code(value)
-    if callable(getattr(value, "get_params", None)) and type(value).__module__ != "__main__":
+        return {"import": identity(value)} | _code(value)
+    if callable(getattr(value, "get_params", None)):
         return {
-            "class": f"{type(value).__module__}:{type(value).__qualname__}",
+            "class": identity(type(value)),
             **_code(type(value)),
             "parameters": {name: canonical(item) for name, item in value.get_params(deep=False).items()},
         }
-    raise NoCanonicalForm
+    raise NoCanonicalForm(f"a parameter of type {type(value).__name__} has no parameters of its own to compare")
+
+
+def identity(value: Any) -> str:
+    """Name a function or class by its module and its own name; those of leakscope itself by their name alone.
+
+    Stored rows and the noise of a ledger depend on it, so that it must not change when a module of ours moves.
+
+    Examples
+    --------
+    >>> from leakscope.releases.specs import identity
+    >>> from leakscope.releases.statistics.features import Columns
+    >>> identity(Columns)
+    'leakscope:Columns'
+    """
+    package = "leakscope" if value.__module__.partition(".")[0] == "leakscope" else value.__module__
+    return f"{package}:{value.__qualname__}"
+
+
+def described(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What a function describes, or None where something in it has no canonical form."""
+    try:
+        return make()
+    except NoCanonicalForm:
+        return None
+
+
+def reason(make: Callable[[], Mapping[str, Any]]) -> str:
+    """Why a function describes nothing; empty where it does."""
+    try:
+        make()
+    except NoCanonicalForm as error:
+        return str(error)
+    return ""
 
 
 def versions(packages: set[str]) -> dict[str, str]:
@@ -135,14 +231,25 @@ def first_line(error: BaseException) -> str:
 
 
 def _code(value: Any) -> dict[str, str]:
-    """SHA-256 of the file that defines a function or a class: what is installed has a version, other code has this."""
-    try:
-        file = inspect.getsourcefile(value)
-    except TypeError:  # of Python itself, or compiled
-        return {}
-    if file is None or not os.path.isfile(file) or os.path.realpath(file).startswith(_INSTALLED):
-        return {}
-    return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()}
+    """The digest of the user's code behind a function or class; what is installed has a version instead."""
+    digest = digest_of(value)
+    return {} if digest is None else {"code": digest}
+
+
+def _refuse_unless_allowed(path: str, module: str) -> None:
+    if not is_allowed(module):
+        allowed = ", ".join(_ALLOWED.get() or ())
+        raise ValueError(f"{path}: the module {module} is not among the allowed ones (--allow-modules): {allowed}")
+
+
+def _home(found: Any, module: str) -> str:
+    """The module that a function, a class, or the class of an object was defined in; compiled ones need not say."""
+    if inspect.ismodule(found):
+        return found.__name__
+    if inspect.isclass(found) or inspect.isroutine(found):
+        return str(getattr(found, "__module__", None) or module)
+    home = type(found).__module__
+    return module if home == "builtins" else home  # a number or a text stands where it is named
 
 
 def _not_found(error: ModuleNotFoundError) -> str:

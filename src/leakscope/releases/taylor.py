@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import expit, softmax
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
-from leakscope import seeds
-from leakscope.types import Points
+from leakscope.core import seeds
+from leakscope.core.types import Points
 
 Array = np.ndarray
 Fit = Callable[[Points, Bool[Array, " N"], int], Any]

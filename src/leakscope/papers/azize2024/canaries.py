@@ -54,7 +54,7 @@ def measure(lab: Lab) -> Outcome:
 
 def multiplier(epsilon: float, steps: int) -> float:
     """Noise of DP-SGD for (epsilon, 1e-5) by the accountant, one record in or out."""
-    return ls.noise.dpsgd_multiplier(RATE, steps, adjacency="add_remove", epsilon=epsilon, delta=DELTA)
+    return ls.dpsgd.dpsgd_multiplier(RATE, steps, adjacency="add_remove", epsilon=epsilon, delta=DELTA)
 
 
 def claims(numbers: pd.DataFrame, smaller: str = "") -> dict[str, Ours]:

@@ -108,9 +108,8 @@ def ratio(signals: ls.Signals, rho: float = 1.0) -> ls.Scores:
 
 
 def over_draws(worlds: Sequence[World], target: str, gamma: float = 0.0) -> Ours:
-    """Mean of a leakage score over draws of p, with the standard deviation of ONE draw: the paper has one."""
-    m = [world.score(target, gamma) for world in worlds]
-    return Ours(float(np.mean(m)), float(np.std(m, ddof=1)), detail=f"mean and deviation of {len(m)} draws of p")
+    """Mean of a leakage score over draws of p. The paper has one draw: the deviation is the printed number's error."""
+    return mean_of([world.score(target, gamma) for world in worlds], detail=f"mean of {len(worlds)} draws of p")
 
 
 def moments(scores: ls.Scores, m: float) -> dict[str, Ours]:

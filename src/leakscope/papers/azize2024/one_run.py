@@ -34,13 +34,13 @@ def audited(
 
     images = data.images("mnist")
     drawn = ls.seeds.stream(seed, "images").choice(images.n_train, n_images, replace=False)
-    dpsgd = ls.releases.DpSgd(noise_multiplier, sample_rate=RATE, steps=steps)
+    dpsgd = ls.dpsgd.DpSgd(noise_multiplier, sample_rate=RATE, steps=steps)
     points = ls.data.from_arrays(images.x[drawn], images.y[drawn])
-    return one_run(points, ls.releases.PrivateNetwork(shallow, dpsgd), kind, n_canaries, seed)
+    return one_run(points, ls.dpsgd.PrivateNetwork(shallow, dpsgd), kind, n_canaries, seed)
 
 
 def one_run(
-    points: ls.Points, release: ls.releases.PrivateNetwork, kind: Kind, n_canaries: int, seed: int
+    points: ls.Points, release: ls.dpsgd.PrivateNetwork, kind: Kind, n_canaries: int, seed: int
 ) -> dict[str, float]:
     """Algorithm 5: AUC of each score, lower bounds of epsilon, and the accuracy on the records that are in anyhow.
 
@@ -50,7 +50,7 @@ def one_run(
     ``knowledge="others"``, and one score more.
     """
     steps = {} if kind == "random" else {"release": release}
-    planted = getattr(ls.releases.canaries, kind)(points, n_canaries, seed, **steps)
+    planted = getattr(ls.dpsgd.canaries, kind)(points, n_canaries, seed, **steps)
     game = ls.games.canaries(len(planted.points), planted.numbers, 1, seed=seed)
     want = ["step_dot", "step_norm", "loss", "correct"]
     seeds = np.array([ls.seeds.integer(seed, "train", 0)])
@@ -72,7 +72,7 @@ def scores(signals: ls.Signals, rate: float, *, records: bool) -> Iterator[tuple
         yield "loss", ls.attacks.ATTACKS["loss"](signals)
 
 
-def lower_bounds(found: ls.Scores, dpsgd: ls.releases.DpSgd) -> dict[str, float]:
+def lower_bounds(found: ls.Scores, dpsgd: ls.dpsgd.DpSgd) -> dict[str, float]:
     """Of epsilon at delta: of any guarantee, and of DP-SGD with this rate, these steps and some noise."""
     evidence = ls.metrics.evidence(found, "coins")
 

@@ -27,7 +27,7 @@ import leakscope as ls
 from leakscope.papers import data, drawing
 from leakscope.papers.delgrosso2021 import gap
 from leakscope.papers.lab import Lab, Outcome, mean_of
-from leakscope.papers.printed import ERRORS, Ours
+from leakscope.papers.printed import Ours, all_above
 
 WRITERS, DIGITS = 44, 10
 ATTACKED = 100  # training records of each network
@@ -91,11 +91,11 @@ def asked(n: int, number: int, seed: int) -> dict[str, float]:
         ls.releases.Network(networks.dense, ls.releases.Recipe.of(RECIPE)),
         ls.data.from_arrays(np.concatenate([x[rows], candidates(x[attacked])]), label[own]),
         ls.games.one_model(n, len(own) - n),
-        ["logits", "correct", "gradient_norm"],
+        ["log_prob", "correct", "gradient_norm"],
         seed=ls.seeds.integer(seed, "network", n, number),
-        jobs=1,
+        n_jobs=1,
     )
-    log_p, correct, steep = (signals.targets(name)[0] for name in ("logits", "correct", "gradient_norm"))
+    log_p, correct, steep = (signals.targets(name)[0] for name in ("log_prob", "correct", "gradient_norm"))
     scores = strategies(*(each[len(rows) :] for each in (log_p, correct, steep)))
     scores |= without(label, writer, attacked, outside[:n], ls.seeds.integer(seed, "imputation", n, number))
     guessed = {name: right(score, writer[attacked]) for name, score in scores.items()}
@@ -226,23 +226,27 @@ def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
     return {
         "gain_100": Ours(gain.value - 1 / WRITERS, gain.error, detail=f"by the {gain.detail}"),
         "success_8000": Ours(best[8000].value, best[8000].error, detail=f"by the {best[8000].detail}"),
-        "falls": Ours(
+        "falls": Ours.stated(
             falls(best), detail=f"{best[first].value:.3f} at n = {first}, {best[last].value:.3f} at {last:,}"
         ),
-        "membership_100": Ours(member[100].value - ERRORS * member[100].error > 0.5, detail=f"{member[100].value:.3f}"),
+        "membership_100": Ours.stated(
+            all_above([Ours(member[100].value - 0.5, member[100].error)]), detail=f"{member[100].value:.3f}"
+        ),
         "membership_8000": member[8000],
         "bound_holds": gap.bound_holds({n: gap.Networks.of(found) for n, found in runs.items()}, FULL),
     }
 
 
-def falls(success: Mapping[int, Ours]) -> bool:
-    """Whether it is lower at the end than at the start, and rises nowhere between, beyond three standard errors."""
+def falls(success: Mapping[int, Ours]) -> bool | None:
+    """Tell whether it is lower at the end than at the start, and rises nowhere between, by three standard errors."""
     ordered = [success[n] for n in sorted(success)]
 
-    def above(one: Ours, other: Ours) -> bool:
-        return bool(one.value - other.value > ERRORS * np.hypot(one.error, other.error))
+    def less(one: Ours, other: Ours) -> Ours:
+        return Ours(float(one.value) - float(other.value), float(np.hypot(one.error, other.error)))
 
-    return above(ordered[0], ordered[-1]) and not any(above(later, sooner) for sooner, later in pairwise(ordered))
+    if any(all_above([less(sooner, later)]) is False for sooner, later in pairwise(ordered)):
+        return False
+    return all_above([less(ordered[0], ordered[-1])])
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 import leakscope as ls
 from leakscope.papers import drawing
 from leakscope.papers.lab import mean_of
-from leakscope.papers.printed import ERRORS, Ours
+from leakscope.papers.printed import Ours, all_above
 
 THRESHOLD = 0.8  # of the likelihood attack
 MOST = 2.0  # the loss
@@ -118,7 +118,7 @@ def seen(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
 
 
 def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> Ours:
-    """Whether the likelihood attack is nowhere below Theorem 2, as far as three standard errors can tell.
+    """Tell whether the likelihood attack is nowhere below Theorem 2, as far as three standard errors can tell.
 
     Parameters
     ----------
@@ -128,11 +128,10 @@ def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> 
         Every n that the statement is about; where not all were run it is shown, not judged.
     """
     above = {n: each.above for n, each in networks_of.items()}
-    room = {n: each.value + ERRORS * each.error for n, each in above.items()}
     said = ", ".join(f"{each.value:+.3f} +- {each.error:.3f} at n = {n:,}" for n, each in above.items())
     absent = set(sizes) - networks_of.keys()
     fewer = f"{len(sizes) - len(absent)} of {len(sizes)} sizes; success less bound: {said}" if absent else ""
-    return Ours(min(room.values()) >= 0, smaller=fewer, detail=f"success less bound: {said}")
+    return Ours.stated(all_above(above.values()), smaller=fewer, detail=f"success less bound: {said}")
 
 
 def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[Artist]:

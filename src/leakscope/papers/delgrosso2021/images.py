@@ -55,11 +55,11 @@ def attacked(name: str, n: int, n_others: int, number: int, seed: int) -> dict[s
         ls.releases.Network(networks.deep_cnn, ls.releases.Recipe.of(RECIPE), parameters=SHAPES[name]),
         ls.data.from_arrays(pool.x[rows], pool.y[rows]),
         ls.games.one_model(n, n_others),
-        ["logits", "correct"],
+        ["log_prob", "correct"],
         seed=ls.seeds.integer(seed, "network", name, n, number),
-        jobs=1,
+        n_jobs=1,
     )
-    log_p = signals.targets("logits")[0]
+    log_p = signals.targets("log_prob")[0]
     scores = {
         "likelihood": ls.attacks.ATTACKS["confidence"](signals).value[0],
         "loss": -squared_loss(log_p),

@@ -35,15 +35,11 @@ def measure(lab: Lab) -> Outcome:
     frame = pd.concat([scales(n) for n in SIZES], ignore_index=True)
     deviation = [Pairs.of(n).standard_deviation for n in SIZES]
     spread = max(deviation) / min(deviation) - 1
-    tenth = frame[(frame["n"] == SIZES[0]) & (frame["eta"] == 0.1)].set_index("promise")["scale"].to_dict()
     ours = {
         "needs_less_36": Ours(needs_less(frame, (36,))),
         "needs_less_later": Ours(needs_less(frame, SIZES[1:])),
         "constant": Ours(spread < 1e-6, detail=f"sigma is 1 for all n, to a share of {spread:.0e}"),
         "exponential": Ours(sensitivity(48) / sensitivity(36)),
-        "constant_of_theorem_7": Ours(
-            tenth[MOMENT] / deviation[0], detail=f"from the two halves of n = 36: {tenth[COMPLEMENT]:.1e}"
-        ),
     }
     return Outcome(
         frame, ours, f"n = {', '.join(map(str, SIZES))}, all halves of the records, {len(ETAS)} values of eta."

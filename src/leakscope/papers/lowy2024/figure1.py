@@ -56,7 +56,7 @@ def claims(runs: dict[str, Runs], left: np.ndarray) -> dict[str, Ours]:
         "epsilon": both("epsilon"),
         "pmp": both("pmp"),
         "ratio": both("to_epsilon"),
-        "grows_with_sigma": Ours(ratios.rises(exact.to_epsilon[: ONE + 1]), detail=grows),
+        "grows_with_sigma": Ours.stated(ratios.rises(exact.to_epsilon[: ONE + 1]), detail=grows),
         "zero": mean_of(worst, detail=fixed),
         "flat": Ours(spread.value, spread.error, detail=said),
     }

@@ -28,7 +28,7 @@ def measure(lab: Lab) -> Outcome:
         for name, values in (("epsilon", runs[EXACT].to_epsilon), ("epsilon(X)", runs[EXACT].to_subset))
     ]
     said = f"{', '.join(ends)}; by the nominal reading: {ratios.answer(runs[NOMINAL].both_fall)}"
-    ours = {"shrinks": Ours(runs[EXACT].both_fall, detail=said)}
+    ours = {"shrinks": Ours.stated(runs[EXACT].both_fall, detail=said)}
     numbers = pd.concat([ratios.table(runs, DIMENSIONS), geometric_median.beyond(lab, SETTING)])
     return Outcome(numbers, ours, f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions.")
 

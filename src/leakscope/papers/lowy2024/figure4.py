@@ -34,7 +34,7 @@ def measure(lab: Lab) -> Outcome:
     grows += f"an epsilon of {SUBSETS[promise.to_epsilon.mean(axis=1).argmax()]:g}"
     ours = {
         "pmp": mean_of(last.pmp, detail=f"{said}; {promise.pmp[-1].mean():.2f} where epsilon is 10"),
-        "grows": Ours(exact.both_rise, detail=grows),
+        "grows": Ours.stated(exact.both_rise, detail=grows),
         "gap": mean_of(last.epsilon / last.subset),
     }
     sizes = f"{n_trials} data sets for each of {len(SUBSETS)} values of epsilon(X) or epsilon."

@@ -34,7 +34,9 @@ def measure(lab: Lab) -> Outcome:
     shrinks += f"{steady.min():.2f} to {steady.max():.2f}; both on average over x: {ratios.answer(mean.both_fall)}"
     ours = {
         "pmp": mean_of(runs.pmp[-1], detail=said),
-        "shrinks": Ours(runs.both_fall, smaller=lab.size(full="", quick=f"{n_trials} data sets of 50"), detail=shrinks),
+        "shrinks": Ours.stated(
+            runs.both_fall, smaller=lab.size(full="", quick=f"{n_trials} data sets of 50"), detail=shrinks
+        ),
     }
     return Outcome(
         clipped_mean.table(lines, CLIPS), ours, f"{n_trials} data sets for each of {len(CLIPS)} values of C."

@@ -91,7 +91,7 @@ def larger(seed: int, setting: Setting, number: int, n_subsets: int | None, conf
         interval = ls.bounds.pmp_exponential(
             loss, epsilon, sensitivity, "sampled", n_subsets=n_subsets, confidence=confidence, seed=draws
         )
-        found = [interval.value, interval.low, interval.high]
+        found = [interval.detail["estimate"], interval.low, interval.high]
     return {"to_subset": np.array(found) / setting.subset}
 
 

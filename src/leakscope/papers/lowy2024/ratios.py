@@ -10,6 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from leakscope.papers import drawing
+from leakscope.papers.lab import mean_of
+from leakscope.papers.printed import all_above
 
 Array = np.ndarray
 QUANTITIES = ("epsilon", "subset", "pmp", "to_epsilon", "to_subset")
@@ -50,14 +52,14 @@ class Runs:
         return self.pmp / self.subset
 
     @property
-    def both_rise(self) -> bool:
-        """Whether the two ratios rise along the axis."""
-        return rises(self.to_epsilon) and rises(self.to_subset)
+    def both_rise(self) -> bool | None:
+        """Whether the two ratios rise along the axis; None if it cannot be told."""
+        return both(rises(self.to_epsilon), rises(self.to_subset))
 
     @property
-    def both_fall(self) -> bool:
-        """Whether the two ratios fall along the axis."""
-        return rises(-self.to_epsilon) and rises(-self.to_subset)
+    def both_fall(self) -> bool | None:
+        """Whether the two ratios fall along the axis; None if it cannot be told."""
+        return both(rises(-self.to_epsilon), rises(-self.to_subset))
 
     def at(self, place: int) -> Runs:
         """One place of the axis."""
@@ -76,23 +78,39 @@ def table(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def rises(values: Array) -> bool:
-    """Whether a mean rises along the axis: as a whole by more than three standard errors, and no step falls by more.
+def rises(values: Array) -> bool | None:
+    """Tell whether a mean rises along the axis: as a whole, while no step falls, both by three standard errors.
 
     Parameters
     ----------
     values : array of shape (X, T)
         Column t has the same random numbers at each place, or all are independent; either way differences within a
         column are T independent ones.
+
+    Returns
+    -------
+    bool or None
+        False if a step, or the whole, falls by more than three standard errors; None if it does not, and the whole
+        does not rise by as much either.
     """
-    steps, whole = np.diff(values, axis=0), values[-1] - values[0]
-    error = np.sqrt(values.shape[1])
-    none_falls = (steps.mean(axis=1) >= -3 * steps.std(axis=1, ddof=1) / error).all()
-    return bool(none_falls and whole.mean() > 3 * whole.std(ddof=1) / error)
+    steps = [mean_of(step) for step in np.diff(values, axis=0)]
+    if any(all_above([step]) is False for step in steps):
+        return False
+    whole = mean_of(values[-1] - values[0])
+    return False if whole.value == whole.error == 0 else all_above([whole])
 
 
-def answer(holds: bool) -> str:
+def both(first: bool | None, second: bool | None) -> bool | None:
+    """Combine two statements: false if one is, true if both are, else not known."""
+    if first is False or second is False:
+        return False
+    return True if first and second else None
+
+
+def answer(holds: bool | None) -> str:
     """A truth value in a sentence."""
+    if holds is None:
+        return "cannot be told"
     return "so" if holds else "not so"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import leakscope as ls
 from leakscope.papers import data
 from leakscope.papers.lab import mean_of
-from leakscope.papers.printed import ERRORS, Ours
+from leakscope.papers.printed import Ours, all_above
 
 
 def cifar(n: int, rng: np.random.Generator) -> ls.Points:
@@ -53,7 +53,7 @@ def lead(scores: ls.Scores, threshold: float | None, others: ls.Scores, their_th
 
 
 def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
-    """Whether nothing that is said to be above is below, as far as three standard errors can tell.
+    """Tell whether all that is said to be above is, as far as three standard errors can tell.
 
     Parameters
     ----------
@@ -62,9 +62,8 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
     smaller : str
         As of `Ours`.
     """
-    held = all(each.value >= -ERRORS * each.error for each in leads.values())
     detail = ", ".join(f"{name}: {each.value:+.4f} +- {each.error:.4f}" for name, each in leads.items())
-    return Ours(held, smaller=smaller, detail=detail)
+    return Ours.stated(all_above(leads.values()), smaller=smaller, detail=detail)
 
 
 def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:

@@ -24,7 +24,7 @@ from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
 
-SEEN = ("loss", "correct", "log_odds", "logits")
+SEEN = ("loss", "correct", "log_odds", "log_prob")
 FPR = 0.01
 ATTACKS = {
     "zero_one": "gap",
@@ -62,7 +62,10 @@ def measure(lab: Lab) -> Outcome:
 
     from leakscope.papers.sablayrolles2019.networks import tanh_cnn
 
-    scale = QUICK if lab.quick else PAPER if torch.cuda.is_available() else ON_CPU
+    if lab.quick:
+        scale = QUICK
+    else:
+        scale = PAPER if torch.cuda.is_available() else ON_CPU
     recipe = ls.releases.Recipe(epochs=scale.epochs, lr=0.001, batch=50, device="auto")
     points = cifar(2 * scale.n, lab.stream("table2", "images"))
     game = ls.games.half_split(len(points), scale.models, seed=lab.seed)

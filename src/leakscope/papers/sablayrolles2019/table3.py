@@ -43,7 +43,7 @@ def measure(lab: Lab) -> Outcome:
     run = (
         f"CIFAR-10, {models} small residual networks for each augmentation, {n:,} of {2 * n:,} images, {epochs} epochs."
     )
-    detail, smaller = f"CIFAR-10, small residual network, {n:,} images", lab.size(full="", quick=run)
+    smaller = f"CIFAR-10 and a small residual network, {n:,} images, where the paper has ImageNet"
     table = numbers.pivot(index="augment", columns="attack", values="accuracy").loc[list(TITLES)]
     first = numbers.drop_duplicates("augment")
     ends = zip(
@@ -52,7 +52,7 @@ def measure(lab: Lab) -> Outcome:
     leads = {title: Ours(value, error) for title, value, error in ends}
     ours = {
         "malt_beats_zero_one": above(leads, smaller),
-        "augmentation_helps": Ours(bool((np.diff(table, axis=0) < 0).all()), smaller=smaller, detail=detail),
+        "augmentation_helps": Ours(bool((np.diff(table, axis=0) < 0).all()), smaller=smaller),
     }
     return Outcome(numbers, ours, run)
 

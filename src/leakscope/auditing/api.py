@@ -1,0 +1,623 @@
+"""Audits: from a plan, a model, signals or scores to a report."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope import data as data_room
+from leakscope.attacks import Attack, find
+from leakscope.attacks.attribute import strategies
+from leakscope.attacks.balance import design_of
+from leakscope.attacks.given import Given
+from leakscope.auditing.attribute.run import infer, named
+from leakscope.auditing.baseline import SourceTest, same_source
+from leakscope.auditing.canaries import attacks_on, planned, private_network
+from leakscope.auditing.evaluate import GIVEN_SPLITS
+from leakscope.auditing.observed import Subject
+from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
+from leakscope.auditing.report import assemble
+from leakscope.auditing.run import claims_of, play
+from leakscope.auditing.setup import population_share, wanted
+from leakscope.core import games
+from leakscope.core.checks import known_keywords
+from leakscope.core.types import Game, Points, Signals
+from leakscope.data import Data
+from leakscope.dpsgd.config import DpSgd
+from leakscope.plans.audits import AuditPlan, ClaimPlan
+from leakscope.plans.plan import asked_of, read
+from leakscope.releases.making import Described, release_of, trained_release
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.specs import only_from
+from leakscope.reports import Report
+from leakscope.runtime.observe import Workshop, not_stored, observe
+
+Array = np.ndarray
+Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
+
+
+@known_keywords()
+def audit(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_models: int | None = None,
+    attacks: str | Sequence[str | Attack] = "default",
+    claim: Claims = (),
+    train: Recipe | Mapping[str, Any] | None = None,
+    layers: str | tuple[str, ...] = (),
+    dpsgd: DpSgd | Mapping[str, Any] | None = None,
+    group: Any = None,
+    game: Literal["half_split", "per_datum", "average_datum", "canaries"] = "half_split",
+    sampling: Literal["fixed", "poisson"] = "fixed",
+    target: Sequence[int] = (),
+    references: int = 0,
+    canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
+    n_canaries: int = 1000,
+    knowledge: Literal["law", "others"] | None = None,
+    attribute: Any = None,
+    bins: int | Sequence[float] = (),
+    seed: int = 0,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Fit an estimator or a network on random halves of the data and measure what the models reveal about who is in.
+
+    Every model is a target, attacked with all the others as references.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator, or class of a network of PyTorch, or function that makes one
+        Not fitted; a mapping from names makes one report with a column each.
+    X : array of shape (N, ...) or frame of N rows
+    y : array of shape (N,)
+        Labels (numbers or text) or responses.
+    n_models : int, optional
+        Models for each release: 64 unless given, and 1 if canaries are planted.
+    attacks : "default", "all", or sequence of str or Attack
+        Names of rows of ``leakscope.attacks.ATTACKS``, or rows with parameters of their own.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised, as ``"epsilon=3,delta=1e-5,adjacency=replace_one"``; each is put to the test.
+    train : Recipe or mapping, optional
+        How networks are trained: a ``leakscope.releases.networks.recipe.Recipe`` or its fields.
+    layers : "all", "last", a name, or tuple of names
+        Of networks: whose gradients are seen; all unless given.
+    dpsgd : DpSgd or mapping, optional
+        Networks are trained by DP-SGD and held against its accountant: a ``leakscope.dpsgd.config.DpSgd``, or a
+        mapping as of ``leakscope.auditing.canaries.private_network``. Takes the place of ``train`` and ``layers``.
+    group : array of shape (N,), optional
+        The unit of privacy of each point, where a person has several.
+    game : {"half_split", "per_datum", "average_datum", "canaries"}
+        Who is in and who is out.
+    sampling : {"fixed", "poisson"}
+        Halves of fixed size, or a fair coin for each point.
+    target : sequence of int
+        Indices of the attacked points: one for ``per_datum``, or the canaries.
+    references : int
+        Further models that are not attacked; ``half_split`` needs none.
+    canaries : {"dirac", "mahalanobis", "mislabelled", "random"}, optional
+        Which canaries are planted in the game ``canaries`` without ``target``: one model is enough. Dirac unless
+        given. See ``leakscope.auditing.canaries.plant``.
+    n_canaries : int
+        How many are planted.
+    knowledge : {"law", "others"}, optional
+        What an attacker who sees the steps of DP-SGD knows of the other points: the distribution of their gradients,
+        or which are in a batch (of Dirac canaries unless given).
+    attribute : column of X, list of one-hot columns, or array of shape (N,), optional
+        A sensitive attribute: the attacks infer it of the members instead of who is in. See
+        ``leakscope.auditing.attribute.run.infer``.
+    bins : int or sequence of float
+        Of an attribute that holds numbers: how many bins, or the edges between them.
+    seed : int
+        Of the game and of the fits: the same seed gives the same report, byte by byte.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title : str
+        The question on top of the page.
+    unit : str
+        The unit of privacy in words: record, person, household.
+    date : str
+        Printed on the page as it stands here.
+    store : path, optional
+        Folder in which finished models' signals stay, so that a run that was killed goes on.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie, among them the data, in a folder that is readable by its owner alone;
+        in the store unless given, and without a store in the system's folder for temporary files.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        For data or parameters that make no sense, in one line.
+    TypeError
+        For an unknown keyword, with the nearest known one.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> report = ls.audit(DecisionTreeClassifier(), *load_wine(return_X_y=True), n_models=8, n_jobs=1)
+    >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
+    ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
+    """
+    by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
+    releases = [_release(one, name, train, dpsgd, layers) for name, one in by_name.items()]
+    plan = _plan(
+        n_models=n_models,
+        claim=_claims(claim),
+        game=game,
+        sampling=sampling,
+        target=tuple(target),
+        references=references,
+        canaries=canaries,
+        n_canaries=n_canaries,
+        knowledge=knowledge,
+        attribute=None if attribute is None else named(attribute),
+        bins=_many(bins),
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+    )
+    chosen = strategies(attacks) if attribute is not None else attacks_on(releases, attacks, plan.n_models == 1)
+    plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in chosen)})
+    loaded, workshop = Data(data_room.from_arrays(X, y, group), "arrays"), Workshop(store, n_jobs, tmp)
+    if attribute is not None:
+        return infer(plan, chosen, releases, loaded, workshop, column=attribute)
+    return play(plan, chosen, releases, loaded, workshop)
+
+
+@known_keywords()
+def run(
+    plan: AuditPlan,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    command: str = "",
+    allow_modules: str | Sequence[str] | None = None,
+) -> Report:
+    """Carry out an audit plan: what ``leakscope audit`` does. A plan is code: its ``spec`` imports and calls.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    store, n_jobs, tmp
+        As in ``audit``.
+    command : str
+        Printed on the page.
+    allow_modules : str or sequence of str, optional
+        Modules, as ``"sklearn,lightgbm"``, which the import paths of the plan may lead into; all others are refused
+        before they are imported. Any module unless given.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        In one line: for what makes no sense, and for a module that is not allowed.
+    """
+    with only_from(allow_modules):
+        return _carried_out(plan, Workshop(store, n_jobs, tmp), command)
+
+
+def _carried_out(plan: AuditPlan, workshop: Workshop, command: str) -> Report:
+    """The report of a plan."""
+    releases = [planned(model) for model in plan.model]
+    if not releases:
+        raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
+    loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
+    if plan.attribute is not None:
+        return infer(plan, strategies(plan.attacks), releases, loaded, workshop, command=command)
+    chosen = attacks_on(releases, plan.attacks, plan.n_models == 1)
+    return play(plan, chosen, releases, loaded, workshop, command)
+
+
+@known_keywords()
+def audit_model(
+    predict_proba: Callable[[Any], Any],
+    members: tuple[Any, Any],
+    others: tuple[Any, Any],
+    *,
+    references: Any = None,
+    train: Recipe | Mapping[str, Any] | None = None,
+    n_models: int = 16,
+    classes: Any = None,
+    layers: str | tuple[str, ...] = (),
+    name: str = "model",
+    weights: str | os.PathLike[str] | None = None,
+    sources: str = "members and others",
+    attacks: str | Sequence[str | Attack] = "default",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    seed: int = 0,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Audit ONE trained model by its answers on points that were in its training data and points that were not.
+
+    Intervals average over the points: nothing is learned about other trainings of the same recipe. The
+    result means something only if members and others come from the same source; records that stand in both
+    are counted and said.
+
+    Parameters
+    ----------
+    predict_proba : callable
+        Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn
+        classifier brings its classes along. A trained network of PyTorch is read by itself, in evaluation
+        mode: its softmax, and its gradients where an attack asks for them.
+    members, others : (X, y)
+        Points in and not in the model's training data.
+    references : scikit-learn estimator, or class or function that makes a network, optional
+        The model's recipe. It is fitted on half-splits of members and others, and the reference attacks (LiRA, RMIA,
+        MAST) attack THIS model.
+    train : Recipe or mapping, optional
+        How a network of the recipe is trained, as in ``audit``.
+    n_models : int
+        Number of reference models.
+    classes : array of shape (K,), optional
+        The label of each column of the answer.
+    layers : "all", "last", a name, or tuple of names
+        Of a network: whose gradients are seen; all unless given.
+    name : str
+        What the report calls the model.
+    weights : path, optional
+        The file that the model's weights were read from: the report holds its name and SHA-256.
+    sources : str
+        What the report calls the data.
+    attacks : "default", "all", or sequence of str or Attack
+        As in ``audit``.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where a classifier that does not see the model tells members from others.
+    seed : int
+        Of the half-splits and of the fits.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date : str
+        On the page, as in ``audit``.
+    store, n_jobs, tmp
+        Where the references are fitted, as in ``audit``.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> report = ls.audit_model(model.predict_proba, (X[::2], y[::2]), (X[1::2], y[1::2]))
+    >>> report.about["releases"][0]["targets"]
+    1
+    """
+    model = trained_release(predict_proba, classes, name, layers)
+    recipe = None if references is None else release_of(references, train=train)
+    chosen = find(attacks)
+    plan = _plan(
+        chosen,
+        n_models=max(n_models, 2),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+    )
+    inside, outside = (
+        data_room.from_arrays(*_pair(role, part)) for role, part in (("members", members), ("others", others))
+    )
+    points = data_room.join(inside, outside)
+    n_references = n_models if recipe is not None else 0
+    game = games.one_model(
+        len(inside),
+        len(outside),
+        references=n_references,
+        seed=seed,
+        population=population_share(chosen) if n_references else 0.0,
+    )
+    want, workshop = wanted(chosen), Workshop(store, n_jobs, tmp)
+    arrays = observe(model, points, game.member[:1], want, workshop=Workshop(n_jobs=1))
+    shapes = {name: array.shape[2:] for name, array in arrays.items()}
+    if recipe is not None and any(attack.by_name for attack in chosen):
+        tried = rehearse(recipe, points, replace(game, member=game.member[1:], n_targets=1), want, seed).shapes
+        shapes = {name: shape for name, shape in shapes.items() if tried is None or name in tried}
+    refuse_idle(chosen, [Rehearsal(game, shapes)])
+    if recipe is not None:
+        behind = observe(recipe, points, game.member[1:], want, seed, workshop)
+        arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
+    shared = data_room.shared(inside, outside)
+    notes = [f"{shared:,} of the others stand among the members too"] if shared else []
+    notes += [] if recipe is None else not_stored([recipe], workshop)
+    n_fitted = int(game.member[-1].sum())
+    if abs(n_fitted - len(inside)) > 0.1 * len(inside):
+        notes.append(
+            f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
+            "compare with them are weaker than with references of its size"
+        )
+    subject = Subject(
+        model.name,
+        Signals.observed(game, points, arrays),
+        Data(points, sources),
+        claims_of(plan, model.name, game),
+        _origin(model, recipe, weights),
+        sources=_sources(plan, points, game, n_jobs),
+    )
+    report = assemble(plan, chosen, [subject], notes)
+    return replace(report, about={**report.about, **workshop.execution})
+
+
+@known_keywords()
+def audit_signals(
+    signals: Signals,
+    *,
+    attacks: str | Sequence[str | Attack] = "default",
+    name: str = "signals",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    n_jobs: int | None = None,
+) -> Report:
+    """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
+
+    Parameters
+    ----------
+    signals : Signals
+        With their game: who was in which model's data. With their ``points`` it is tested whether members and others
+        come from one source.
+    attacks : "default", "all", or sequence of str or Attack
+        As in ``audit``.
+    name : str
+        What the report calls the release.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where members and others do not come from one source.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date : str
+        On the page, as in ``audit``.
+    n_jobs : int, optional
+        Worker processes of the test for one source; all cores unless given.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> game = ls.games.half_split(200, 16)
+    >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+    >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": loss}))
+    >>> report.about["releases"][0]["best"] != ""
+    True
+    """
+    chosen = find(attacks)
+    plan = _plan(
+        chosen,
+        n_models=max(signals.game.n_models, 2),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+    )
+    given = signals.game.kind in GIVEN_SPLITS
+    sources = _sources(plan, signals.points, signals.game, n_jobs) if given else None
+    subject = Subject(name, signals, None, claims_of(plan, name, signals.game), sources=sources)
+    found = design_of(signals) if any(attack.needs_references for attack in chosen) else None
+    report = assemble(plan, chosen, [subject], [] if found is None else [found.note])
+    for attack in chosen:
+        about_it = [finding for finding in report.findings if finding.attack == attack.name]
+        if attack.by_name and len(about_it) == 1 and about_it[0].value is None:
+            raise cannot_run(attack.name, about_it[0].reason)
+    return report
+
+
+@known_keywords()
+def audit_scores(
+    value: Float[Array, "*T J"],
+    member: Bool[Array, "*T J"],
+    *,
+    points: Any = None,
+    name: str = "scores",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    n_jobs: int | None = None,
+) -> Report:
+    """Audit the scores of an attack of your own; higher = member.
+
+    Parameters
+    ----------
+    value : array of shape (J,) or (T, J)
+        Scores of J points by T attacked models.
+    member : bool array of the same shape
+        The truth.
+    points : array or frame of J rows, or pair (X, y), optional
+        The records that the scores are of. With them it is tested whether members and others come from one source.
+    name : str
+        What the report calls the attack.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where members and others do not come from one source.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date : str
+        On the page, as in ``audit``.
+    n_jobs : int, optional
+        Worker processes of the test for one source; all cores unless given.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> member = np.arange(400) < 200
+    >>> report = ls.audit_scores(np.random.default_rng(0).normal(member * 1.0), member)
+    >>> 0.6 < next(each.value for each in report.findings if each.quantity == "auc") < 0.9
+    True
+    """
+    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(member))
+    if value.shape != member.shape:
+        raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
+    if member.dtype != bool and not np.isin(member, (0, 1)).all():
+        raise ValueError("member must hold truth values, or 0 and 1")
+    plan = _plan(
+        n_models=max(len(value), 2),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+    )
+    member = member.astype(bool)
+    game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
+    records = None if points is None else _records(points, member.shape[1])
+    sources = _sources(plan, records, game, n_jobs)
+    subject = Subject(name, Signals(game, None, {}), None, claims_of(plan, name, game), sources=sources)
+    return assemble(plan, (Given(name, value),), [subject])
+
+
+def _records(points: Any, n_points: int) -> Points:
+    """The records of scores, as many as there are scores."""
+    x, y = points if isinstance(points, tuple) else (points, None)
+    records = data_room.from_arrays(x, y)
+    if len(records) != n_points:
+        raise ValueError(f"points has {len(records):,} records for {n_points:,} scores a model; give one a score")
+    return records
+
+
+def _sources(plan: AuditPlan, points: Points | None, game: Game, n_jobs: int | None) -> SourceTest:
+    """Whether members and others come from one source."""
+    return same_source(
+        points, game, seed=plan.seed, confidence=plan.confidence, n_jobs=n_jobs, accepted=plan.accept_shift
+    )
+
+
+def _plan(attacks: Sequence[Attack] = (), **fields: Any) -> AuditPlan:
+    """The plan of a call: keywords are checked like the keys of a plan file."""
+    names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
+    return read(AuditPlan, asked_of(AuditPlan, {**fields, **names}), "audit")
+
+
+def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
+    """Claims of a call, of which one may stand by itself."""
+    claims = (claim,) if isinstance(claim, str | ClaimPlan | Mapping) else tuple(claim)
+    return tuple(ClaimPlan.parse(each) if isinstance(each, str) else each for each in claims)
+
+
+def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Described:
+    """The release that an object of a call stands for."""
+    if dpsgd is None:
+        return release_of(model, name, train, layers)
+    if train is not None:
+        raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+    if layers:
+        raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
+    return private_network(model, dpsgd, name)
+
+
+def _origin(model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """Where a trained model comes from, and how its references were made."""
+    described = [] if model.description == model.name else [model.description]
+    files: dict[str, str] = {}
+    if weights is not None:
+        name = Path(weights).name  # the report holds no path of this machine
+        with open(weights, "rb") as file:
+            files[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        described.append(f"weights from {name}, SHA-256 {files[name]}")
+    if recipe is not None:
+        described.append(f"references: {recipe.description}")
+    facts: dict[str, Any] = {"description": "; ".join(described)} if described else {}
+    return facts | ({"files": files} if files else {})
+
+
+def _pair(role: str, part: Any) -> tuple[Any, Any]:
+    """Features and labels of one side."""
+    if not isinstance(part, tuple) or len(part) != 2:
+        raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
+    return part
+
+
+def _many(value: float | Sequence[float]) -> tuple[float, ...]:
+    """One number or several, as a tuple."""
+    return tuple(np.atleast_1d(np.asarray(value)).tolist())

@@ -1,0 +1,1 @@
+"""Attribute inference: how well a release reveals a sensitive attribute of its records."""

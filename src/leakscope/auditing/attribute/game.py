@@ -1,0 +1,245 @@
+"""The game about an attribute: who is in, who is attacked, what each of them might be, and guesses without a release.
+
+Axes: N records, T attacked models, J attacked records, V values, U units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.attacks import Attack
+from leakscope.auditing.setup import draw
+from leakscope.core import games
+from leakscope.core.checks import nearest
+from leakscope.core.seeds import stream
+from leakscope.core.types import Game, Points
+from leakscope.data import Data, arrays_of
+from leakscope.data.candidates import Attribute, Candidates, Column, attribute, candidates, others
+from leakscope.metrics.attribute import attribute_success, right
+from leakscope.plans.audits import AuditPlan
+from leakscope.releases.estimator import Estimator
+from leakscope.releases.specs import own
+from leakscope.runtime.observe import Workshop, observe
+
+Array = np.ndarray
+MOST_ROWS = 200_000  # candidates; of more records a random part is attacked
+IMPUTER = ("sklearn.ensemble:RandomForestClassifier", {"n_estimators": 100})
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Who is in, who is attacked, and what each of them might be.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    records : Game
+        Of the N records.
+    attacked : int array of shape (J,)
+        Numbers of the attacked records.
+    rows : Candidates
+    game : Game
+        Of the rows.
+    """
+
+    attribute: Attribute
+    records: Game
+    attacked: Int[Array, " J"]
+    rows: Candidates
+    game: Game
+
+    @cached_property
+    def unit(self) -> Int[Array, " J"]:
+        """Number of the unit of each attacked record: the record itself, or those that are in or out together."""
+        group = self.attribute.points.group
+        return np.unique(self.attacked if group is None else group[self.attacked], return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Guessing:
+    """The game about an attribute, with what can be guessed without any release.
+
+    Parameters
+    ----------
+    board : Board
+    truth : int array of shape (J,)
+        Number of the true value of each attacked record.
+    member : bool array of shape (T, J)
+        Whether it is in.
+    log_prior : array of shape (T, J, V)
+        Log-probability of each value, as the imputation of each model has it.
+    blind : mapping of str to array of shape (T, J)
+        Chance to be right by each of ``BASELINES``; about members alone, for who is not in may have been learned from.
+    """
+
+    board: Board
+    truth: Int[Array, " J"]
+    member: Bool[Array, "T J"]
+    log_prior: Float[Array, "T J V"]
+    blind: Mapping[str, Float[Array, "T J"]]
+
+    def by_unit(self, values: Float[Array, "T J"]) -> Float[Array, "T U"]:
+        """The mean over the attacked records of each unit."""
+        unit = self.board.unit
+        return np.stack([np.bincount(unit, row) for row in values]) / np.bincount(unit)
+
+    @cached_property
+    def unit_member(self) -> Bool[Array, "T U"]:
+        """Which units are in."""
+        return self.by_unit(self.member.astype(float)) > 0
+
+    @property
+    def chance(self) -> float:
+        """1/V: a guess that looks at nothing."""
+        return 1 / len(self.board.attribute.names)
+
+
+def column_of(plan: AuditPlan) -> Column:
+    """Where the attribute of a plan stands: a column of the data, or an array of its own in an ``.npz`` file.
+
+    Raises
+    ------
+    ValueError
+        If it is the label, or no array of the file; in one line.
+    """
+    name = plan.attribute or ""
+    if name == plan.label or (plan.label is None and name == "y" and plan.data is not None):
+        raise ValueError(f"attribute {name!r} is the label itself, which the attacker knows; give another column")
+    if name in plan.drop:
+        raise ValueError(f"attribute {name!r} is no feature: it is dropped")
+    if plan.data is None or Path(plan.data).suffix != ".npz":
+        return name
+    arrays = arrays_of(plan.data)
+    if name in arrays and name != "x":
+        return arrays[name]
+    if name[:1] == "x" and name[1:].isdigit():
+        return name
+    raise ValueError(f"{plan.data}: no array {name!r}{nearest(name, arrays)}; arrays: {', '.join(arrays)}")
+
+
+def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> Board:
+    """Draw the game, choose whom to attack, and lay out the candidates.
+
+    Parameters
+    ----------
+    plan, attacks, loaded
+        As in `infer`.
+    column : str, int, list or array, optional
+        The attribute, as in ``leakscope.data.candidates.attribute``; the plan's unless given.
+
+    Returns
+    -------
+    Board
+
+    Raises
+    ------
+    ValueError
+        In one line, for an attribute, a claim or a game that make no sense.
+
+    Examples
+    --------
+    >>> from leakscope import data
+    >>> from leakscope.auditing.attribute.game import lay_out
+    >>> from leakscope.plans import AuditPlan
+    >>> board = lay_out(AuditPlan(n_models=4, attribute="x0", bins=3), [], data.load("wine"))
+    >>> len(board.attacked), len(board.rows.points)
+    (178, 712)
+    """
+    if plan.claim:
+        raise ValueError("a claim is about membership; an audit of an attribute tests none")
+    if plan.game != "half_split":
+        raise ValueError(f"an attribute is guessed in the game half_split, got {plan.game}")
+    if loaded.points.y is None:
+        raise ValueError(f"{loaded.name}: an audit needs labels")
+    asked = column_of(plan) if column is None else column
+    found = attribute(loaded.points, asked, bins=plan.bins, name=plan.attribute or "")
+    records = draw(plan, loaded.points, attacks)
+    attacked = _attacked(records, max(1, MOST_ROWS // len(found.names)), plan.seed)
+    rows = candidates(found, attacked)
+    return Board(found, records, attacked, rows, games.candidates(records, rows.record, rows.own))
+
+
+def imputation(board: Board) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
+    """Who guesses without the release: a forest, what it learns from, and from which records, for each model.
+
+    Parameters
+    ----------
+    board : Board
+
+    Returns
+    -------
+    Estimator, Points, bool array of shape (T, N)
+        All other columns and the label, with the attribute to be predicted; the records that are not in.
+    """
+    spec, settings = IMPUTER
+    outside = ~board.records.member[: board.records.n_targets]
+    return Estimator(own(spec)(**settings), "imputation"), others(board.attribute), outside
+
+
+def prepare(
+    plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, workshop: Workshop, column: Column | None = None
+) -> Guessing:
+    """Draw the game, lay out the candidates, and guess without a release.
+
+    Parameters
+    ----------
+    plan, attacks, loaded, workshop
+        As in `infer`.
+    column : str, int, list or array, optional
+        As in `lay_out`.
+
+    Returns
+    -------
+    Guessing
+    """
+    board = lay_out(plan, attacks, loaded, column)
+    found, records = board.attribute, board.records
+    truth, member = found.value[board.attacked], records.member[: records.n_targets, board.attacked]
+    log_prior = _imputed(board, plan.seed, workshop)
+    blind = {"prior_guess": _most_frequent(found, records)[:, truth], "imputation": right(log_prior, truth)}
+    return Guessing(board, truth, member, log_prior, blind)
+
+
+def best_baseline(guessing: Guessing) -> str:
+    """The baseline that is right most often about members; none ("") where chance is right more often.
+
+    It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
+    """
+    means = {name: _mean(guessing.by_unit(each), guessing.unit_member) for name, each in guessing.blind.items()}
+    best = max(means, key=lambda name: means[name])
+    return best if means[best] >= guessing.chance else ""
+
+
+def _mean(guessed: Float[Array, "T U"], member: Bool[Array, "T U"]) -> float:
+    return attribute_success(guessed, member).value
+
+
+def _attacked(records: Game, most: int, seed: int) -> Int[Array, " J"]:
+    """Numbers of the attacked records: those that are judged, or a random part of them."""
+    judged = records.columns
+    if len(judged) <= most:
+        return judged
+    return np.sort(stream(seed, "game", "attacked").permutation(judged)[:most])
+
+
+def _most_frequent(found: Attribute, records: Game) -> Float[Array, "T V"]:
+    """A probability of each value: even among the most frequent ones outside of each model."""
+    outside = ~records.member[: records.n_targets]
+    counts = np.stack([np.bincount(found.value[row], minlength=len(found.names)) for row in outside])
+    most = counts == counts.max(axis=1, keepdims=True)
+    return most / most.sum(axis=1, keepdims=True)
+
+
+def _imputed(board: Board, seed: int, workshop: Workshop) -> Float[Array, "T J V"]:
+    """Log-probability of each value by a forest that has learned from the records outside of each model."""
+    found, (imputer, known, outside) = board.attribute, imputation(board)
+    seen = observe(imputer, known, outside, ["log_prob"], seed, workshop)["log_prob"][:, board.attacked]
+    value, truth = np.arange(len(found.names)), found.value[board.attacked][:, None]
+    place = np.where(value == truth, 0, value + (value < truth))  # the true value's stands first
+    return np.take_along_axis(seen, place[None], axis=2)

@@ -1,0 +1,277 @@
+"""Attribute inference: how well a release gives away a sensitive attribute, and how well that goes without it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscope.attacks import Attack
+from leakscope.attacks.attribute import KNOW_THE_ANSWER, OFFLINE, WITH_PRIOR, candidate_scores
+from leakscope.auditing.attribute.game import Guessing, best_baseline, prepare
+from leakscope.auditing.canaries import is_private
+from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.rehearsal import cannot_run, idle_reason, rehearse
+from leakscope.auditing.setup import draw
+from leakscope.core.findings import Finding
+from leakscope.core.intervals import Interval
+from leakscope.core.types import NotApplicable, Points, Signals
+from leakscope.data import Data
+from leakscope.data.candidates import Candidates, Column
+from leakscope.metrics.attribute import attribute_gain, attribute_success, right
+from leakscope.plans.audits import AuditPlan
+from leakscope.releases.making import Described
+from leakscope.reports import Report
+from leakscope.runtime.observe import Workshop, not_stored, observe
+from leakscope.version import __version__
+
+BASELINES: Mapping[str, Mapping[str, str]] = {
+    "prior_guess": {
+        "title": "Prior guess",
+        "source": "",
+        "summary": "The most frequent value among records that the model was not trained on.",
+    },
+    "imputation": {
+        "title": "Imputation",
+        "source": "",
+        "summary": "A random forest that has learned the value from all other columns and the label, on records that "
+        "the model was not trained on, and has not seen the release.",
+    },
+}
+LEARNED_FROM_THEM = "the imputation has learned from the records that are not in: it knows their values"
+
+
+def infer(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    releases: Sequence[Described],
+    loaded: Data,
+    workshop: Workshop,
+    **said: Any,
+) -> Report:
+    """Play the game about an attribute against each release and report what the release adds.
+
+    Every model is trained on a random half of the records as they are. An attacker knows a record but for its
+    attribute, asks the model about each value that it may have, and answers with the best one. How often that is right
+    about members says little by itself: a value may be frequent, or follow from the other columns. So the same
+    members are guessed without the release, and only the difference is what the release adds.
+
+    Records of one group are in or out together, so that who imputes has seen nobody of it. Each is guessed by itself;
+    a group counts once, with the mean over its records, and the intervals are over groups.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+        With ``attribute``, and ``bins`` where numbers are to be cut.
+    attacks : sequence of Attack
+        Of ``leakscope.attacks.attribute.strategies``.
+    releases : sequence of Described
+        Estimators or networks.
+    loaded : Data
+    workshop : Workshop
+    **said
+        ``column``: the attribute where it is no name, see ``leakscope.data.candidates.attribute``; ``command``:
+        printed on the page.
+
+    Returns
+    -------
+    Report
+        Of the kind "attribute".
+
+    Raises
+    ------
+    ValueError
+        In one line, for an attribute or a game that make no sense.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> import leakscope as ls
+    >>> X, y = load_wine(return_X_y=True)
+    >>> report = ls.audit(DecisionTreeClassifier(), X, y, n_models=8, attribute="x0", bins=4, attacks="loss", n_jobs=1)
+    >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
+    ['loss']
+    """
+    _refuse_unanswerable(attacks)
+    guessing = prepare(plan, attacks, loaded, workshop, said.get("column"))
+    board = guessing.board
+    _refuse_idle(plan, attacks, releases, board.rows.points.take(np.flatnonzero(board.rows.own)))
+    findings: list[Finding] = []
+    facts: list[dict[str, Any]] = []
+    for release in releases:
+        made = of_records(release, board.rows)
+        arrays = observe(made, board.rows.points, board.game.member, signals_of(attacks), plan.seed, workshop)
+        subject = Subject(release.name, Signals.observed(board.game, board.rows.points, arrays), loaded)
+        judged = list(judge(subject, guessing, attacks, plan.confidence))
+        findings += judged
+        facts.append(_facts(subject, guessing, judged) | {"description": release.description})
+    notes = [*_notes(guessing, len(loaded.points)), *not_stored(releases, workshop)]
+    about = _about(plan, attacks, facts, notes, said.get("command", "")) | workshop.execution
+    return Report(about, tuple(findings))
+
+
+def _refuse_unanswerable(attacks: Sequence[Attack]) -> None:
+    """Refuse a strategy that was asked for by its name, and whose references would know the answer."""
+    for attack in attacks:
+        if attack.by_name and attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
+            raise cannot_run(attack.name, KNOW_THE_ANSWER)
+
+
+def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], records: Points) -> None:
+    """Refuse a strategy that was asked for by its name and can run on none of the releases, before the first fit.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    releases : sequence of Described
+    records : Points
+        As the releases train on them, with the attribute.
+    """
+    if len(releases) < 2 and not any(attack.by_name for attack in attacks):
+        return
+    game = draw(plan, records, attacks)
+    tried = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
+    for attack in attacks:
+        if not attack.by_name:
+            continue
+        reasons = [idle_reason(attack, each) for each in tried]
+        if reasons and all(reasons):
+            raise cannot_run(attack.name, reasons[0])
+
+
+def named(column: Column) -> str:
+    """What the plan of a call calls its attribute."""
+    if isinstance(column, str):
+        return column
+    return f"x{column}" if isinstance(column, int) else "attribute"
+
+
+def of_records(release: Described, rows: Candidates) -> Described:
+    """The release on rows of which most are candidates: DP-SGD divides by the number of records that it expects.
+
+    Parameters
+    ----------
+    release : Described
+    rows : Candidates
+
+    Returns
+    -------
+    Described
+    """
+    if not is_private(release) or release.watched:
+        return release
+    return replace(release, watched=tuple(np.flatnonzero(rows.own).tolist()))
+
+
+def signals_of(attacks: Sequence[Attack]) -> list[str]:
+    """Names of the signals that these strategies look at."""
+    return sorted({name for attack in attacks for name in attack.signals})
+
+
+def judge(subject: Subject, guessing: Guessing, attacks: Sequence[Attack], confidence: float) -> Iterator[Finding]:
+    """What each strategy gets right about members and about others, what it adds, and what one gets without it.
+
+    Parameters
+    ----------
+    subject : Subject
+    guessing : Guessing
+    attacks : sequence of Attack
+    confidence : float
+
+    Yields
+    ------
+    Finding
+    """
+    member, best = guessing.unit_member, best_baseline(guessing)
+    blind = guessing.by_unit(guessing.blind[best]) if best else np.full(member.shape, guessing.chance)
+
+    def of(quantity: str, attack: str, number: Interval | NotApplicable, inside: bool | None = None) -> Finding:
+        at = {} if inside is None else {"inside": float(inside)}
+        source = next((each.source for each in attacks if each.name == attack), "")
+        side = "lower" if attack not in BASELINES and inside is not False else "point"
+        return subject.finding(Asked(quantity, side, attack, source, at), number)
+
+    for attack in attacks:
+        try:
+            score = candidate_scores(attack, subject.signals)
+            score = score + guessing.log_prior if attack.name.partition("(")[0] in WITH_PRIOR else score
+        except NotApplicable as reason:
+            yield of("attribute_gain", attack.name, reason)
+            continue
+        guessed = guessing.by_unit(right(score, guessing.truth))
+        yield of("attribute_gain", attack.name, attribute_gain(guessed, blind, member, confidence))
+        yield of("attribute_success", attack.name, attribute_success(guessed, member, confidence), True)
+        if attack.name.partition("(")[0] in WITH_PRIOR:
+            yield of("attribute_success", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
+        else:
+            yield of("attribute_success", attack.name, attribute_success(guessed, ~member, confidence), False)
+    for name, guessed in guessing.blind.items():
+        yield of("attribute_success", name, attribute_success(guessing.by_unit(guessed), member, confidence), True)
+
+
+def _notes(guessing: Guessing, n_records: int) -> Iterator[str]:
+    if (n_attacked := len(guessing.truth)) < n_records:
+        yield f"{n_attacked:,} of {n_records:,} records are attacked, drawn at random; the others are in the game alone"
+    if (n_units := len(np.unique(guessing.board.unit))) < n_attacked:
+        yield (
+            f"the {n_attacked:,} attacked records are of {n_units:,} units, whose records are in or out together; each "
+            "counts once, with the mean over its records, and where intervals speak of records they mean units"
+        )
+    if len(guessing.member) < 8:
+        yield "with fewer than 8 models the intervals speak of other records, not of other models"
+
+
+def _facts(subject: Subject, guessing: Guessing, made: Sequence[Finding]) -> dict[str, Any]:
+    """What the page says of the release."""
+    gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
+    board, data = guessing.board, subject.data
+    return {
+        "name": subject.name,
+        "title": subject.name,
+        "data": {
+            "name": "" if data is None else data.name,
+            "digest": "" if data is None else data.points.digest[:16],
+            "records": int(board.rows.own.sum()),
+        },
+        "attribute": board.attribute.name,
+        "values": len(board.attribute.names),
+        "chance": guessing.chance,
+        "attacked": len(np.unique(guessing.board.unit)),
+        "sampling": board.records.sampling,
+        "models": board.records.n_models,
+        "population": len(board.records.population),
+        "baseline": best_baseline(guessing),
+        "best": max(gains, key=lambda each: each.low or 0.0).attack if gains else "",
+    }
+
+
+def _about(
+    plan: AuditPlan, attacks: Sequence[Attack], facts: Sequence[Mapping[str, Any]], notes: Sequence[str], command: str
+) -> dict[str, Any]:
+    content = plan.model_dump()
+    if content["data"]:
+        content["data"] = Path(content["data"]).name  # the report holds no path of this machine
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
+    named = {each.name: {"title": each.title, "source": each.source, "summary": each.summary} for each in attacks}
+    return {
+        "kind": "attribute",
+        "leakscope": __version__,
+        "title": plan.title,
+        "unit": plan.unit,
+        "date": plan.date,
+        "seed": plan.seed,
+        "confidence": plan.confidence,
+        "attacks": named | {name: dict(words) for name, words in BASELINES.items()},
+        "command": command,
+        "plan": content,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "notes": list(notes),
+        "releases": list(facts),
+    }

@@ -1,0 +1,342 @@
+"""Membership without the model: do members and others come from one source?
+
+Where the user says who was in, an attack can succeed because members and others differ, and not because of the model.
+So a classifier that sees the records and not the model is trained to tell them apart, cross-fitted: each record is
+scored by a classifier that was trained without it. If members and others were drawn from one source, the label of a
+record that was held out is random given all that the classifier learned, and the expected area under the ROC of each
+fold is 1/2.
+
+The folds are not independent. A record that resembles another one of its side raises the other's score, and in another
+fold the other raises its own: each pair of records counts twice. Where the score of a record is a sum over the records
+that the classifier learned from, the variance of the area is therefore twice DeLong's; simulated with this
+classifier it is 1.7 to 2.3 times DeLong's, and less where the two sides are far apart. `OVERLAP` is the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+from scipy.special import expit, logit, ndtri
+
+from leakscope.core.findings import Term
+from leakscope.core.intervals import FEWEST_RARE, Interval, clopper_pearson, placements
+from leakscope.core.seeds import integer, stream
+from leakscope.core.types import Game, NotApplicable, Points
+from leakscope.data.features import Features, features
+from leakscope.runtime import pool
+
+Array = np.ndarray
+N_FOLDS = 5
+MOST_ROWS = 20_000
+MOST_COLUMNS = 256  # beyond it each fold keeps those whose means differ most, on its own training records
+MOST_MODELS = 4  # with different members, of which each is tested
+FEWEST = 10  # members and others, at least
+IN_ONE_PROCESS = 2_000_000  # numbers of the matrix up to which workers cost more than they save
+PLANTED = 2_000_000  # numbers of the matrix up to which the smallest shift of a column is simulated
+POWER = 0.9
+OVERLAP = 2.3  # variance of the area over that of independent folds
+SHIFTS = (1.2, 1.6, 2.2, 3.0)  # planted, in units of the shift that a classifier would need that knew the column
+
+
+@dataclass(frozen=True)
+class SourceTest:
+    """Whether members and others come from one source, as far as a classifier can tell.
+
+    Parameters
+    ----------
+    number : Interval or NotApplicable
+        Area under the ROC of the classifier with its interval over records, or why there is none. ``detail`` has
+        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that would be told from 1/2 in 9 of 10
+        samples of this size; and, where it was simulated, ``smallest_shift`` of one column in standard deviations
+        that leads to that area.
+    accepted : bool
+        The user accepts a difference.
+    """
+
+    number: Interval | NotApplicable
+    accepted: bool = False
+
+    @property
+    def found(self) -> bool:
+        """The interval excludes chance: members and others differ."""
+        return isinstance(self.number, Interval) and self.number.low > 0.5
+
+    @property
+    def stops(self) -> bool:
+        """A difference that was not accepted: no verdict, no epsilon, no limit is judged."""
+        return self.found and not self.accepted
+
+
+def same_source(
+    points: Points | None,
+    game: Game,
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+    n_jobs: int | None = None,
+    accepted: bool = False,
+) -> SourceTest:
+    """Let a classifier tell members from others by the records alone.
+
+    Gradient boosting in five folds on at most 20,000 records. Models with different members are tested one by one,
+    at most four of them at a level that is corrected for their number, and the one with the largest lower end counts.
+
+    Parameters
+    ----------
+    points : Points or None
+        The records of the game; None if nobody gave them.
+    game : Game
+        In which the user says who was in.
+    seed : int
+        Of folds and classifier.
+    confidence : float
+        Of the interval.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    accepted : bool
+        The user accepts a difference.
+
+    Returns
+    -------
+    SourceTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope import data
+    >>> from leakscope.core import games
+    >>> from leakscope.auditing.baseline import same_source
+    >>> x = np.random.default_rng(0).normal(size=(400, 3))
+    >>> game = games.one_model(200, 200)
+    >>> same_source(data.from_arrays(x), game, n_jobs=1).found
+    False
+    >>> x[:200, 1] += 1.0
+    >>> same_source(data.from_arrays(x), game, n_jobs=1).found
+    True
+    """
+    try:
+        number = _largest(points, game, seed, confidence, n_jobs)
+    except NotApplicable as reason:
+        return SourceTest(reason, accepted)
+    return SourceTest(number, accepted)
+
+
+def _largest(points: Points | None, game: Game, seed: int, confidence: float, n_jobs: int | None) -> Interval:
+    """The interval of the model whose members differ most from others."""
+    if points is None:
+        raise NotApplicable("the records were not given")
+    if len(points) != game.member.shape[1]:
+        raise ValueError(f"there are {len(points):,} records for the {game.member.shape[1]:,} points of the game")
+    if game.judged.ndim == 2:
+        raise NotApplicable("each model has a record of its own")
+    members = np.unique(game.target_member, axis=0)
+    chosen = members[np.unique(np.linspace(0, len(members) - 1, min(MOST_MODELS, len(members))).round().astype(int))]
+    level = 1 - (1 - confidence) / len(chosen)
+    intervals = [_tested(points, game.columns, member, seed, level, n_jobs) for member in chosen]
+    return replace(max(intervals, key=lambda each: each.low), confidence=confidence)
+
+
+def _tested(
+    points: Points,
+    columns: Int[Array, " J"],
+    member: Bool[Array, " J"],
+    seed: int,
+    confidence: float,
+    n_jobs: int | None,
+) -> Interval:
+    """One choice of members against the others."""
+    rows = _sampled(member, seed)
+    unit = np.arange(len(rows)) if points.group is None else _numbered(points.group[columns[rows]])
+    known, side = features(points, columns[rows]), member[rows]
+    first = np.unique(unit, return_index=True)[1]
+    unit_side = side[first]
+    sizes = int(unit_side.sum()), int((~unit_side).sum())
+    if min(sizes) < FEWEST:
+        raise NotApplicable(f"needs at least {FEWEST} members and {FEWEST} others, got {sizes[0]} and {sizes[1]}")
+    fold = _folds(unit_side, seed)
+    found = _area(_scores(known, side, fold[unit], seed, n_jobs), unit, unit_side, fold, confidence)
+    detail = {"members": float(sizes[0]), "others": float(sizes[1]), "columns": float(known.values.shape[1])}
+    detail["smallest_auc"] = smallest_area(*sizes, confidence)
+    if known.values.size <= PLANTED:
+        shift = _smallest_shift(known, unit, unit_side, fold, detail["smallest_auc"], seed, n_jobs)
+        if shift is not None:
+            detail["smallest_shift"] = shift
+    return replace(found, detail=detail)
+
+
+def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> float:
+    """The area under the ROC that an interval of this confidence tells from 1/2 in 9 of 10 samples.
+
+    With the variance of Hanley and McNeil (1982) for two normal distributions, on the logit scale.
+
+    Parameters
+    ----------
+    n_members, n_others : int
+    confidence : float
+
+    Returns
+    -------
+    float
+        In (1/2, 1]: 1 where the samples are too small for any area.
+
+    Examples
+    --------
+    >>> from leakscope.auditing.baseline import smallest_area
+    >>> round(smallest_area(500, 500), 2)
+    0.59
+    """
+    quantiles = float(ndtri((1 + confidence) / 2) + ndtri(POWER))
+    low, high = 0.5, 1.0 - 1e-9
+    for _ in range(50):
+        area = (low + high) / 2
+        both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
+        variance = (
+            area * (1 - area) + (n_members - 1) * (both_members - area**2) + (n_others - 1) * (both_others - area**2)
+        ) / (n_members * n_others)
+        told = logit(area) > quantiles * math.sqrt(OVERLAP * variance) / (area * (1 - area))
+        low, high = (low, area) if told else (area, high)
+    return high
+
+
+def _sampled(member: Bool[Array, " J"], seed: int) -> Int[Array, " n"]:
+    """At most 20,000 records, with as large a fraction of members as all have."""
+    if len(member) <= MOST_ROWS:
+        return np.arange(len(member))
+    rng, kept = stream(seed, "membership without the model", "rows"), []
+    for side in (True, False):
+        rows = np.flatnonzero(member == side)
+        n_kept = max(FEWEST, math.floor(MOST_ROWS * len(rows) / len(member)))
+        kept.append(rng.permutation(rows)[:n_kept])
+    return np.sort(np.concatenate(kept))
+
+
+def _numbered(group: Shaped[Array, " n"]) -> Int[Array, " n"]:
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _folds(member: Bool[Array, " U"], seed: int) -> Int[Array, " U"]:
+    """A fold for each unit, each with as many members, and as many others, as the next."""
+    rng, fold = stream(seed, "membership without the model", "folds"), np.empty(len(member), dtype=int)
+    for side in (True, False):
+        units = np.flatnonzero(member == side)
+        fold[rng.permutation(units)] = np.arange(len(units)) % N_FOLDS
+    return fold
+
+
+def _scores(
+    known: Features, member: Bool[Array, " n"], fold: Int[Array, " n"], seed: int, n_jobs: int | None
+) -> Float[Array, " n"]:
+    """Each record's log-odds of membership, by a classifier that was trained on the other folds."""
+    number = integer(seed, "membership without the model", "classifier")
+    tasks = [(known, member, fold == held_out, number) for held_out in range(N_FOLDS)]
+    score = np.empty(len(member))
+    for held_out, found in pool.run(_fitted, tasks, 1 if known.values.size <= IN_ONE_PROCESS else n_jobs):
+        score[fold == held_out] = found
+    return score
+
+
+def _fitted(
+    known: Features, member: Bool[Array, " n"], held_out: Bool[Array, " n"], random_state: int
+) -> Float[Array, " h"]:
+    """Scores of the records that are held out."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # here, for it takes seconds to import
+
+    kept = _telling(known.values[~held_out], member[~held_out])
+    smaller = min(np.count_nonzero(member[~held_out]), np.count_nonzero(~member & ~held_out))
+    classifier = HistGradientBoostingClassifier(
+        max_iter=50,
+        max_leaf_nodes=8,
+        min_samples_leaf=int(np.clip(smaller // 5, 2, 20)),
+        l2_regularization=1.0,
+        early_stopping=False,  # pyright: ignore[reportArgumentType] -- its stubs know "auto" alone
+        categorical_features=known.categorical[kept],  # pyright: ignore[reportArgumentType]
+        random_state=random_state,
+    )
+    classifier.fit(known.values[~held_out][:, kept], member[~held_out])
+    return classifier.decision_function(known.values[held_out][:, kept])
+
+
+def _telling(values: Float[Array, "n p"], member: Bool[Array, " n"]) -> Int[Array, " c"]:
+    """The columns whose means differ most between members and others, in standard deviations."""
+    if values.shape[1] <= MOST_COLUMNS:
+        return np.arange(values.shape[1])
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    filled = filled / np.maximum(np.abs(filled).max(axis=0), 1e-300)  # so that no square overflows
+    means = [filled[side].sum(axis=0) / np.maximum(known[side].sum(axis=0), 1) for side in (member, ~member)]
+    apart = np.abs(means[0] - means[1]) / (filled.std(axis=0) + 1e-12)
+    missing = np.abs(known[member].mean(axis=0) - known[~member].mean(axis=0))
+    return np.sort(np.argsort(-np.maximum(apart, 2 * missing), kind="stable")[:MOST_COLUMNS])
+
+
+def _area(
+    score: Float[Array, " n"],
+    unit: Int[Array, " n"],
+    member: Bool[Array, " U"],
+    fold: Int[Array, " U"],
+    confidence: float,
+) -> Interval:
+    """Area under the ROC within folds, with DeLong's variance over units on the logit scale."""
+    score = np.bincount(unit, score) / np.bincount(unit)
+    pairs = [placements(score[member & (fold == each)], score[~member & (fold == each)]) for each in range(N_FOLDS)]
+    above, below = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    area = float((above.mean() + below.mean()) / 2)  # the two differ where folds differ by a record
+    smaller = min(len(above), len(below))
+    variance = OVERLAP * (above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
+    boosted = Term("boosted_folds", folds=N_FOLDS)
+    if smaller * min(area, 1 - area) < FEWEST_RARE or variance <= 0:
+        trials = smaller / OVERLAP
+        exact = clopper_pearson(area * trials, trials, confidence)
+        method = (boosted, Term("clopper_pearson_pairs"))
+        return Interval(area, exact.low, exact.high, confidence, "points", method)
+    half = float(ndtri((1 + confidence) / 2)) * math.sqrt(variance) / (area * (1 - area))
+    low, high = float(expit(logit(area) - half)), float(expit(logit(area) + half))
+    method = (boosted, Term("delong_within_folds", overlap=OVERLAP))
+    return Interval(area, low, high, confidence, "points", method)
+
+
+def _smallest_shift(
+    known: Features,
+    unit: Int[Array, " n"],
+    member: Bool[Array, " U"],
+    fold: Int[Array, " U"],
+    area: float,
+    seed: int,
+    n_jobs: int | None,
+) -> float | None:
+    """The shift of one column, in standard deviations, with which this classifier reaches an area.
+
+    Members are drawn anew, so that nothing else tells them apart, and a normal column is added that is shifted for
+    them. The shift is read off a line through a few simulated ones, on the probit scale, where the area of a
+    classifier that knew the column is a line.
+    """
+    rng = stream(seed, "membership without the model", "shift")
+    drawn = np.empty_like(member)
+    for each in range(N_FOLDS):
+        drawn[fold == each] = rng.permutation(member[fold == each])
+    noise = rng.normal(size=len(member))
+    needed = float(ndtri(area))
+    shifts = [part * math.sqrt(2) * needed for part in SHIFTS]
+    reached: list[float] = []
+    for shift in shifts:
+        column = (noise + shift * drawn)[unit]
+        planted = Features(np.column_stack([known.values, column]), np.append(known.categorical, False))
+        score = _scores(planted, drawn[unit], fold[unit], seed, n_jobs)
+        reached.append(float(ndtri(np.clip(_area(score, unit, drawn, fold, 0.95).value, 1e-6, 1 - 1e-6))))
+        if reached[-1] >= needed:
+            break
+    return _crossing([0.0, *shifts], [0.0, *reached], needed)
+
+
+def _crossing(shifts: Sequence[float], reached: Sequence[float], needed: float) -> float | None:
+    """Where a line through the last two points reaches the area; None if the largest shift did not."""
+    if reached[-1] < needed:
+        return None
+    last = len(reached) - 1
+    low, high = max(reached[last - 1], 0.0), reached[last]
+    part = (needed - low) / (high - low) if high > low else 1.0
+    return shifts[last - 1] + float(np.clip(part, 0.0, 1.0)) * (shifts[last] - shifts[last - 1])

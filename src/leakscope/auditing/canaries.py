@@ -1,0 +1,269 @@
+"""Canaries planted in a training: where the data, a release and the game of an audit in one run meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from inspect import isclass, isfunction
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.attacks import ATTACKS, Attack, find
+from leakscope.auditing.observed import Subject
+from leakscope.auditing.setup import wanted
+from leakscope.core import games
+from leakscope.core.checks import one_of
+from leakscope.core.claims import Claim
+from leakscope.core.types import Game, Release, Signals
+from leakscope.data import Data
+from leakscope.dpsgd.canaries import CANARIES, Canaries
+from leakscope.dpsgd.config import DpSgd
+from leakscope.plans.audits import AuditPlan, ModelPlan
+from leakscope.releases.making import Described, release_from
+from leakscope.releases.specs import TORCH, imported, is_network, own
+
+if TYPE_CHECKING:
+    from leakscope.dpsgd.network import PrivateNetwork
+
+Array = np.ndarray
+STEPS = {"step_dot", "step_norm"}
+HOOKS = ("aggregate", "train")  # words of a private network beside those of DpSgd: functions or their import paths,
+HOW = ("references", "gradients", "device")  # and plain values
+OF_RECORDS = ("mislabelled", "random")  # canaries that any release can be trained on
+
+
+def private_network(
+    make: str | Callable[..., Any],
+    dpsgd: DpSgd | Mapping[str, Any],
+    name: str = "",
+    parameters: Mapping[str, Any] | None = None,
+) -> PrivateNetwork:
+    """A network that is trained by DP-SGD, from the words of a plan.
+
+    Parameters
+    ----------
+    make : class of a network, function that makes one, or import path of either
+    dpsgd : DpSgd or mapping
+        Its fields, and of `leakscope.dpsgd.network.PrivateNetwork` the words ``references``, ``gradients``,
+        ``device``, and ``aggregate`` and ``train``, functions or their import paths.
+    name : str
+        What the report calls it; the name of what makes it unless given.
+    parameters : mapping, optional
+        Keywords of ``make``.
+
+    Returns
+    -------
+    PrivateNetwork
+
+    Raises
+    ------
+    ValueError
+        In one line: for an unknown word with the nearest known one, for what makes no network, and where PyTorch is
+        missing with the command that installs it.
+    """
+    words = dpsgd.describe() if isinstance(dpsgd, DpSgd) else dict(dpsgd)
+    known = [field.name for field in fields(DpSgd)]
+    for word in words:
+        one_of("word of DP-SGD", word, (*known, *HOW, *HOOKS))
+    found = imported(make) if isinstance(make, str) else make
+    kind = found if isclass(found) else type(found)
+    if not isfunction(found) and not (isclass(found) and is_network(found)):
+        raise ValueError(
+            f"dpsgd trains networks; give a class of networks or a function that makes one, not {_name(kind)}"
+        )
+    try:
+        room = import_module("leakscope.dpsgd.network")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(TORCH) from None
+    return room.PrivateNetwork(
+        found,
+        DpSgd.of({word: words[word] for word in known if word in words}),
+        dict(parameters or {}),
+        name=name or _name(found),
+        **{word: words[word] for word in HOW if word in words},
+        **{word: _function(word, words[word]) for word in HOOKS if word in words},
+    )
+
+
+def planned(model: ModelPlan) -> Described:
+    """The release of a table of a plan.
+
+    Parameters
+    ----------
+    model : ModelPlan
+
+    Returns
+    -------
+    Described
+
+    Raises
+    ------
+    ValueError
+        In one line, as `private_network` and ``leakscope.releases.making.release_from``.
+
+    Examples
+    --------
+    >>> from leakscope.auditing.canaries import planned
+    >>> from leakscope.plans import ModelPlan
+    >>> planned(ModelPlan(spec="sklearn.tree:DecisionTreeClassifier")).name
+    'DecisionTreeClassifier'
+    """
+    if model.dpsgd is None:
+        return release_from(model.spec, model.set, model.name, model.train, model.layers)
+    return private_network(model.spec, model.dpsgd, model.name, model.set)
+
+
+def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
+    """Whether a release is trained by DP-SGD with its steps in sight: told without PyTorch."""
+    return isinstance(getattr(release, "dpsgd", None), DpSgd)
+
+
+def attacks_on(
+    releases: Sequence[Release], asked: str | Sequence[str | Attack], one_run: bool = False
+) -> tuple[Attack, ...]:
+    """The attacks that are meant, where some releases show the steps of DP-SGD.
+
+    The likelihood ratio of the steps takes the rate of the batches from the release (with several rates, each of
+    them), and is one of the attacks by default.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+    asked : as in `leakscope.attacks.find`
+    one_run : bool
+        By default, leave out the attacks that compare with other models.
+
+    Returns
+    -------
+    tuple of Attack
+
+    Examples
+    --------
+    >>> from leakscope.auditing.canaries import attacks_on
+    >>> [attack.name for attack in attacks_on([], "default", one_run=True)]
+    ['gap', 'confidence', 'loss', 'entropy']
+    """
+    rates = sorted({release.dpsgd.sample_rate for release in releases if is_private(release)})
+    found = find(asked)
+    if asked == "default" or tuple(asked) == ("default",):
+        found = tuple(attack for attack in found if not (one_run and attack.needs_references))
+        found = (*([ATTACKS["likelihood_ratio"]] if rates else []), *found)
+    bare = ATTACKS["likelihood_ratio"].name
+    told = [[each.with_parameters(rate=rate) for rate in rates] if each.name == bare else [] for each in found]
+    return tuple(one for each, several in zip(found, told, strict=True) for one in several or [each])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A release with the data and the game that it is audited in.
+
+    Parameters
+    ----------
+    release : Release
+    data : Data
+        All points of the game.
+    game : Game
+    planted : str
+        Kind of the canaries, or "".
+    """
+
+    release: Described
+    data: Data
+    game: Game
+    planted: str = ""
+
+    def wanted(self, attacks: Sequence[Attack]) -> list[str]:
+        """What is to be seen: of Dirac canaries, which have no loss, only the steps; with steps also their noise."""
+        named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
+        return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
+
+    def subject(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> Subject:
+        """The release as it was seen; a Dirac canary has no label and no picture."""
+        name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
+        facts: dict[str, Any] = {"description": self.release.description}
+        if self.planted:
+            facts["description"] += f"; {self.game.n_judged:,} {self.planted} canaries"
+        if is_private(self.release) and STEPS & arrays.keys():
+            facts["knowledge"] = self.release.knowledge
+        if dirac:
+            n_records = len(points) - self.game.n_judged
+            facts["data"] = {"name": self.data.name, "digest": points.digest[:16], "records": n_records}
+        signals = Signals.observed(self.game, None if dirac else points, arrays)
+        return Subject(name, signals, None if dirac else self.data, claims, facts)
+
+
+def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
+    """Choose the canaries of a release and toss a fair coin for each.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+        With ``canaries``.
+    release : Release
+        Dirac and Mahalanobis canaries need one that is trained by DP-SGD.
+    loaded : Data
+
+    Returns
+    -------
+    Setting
+        The release sees its steps at the canaries.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the canaries do not fit the release or the data.
+
+    Examples
+    --------
+    >>> from leakscope import data
+    >>> from leakscope.auditing.canaries import plant
+    >>> from leakscope.plans import AuditPlan
+    >>> from leakscope.releases.making import release_from
+    >>> forest = release_from("sklearn.ensemble:RandomForestClassifier", {})
+    >>> plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=100)
+    >>> plant(plan, forest, data.load("digits")).game.member.shape
+    (1, 1797)
+    """
+    kind, points = plan.canaries or "dirac", loaded.points
+    if points.group is not None:
+        raise ValueError("the game canaries is played by single records; use half_split with a group column")
+    if not is_private(release):
+        if kind not in OF_RECORDS or plan.knowledge is not None:
+            what = f"{kind} canaries need" if kind not in OF_RECORDS else "knowledge is of"
+            raise ValueError(
+                f"{what} the steps of DP-SGD, and {release.name} shows none: give dpsgd, or leave that out and plant "
+                "canaries = mislabelled or random, or name them by target"
+            )
+        found = _canaries(kind)(points, plan.n_canaries, plan.seed)
+        return Setting(release, replace(loaded, points=found.points), _game(plan, found), kind)
+    knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "law")
+    steps = {} if kind in OF_RECORDS else {"release": release}
+    found = _canaries(kind)(points, plan.n_canaries, plan.seed, **steps)
+    seen = replace(found.watched_by(release), knowledge=knowledge)
+    return Setting(seen, replace(loaded, points=found.points), _game(plan, found), kind)
+
+
+def _canaries(kind: str) -> Callable[..., Canaries]:
+    return own(CANARIES[kind])
+
+
+def _game(plan: AuditPlan, canaries: Canaries) -> Game:
+    n_points, seed = len(canaries.points), plan.seed
+    return games.canaries(n_points, canaries.numbers, plan.n_models, references=plan.references, seed=seed)
+
+
+def _function(word: str, value: Any) -> Any:
+    """A hook by its import path, or as it is."""
+    found = imported(value) if isinstance(value, str) else value
+    if found is not None and not callable(found):
+        raise ValueError(f"{word} must be a function or the import path of one, got a {type(found).__name__}")
+    return found
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", type(value).__name__)

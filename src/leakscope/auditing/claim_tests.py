@@ -1,0 +1,368 @@
+"""Claims put to the test: what the scores of all attacks together say of a promise, at family-wise level 1e-3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeVar
+
+from scipy.special import gammainc, gammaincinv
+
+from leakscope.attacks.balance import design_of
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding
+from leakscope.core.intervals import Interval
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
+from leakscope.core.types import Attack, Game, NotApplicable, Scores, Signals
+from leakscope.dpsgd.config import DpSgd
+from leakscope.metrics import epsilon as counting
+from leakscope.metrics.records import games_won
+from leakscope.reports import Verdict
+
+G = TypeVar("G")
+M = TypeVar("M")
+LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
+OF_NOISE = LEVEL / 100  # the share of it that the size of the steps takes
+LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Evidence of each attack against claims of one release.
+
+    Parameters
+    ----------
+    method : str
+        A key of ``metrics.epsilon.METHODS``: what is counted.
+    evidence : mapping of str to Evidence
+        From the first half of the models as targets and the second half as references, so that no
+        reference is a target; of the first model alone, where the memberships of the models depend on each
+        other. Attacks that do not apply have none.
+    success : mapping of str to float
+        Lower limit of the success against the most exposed record, at the level of this trial.
+    """
+
+    method: str
+    evidence: Mapping[str, counting.Evidence]
+    success: Mapping[str, float]
+    reason: str = ""
+
+    @classmethod
+    def of(cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores]) -> Trial:
+        """Let every attack play against targets that are no references."""
+        game = signals.game.split()
+        dependent = design_of(signals) is not None
+        if dependent:  # one target: the memberships of several would tell each other
+            judged = signals.game.judged if signals.game.judged.ndim == 1 else signals.game.judged[0]
+            game = replace(signals.game, n_targets=1, judged=judged)
+        apart = replace(signals, game=game)
+        if game.n_judged == 1:
+            method = "many_runs"
+        else:
+            method = "coins" if game.sampling == "poisson" else "pairs"
+        if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
+            reason = f"{signals.game.n_models} models leave no second target beside the references; needs at least 4"
+            return cls(method, {}, {}, reason)
+        level = 1 - LEVEL / len(attacks)
+        scores, unplayed = _each({attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(apart)))
+        evidence, uncounted = _each(scores, lambda made: counting.evidence(made, method, independent=True))
+        success, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
+        return cls(method, evidence, success, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
+
+    def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
+        """The largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
+        if not self.evidence:
+            return "", NotApplicable(self.reason)
+        n_tests = len(self.evidence)
+        bounds = {
+            name: counting.bound(evidence, delta, confidence, n_tests) for name, evidence in self.evidence.items()
+        }
+        best = max(bounds, key=lambda name: bounds[name].value)
+        return best, bounds[best]
+
+    def p_value(self, played: Claim) -> float:
+        """P-value of a claim of epsilon or mu in the game that was played, over all attacks."""
+        curve = Gaussian(played.value) if played.quantity == "mu" else EpsilonDelta(played.value, played.delta)
+        return self.curve_p_value(curve)
+
+    def curve_p_value(self, ceiling: TradeOff) -> float:
+        """P-value of a whole curve in the game that was played, over all attacks."""
+        return min(1.0, len(self.evidence) * min(each.curve_p_value(ceiling) for each in self.evidence.values()))
+
+    def strongest(self, ceiling: TradeOff) -> str:
+        """The attack that speaks most against a curve."""
+        return min(self.evidence, key=lambda name: self.evidence[name].curve_p_value(ceiling))
+
+
+@dataclass(frozen=True)
+class StepNoise:
+    """How large all steps of DP-SGD are together: there was no more noise than that.
+
+    Whatever the batches and their gradients, a step's sum w is something that its noise does not depend on, and the
+    noise: |w|^2/(sigma c)^2 is at least chi-squared with as many degrees of freedom as w has numbers (noncentral and,
+    given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
+    Numbers that are rounded too coarsely are left out, see `leakscope.dpsgd.observer`.
+
+    Parameters
+    ----------
+    square : float
+        The sum.
+    n_degrees : float
+        Of freedom.
+    n_coarse : float
+        Numbers that were left out, because the parameters are rounded too coarsely to show the noise in them.
+
+    Examples
+    --------
+    >>> from leakscope.auditing.claim_tests import StepNoise
+    >>> round(StepNoise(square=2500.0, n_degrees=10_000.0).most(1e-5), 3)  # of the claimed noise
+    0.515
+    """
+
+    square: float
+    n_degrees: float
+    n_coarse: float = 0.0
+
+    @classmethod
+    def of(cls, signals: Signals) -> StepNoise | None:
+        """Of all models; None where no steps were seen."""
+        if "step_noise" not in signals.arrays:
+            return None
+        # 0 at the points that are not watched, and the same numbers at all others
+        square, n_degrees, n_coarse = signals.array("step_noise").astype(float).max(axis=1).sum(axis=0)
+        return cls(float(square), float(n_degrees), float(n_coarse))
+
+    @property
+    def testable(self) -> bool:
+        """Whether enough is left to say something of the noise."""
+        return self.n_degrees > 0 and (self.n_coarse == 0 or self.n_degrees >= LEAST_DEGREES)
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of the numbers that were left out; empty if none was."""
+        if not self.n_coarse:
+            return ""
+        n_all = self.n_degrees + self.n_coarse
+        cause = (
+            f"{self.n_coarse:,.0f} of {n_all:,.0f} numbers in the steps are rounded too coarsely to show the claimed "
+            "noise (the learning rate is small compared with the spacing of the parameters' floating-point numbers)"
+        )
+        if self.testable:
+            return f"{cause}: they are left out of the test for too little noise"
+        return f"the test for too little noise was not made: {cause}"
+
+    def p_value(self) -> float:
+        """Of the claimed noise."""
+        return float(gammainc(self.n_degrees / 2, self.square / 2))
+
+    def most(self, level: float) -> float:
+        """The largest noise that is not refused, in units of the claimed one."""
+        return math.sqrt(self.square / 2 / float(gammaincinv(self.n_degrees / 2, level)))
+
+
+@dataclass(frozen=True)
+class Accounted:
+    """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise.
+
+    Parameters
+    ----------
+    dpsgd : DpSgd
+        As the training is said to be.
+    adjacency : {"add_remove", "replace_one"}
+        Of the game that was played: a record in or out, or swapped for another.
+    delta : float
+        Where epsilon is told.
+    """
+
+    dpsgd: DpSgd
+    adjacency: Literal["add_remove", "replace_one"]
+    delta: float
+
+    @cached_property
+    def ceiling(self) -> TradeOff:
+        """The promised curve.
+
+        Raises
+        ------
+        ValueError
+            Without noise, which promises nothing.
+        """
+        return self.dpsgd.ceiling(self.adjacency)
+
+    @property
+    def epsilon(self) -> float:
+        """Promised at delta."""
+        return self.ceiling.epsilon(self.delta)
+
+    @property
+    def text(self) -> str:
+        """The promise in words, epsilon rounded up."""
+        epsilon, dpsgd = self.epsilon, self.dpsgd
+        shown = f"{math.ceil(1000 * epsilon) / 1000:g}" if math.isfinite(epsilon) else "inf"
+        how = f"noise multiplier {dpsgd.noise_multiplier:g}, sample rate {dpsgd.sample_rate:g}, {dpsgd.steps:,} steps"
+        how += ", batches of fixed size" if dpsgd.batches == "fixed" else ""
+        adjacency = self.adjacency.replace("_", "/" if self.adjacency == "add_remove" else " ")
+        return f"epsilon = {shown}, delta = {self.delta:g}, {adjacency}, by the accountant of {how}"
+
+    def ruled_out(self, trial: Trial, level: float) -> float:
+        """Epsilon of the least noise that the evidence refuses: no noise with a smaller epsilon explains what was seen.
+
+        The curves fall with the noise, and every noise is tested by its whole curve at the same level; a refusal of
+        a true one has at most the probability ``level`` (Mahloujifar, Melis & Chaudhuri 2024).
+
+        Parameters
+        ----------
+        trial : Trial
+            With evidence.
+        level : float
+
+        Returns
+        -------
+        float
+            At least 0, and finite: 0 if no epsilon above .01 is refused.
+        """
+
+        def tried(noise: float) -> tuple[float, bool]:
+            curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
+            return curve.epsilon(self.delta), trial.curve_p_value(curve) < level
+
+        high = self.dpsgd.noise_multiplier
+        epsilon, refused = tried(high)
+        while not refused or math.isinf(epsilon):
+            if epsilon < 0.01:
+                return 0.0
+            high *= 2
+            epsilon, refused = tried(high)
+        low, found = high / 2, tried(high / 2)
+        while found[1] and math.isfinite(found[0]):  # ends: with ever less noise epsilon is infinite
+            high, low, epsilon, found = low, low / 2, found[0], tried(low / 2)
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            found = tried(middle)
+            if found[1] and math.isfinite(found[0]):
+                high, epsilon = middle, found[0]
+            else:
+                low = middle
+        return epsilon
+
+
+def accountant_verdict(
+    promise: Accounted, trial: Trial, findings: Sequence[Finding], noise: StepNoise | None = None
+) -> Verdict:
+    """What the trial says of an accountant's curve, and the size of the steps of the noise that it counts on.
+
+    Parameters
+    ----------
+    promise : Accounted
+    trial : Trial
+    findings : sequence of Finding
+        As in `verdict`.
+    noise : StepNoise, optional
+
+    Returns
+    -------
+    Verdict
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve or the noise, which is said in
+        ``reason``; ``measured`` is `Accounted.ruled_out`. Noise of which too little was seen is not tested, see
+        `StepNoise.testable`.
+    """
+    level, too_little = LEVEL, ""
+    if noise is not None and noise.testable:
+        level -= OF_NOISE
+        if noise.p_value() < OF_NOISE:
+            sigma = promise.dpsgd.noise_multiplier
+            too_little = (
+                f"the steps hold noise of a multiplier of at most {sigma * noise.most(OF_NOISE):.3g} "
+                f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed: the promise counts on noise that is not there"
+            )
+    if not trial.evidence and not too_little:
+        return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=trial.reason)
+    if not trial.evidence:
+        return Verdict(promise.text, "refuted", "curve", promise.epsilon, 0.0, 1 - level, reason=too_little)
+    word = "refuted" if too_little or trial.curve_p_value(promise.ceiling) < level else "not_refuted"
+    attack, at = _operating_point(promise.ceiling, findings)
+    measured = promise.ruled_out(trial, level)
+    return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - level, attack, at, too_little)
+
+
+def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding]) -> Verdict:
+    """What the trial says of a claim.
+
+    Parameters
+    ----------
+    claim : Claim
+    game : Game
+        That was played.
+    trial : Trial
+    findings : sequence of Finding
+        Of the release; the operating point that shows the verdict best is taken from its TPRs.
+
+    Returns
+    -------
+    Verdict
+        Refuted only if the test at ``LEVEL`` rejects the claim; ``measured`` is the bound at that level.
+    """
+    try:
+        claim.in_game(game)
+        measured = _success(claim, game, trial) if claim.quantity == "eta" else _lower(claim, game, trial)
+    except NotApplicable as reason:
+        return Verdict(claim.text, "cannot_be_tested", claim.quantity, claim.value, reason=str(reason))
+    word = "refuted" if measured > claim.value else "not_refuted"
+    attack, at = _operating_point(claim.ceiling(game), findings)
+    return Verdict(claim.text, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, at)
+
+
+def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[str]]:
+    """What can be made of each of them, and why not of the others."""
+    found: dict[str, M] = {}
+    reasons: list[str] = []
+    for name, each in given.items():
+        try:
+            found[name] = made(each)
+        except NotApplicable as reason:
+            reasons.append(str(reason))
+    return found, reasons
+
+
+def _lower(claim: Claim, game: Game, trial: Trial) -> float:
+    """The largest value of the claim's own quantity that is rejected, 0 if none is."""
+    if not trial.evidence:
+        raise NotApplicable(trial.reason)
+
+    def rejected(value: float) -> bool:
+        return trial.p_value(replace(claim, value=value).in_game(game)) < LEVEL
+
+    if not rejected(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while rejected(high):  # ends: no finite evidence rejects an infinite value
+        low, high = high, 2 * high
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
+
+
+def _success(claim: Claim, game: Game, trial: Trial) -> float:
+    """Lower limit of eta: success against the most exposed record above the better prior guess."""
+    if not trial.success:
+        raise NotApplicable(trial.reason)
+    return max(0.0, max(trial.success.values()) - max(game.prior, 1 - game.prior))
+
+
+def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:
+    """The measured TPR that lies farthest above the ceiling, or nearest below it."""
+    rates = [each for each in findings if each.quantity == "tpr" and each.value is not None and each.low is not None]
+    if not rates:
+        return "", {}
+    best = max(rates, key=lambda each: (each.low or 0.0) - float(ceiling.tpr(each.at["fpr"])))
+    return best.attack, {
+        "fpr": best.at["fpr"],
+        "tpr": best.value or 0.0,
+        "low": best.low or 0.0,
+        "high": best.high or 0.0,
+        "ceiling": float(ceiling.tpr(best.at["fpr"])),
+        "false_alarms": best.detail["false_alarms"],
+    }

@@ -1,0 +1,170 @@
+"""What an audit would do and cost, from one fit: said before hours are spent."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from leakscope import data
+from leakscope.attacks import Attack
+from leakscope.attacks.attribute import strategies
+from leakscope.auditing.attribute.game import imputation, lay_out
+from leakscope.auditing.attribute.run import of_records, signals_of
+from leakscope.auditing.canaries import Setting, attacks_on, is_private, planned
+from leakscope.auditing.run import claims_of, promise, setting
+from leakscope.core import seeds
+from leakscope.core.types import Points
+from leakscope.data import Data
+from leakscope.plans.audits import AuditPlan
+from leakscope.releases.estimator import Estimator
+from leakscope.releases.making import Described
+from leakscope.runtime import pool
+
+Array = np.ndarray
+FEW = 10  # steps of DP-SGD that stand for all
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one model costs.
+
+    Parameters
+    ----------
+    seconds : float
+    n_bytes : int
+        Of its signals in the store.
+    warned : tuple of str
+        What its fit warns of.
+    """
+
+    seconds: float
+    n_bytes: int
+    warned: tuple[str, ...] = ()
+
+    def said(self, name: str, n_models: int, workers: int) -> Iterator[str]:
+        """A line for all models, and one for each warning."""
+        yield (
+            f"{name}: {n_models} models, {self.seconds:.2g} s each, about "
+            f"{self.seconds * n_models / workers:,.0f} s with {workers} workers, "
+            f"{self.n_bytes * n_models / 1e6:,.0f} MB in the store"
+        )
+        yield from (f"{name}: a fit warns: {each}" for each in self.warned)
+
+
+def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
+    """What would be done, models, time and disk of a plan, a line each; one model of each release is fitted to tell.
+
+    Of DP-SGD a few steps are taken and stand for all; of a training of one's own, which nobody can cut short, all.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+
+    Yields
+    ------
+    str
+
+    Raises
+    ------
+    ValueError
+        For whatever the audit itself would refuse before its first fit, in one line.
+    """
+    releases = [_telling(planned(model)) for model in plan.model]
+    loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
+    workers = pool.workers(n_jobs)
+    if plan.attribute is not None:
+        yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
+    else:
+        chosen = attacks_on(releases, plan.attacks, plan.n_models == 1)
+        yield from _of_membership(plan, chosen, releases, loaded, workers)
+
+
+def _telling(release: Described) -> Described:
+    """A release whose fits may warn."""
+    return replace(release, quiet=False) if isinstance(release, Estimator) else release
+
+
+def _of_membership(
+    plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
+) -> Iterator[str]:
+    """The game, then what is held against what and costs how much, a release at a time."""
+    played = [_quickly_set(plan, attacks, release, loaded) for release in releases]
+    promised = [promise(each, claims_of(plan, each.release.name, each.game)) for each in played]
+    for place, (each, told) in enumerate(zip(played, promised, strict=True)):
+        points, game, name = each.data.points, each.game, each.release.name
+        if place == 0 and each.planted:
+            yield (
+                f"{loaded.name}: {len(loaded.points):,} points, {game.n_judged:,} {each.planted} canaries, each in by "
+                "a fair coin"
+            )
+        elif place == 0:
+            yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"
+        if told is not None:
+            yield f"{name}: held against {told.text}"
+        if each.planted == "mahalanobis":
+            yield f"{name}: the canaries are chosen in one more training"
+        yield from _one(each.release, points, game.member[:1], each.wanted(attacks), plan.seed).said(
+            name, game.n_models, workers
+        )
+
+
+def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
+    """The game of a release; canaries that a training chooses are chosen in one step: others, and as many."""
+    if not is_private(release) or release.train is not None:
+        return setting(plan, attacks, release, loaded)
+    made = setting(plan, attacks, _with_steps(release, 1), loaded)
+    return replace(made, release=_with_steps(made.release, release.dpsgd.steps))
+
+
+def _with_steps(release: Described, steps: int) -> Described:
+    """DP-SGD with another number of steps."""
+    return replace(release, dpsgd=replace(release.dpsgd, steps=steps)) if is_private(release) else release
+
+
+def _of_attribute(
+    plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
+) -> Iterator[str]:
+    """The candidates, the forests that guess without a release, and the releases."""
+    board = lay_out(plan, attacks, loaded)
+    rows, game, n_values = board.rows, board.game, len(board.attribute.names)
+    yield (
+        f"{loaded.name}: {len(loaded.points):,} points, {len(board.attacked):,} attacked, "
+        f"{len(board.records.population):,} set aside; {board.attribute.name} has {n_values:,} values: "
+        f"{len(board.attacked) * n_values:,} candidates"
+    )
+    imputer, known, outside = imputation(board)
+    fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed)
+    yield from fit.said("imputation, without any release", len(outside), workers)
+    for release in releases:
+        fit = _one(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
+        yield from fit.said(release.name, game.n_models, workers)
+
+
+def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
+    """The first model of a release, with its own seed."""
+    if not is_private(release) or release.train is not None or release.dpsgd.steps <= FEW + 1:
+        return _timed(release, points, member, want, seed)
+    n_steps = release.dpsgd.steps
+
+    # the first of them pays for what PyTorch does but once
+    _, first, more = (_timed(_with_steps(release, n), points, member, want, seed) for n in (1, 1, 1 + FEW))
+    step = max(0.0, more.seconds - first.seconds) / FEW, (more.n_bytes - first.n_bytes) // FEW
+    return Fit(first.seconds + (n_steps - 1) * step[0], first.n_bytes + (n_steps - 1) * step[1], more.warned)
+
+
+def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
+    first = np.array([seeds.integer(seed, "train", 0)])
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        seen = release.observe(points, member, first, want)
+    seconds = time.perf_counter() - started
+    warned = sorted({str(each.message).splitlines()[0] for each in said})
+    return Fit(seconds, 4 * sum(array.size for array in seen.values()), tuple(warned))

@@ -1,0 +1,258 @@
+"""From signals to findings, curves and records: attacks, metrics and claims meet here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from leakscope import metrics
+from leakscope.auditing.claim_tests import Trial, verdict
+from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.records import expose
+from leakscope.bounds import BOUNDS
+from leakscope.bounds.generalisation import gap_bound
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.intervals import Interval
+from leakscope.core.tradeoff import EpsilonDelta
+from leakscope.core.types import Attack, NotApplicable, Scores
+from leakscope.metrics import epsilon
+from leakscope.reports import Curve, Verdict
+
+Array = np.ndarray
+BAND_RATES = 40  # where a band is drawn
+DEFAULT_DELTA = 1e-5
+SHIFT = "members and others do not come from one source: a classifier that does not see the model tells them apart"
+GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user says who was in
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the report holds of one release."""
+
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    records: Mapping[str, Sequence[Any]]
+    facts: Mapping[str, Any]
+
+
+def judge(
+    subject: Subject, attacks: Sequence[Attack], fpr: Sequence[float], confidence: float, prior: float = 0.5
+) -> Judgement:
+    """Attack one release and measure how far the attacks get.
+
+    An attack that does not apply becomes a finding with its reason; any other exception stops the audit.
+
+    Parameters
+    ----------
+    subject : Subject
+    attacks : sequence of Attack
+    fpr : sequence of float
+        False positive rates of interest.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, whatever it is in the game: a model that
+        reveals nothing is then guessed right as often as its baseline says, also where members are many.
+
+    Returns
+    -------
+    Judgement
+    """
+    findings: list[Finding] = []
+    curves: list[Curve] = []
+    for attack in attacks:
+        try:
+            scores = subject.by_unit(attack(subject.signals))
+        except NotApplicable as reason:
+            findings.append(subject.finding(Asked("success", "lower", attack.name, attack.source), reason))
+            continue
+        measured = list(measure(subject, attack, scores, fpr, confidence, prior))
+        findings += measured
+        if any(each.value is not None for each in measured):
+            curves.append(measured_curve(subject, attack.name, scores, confidence))
+    best = strongest(findings)
+    exposure = expose(subject, next((each for each in attacks if each.name == best), None), confidence)
+    trial = Trial.of(subject.signals, attacks, subject.by_unit)
+    findings += [exposure.finding, _epsilon(subject, trial, confidence), _gap(subject, prior, confidence)]
+    findings += [_baseline(subject, prior), *_without_model(subject)]
+    curves += [_claimed(subject, claim, trial, findings) for claim in subject.claims]
+    return Judgement(findings, curves, exposure.records, _facts(subject) | {"best": best, "games": exposure.games})
+
+
+def measure(
+    subject: Subject,
+    attack: Attack,
+    scores: Scores,
+    fpr: Sequence[float],
+    confidence: float,
+    prior: float = 0.5,
+) -> Iterator[Finding]:
+    """The findings of one attack.
+
+    Parameters
+    ----------
+    subject : Subject
+    attack : Attack
+    scores : Scores
+        Of units.
+    fpr : sequence of float
+        False positive rates of interest.
+    confidence : float
+    prior : float
+        Of accuracy and precision.
+
+    Yields
+    ------
+    Finding
+    """
+
+    def finding(
+        quantity: str, side: Any, at: Mapping[str, float], metric: Callable[..., Interval], *given: Any
+    ) -> Finding:
+        asked = Asked(quantity, side, attack.name, attack.source, at)
+        try:
+            return subject.finding(asked, metric(scores, *given))
+        except NotApplicable as reason:
+            return subject.finding(asked, reason)
+
+    yield finding("success", "lower", {"prior": prior}, metrics.success, prior, confidence)
+    yield finding("advantage", "lower", {}, metrics.advantage, confidence)
+    yield finding("auc", "point", {}, metrics.auc, confidence)
+    for rate in fpr:
+        yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
+    if scores.value.shape[0] > 1 and scores.value.shape[1] > 1:
+        for rate in fpr:
+            at = {"fpr": rate}
+            yield finding("tpr_these_models", "lower", at, metrics.tpr_at_fpr, rate, confidence, "these_models")
+    for rate in fpr:
+        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, metrics.ppv, rate, prior, confidence)
+    for inside in (True, False):
+        at = {"inside": float(inside)}
+        yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
+
+
+def measured_curve(subject: Subject, name: str, scores: Scores, confidence: float) -> Curve:
+    """The ROC with its band, from ten false alarms or the strictest threshold on, where there is an interval.
+
+    Parameters
+    ----------
+    subject : Subject
+    name : str
+        Of the attack.
+    scores : Scores
+    confidence : float
+        Of the band, at each rate by itself.
+
+    Returns
+    -------
+    Curve
+    """
+    n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
+    roc = metrics.roc(scores)
+    inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
+    if len(inner) < 2:  # a single threshold is a point, not a curve
+        return Curve(name, subject.name, "measured", roc, n_nonmember=n_nonmember)
+    at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
+    _, low, high = metrics.roc_band(scores, at, confidence)
+    given = np.isfinite(low)  # where few models cannot show the rate there is no band
+    if not given.any():
+        return Curve(name, subject.name, "measured", roc, n_nonmember=n_nonmember)
+    band = (at[given].tolist(), low[given].tolist(), high[given].tolist())
+    return Curve(name, subject.name, "measured", roc, *band, confidence, n_nonmember)
+
+
+def strongest(findings: Sequence[Finding]) -> str:
+    """The attack whose success has the largest lower end; "" if none applies."""
+    success = [each for each in findings if each.quantity == "success" and each.attack and each.low is not None]
+    return max(success, key=lambda each: each.low or 0.0).attack if success else ""
+
+
+def _epsilon(subject: Subject, trial: Trial, confidence: float) -> Finding:
+    """The largest lower bound of epsilon over the attacks, corrected for their number."""
+    delta = max([claim.delta for claim in subject.claims], default=0.0) or DEFAULT_DELTA
+    attack, number = trial.epsilon(delta, confidence)
+    given = subject.signals.game.kind in GIVEN_SPLITS
+    assumptions = ["who was in was drawn at random from one source"] if given else []
+    if subject.sources is not None and subject.sources.found:
+        assumptions = [f"the attack succeeds because of the model, although {SHIFT}"]
+    if subject.sources is not None and subject.sources.stops:
+        number = NotApplicable(SHIFT)
+    if subject.signals.game.kind == "scores" and subject.signals.game.n_targets > 1:
+        assumptions.append("the scores of a model use no other attacked model")
+    source = epsilon.METHODS[trial.method].source
+    asked = Asked("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
+    return subject.finding(asked, number)
+
+
+def _without_model(subject: Subject) -> list[Finding]:
+    """What a classifier reaches that does not see the model, where the user says who was in."""
+    if subject.sources is None:
+        return []
+    asked = Asked("membership_without_model", "point", source="das2024", scope=Scope("every"))
+    return [subject.finding(asked, subject.sources.number)]
+
+
+def _baseline(subject: Subject, prior: float) -> Finding:
+    """The accuracy of an attacker who looks at nothing: what every accuracy is compared with."""
+    value = max(prior, 1 - prior)
+    number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
+    asked = Asked("baseline_accuracy", "point", at={"prior": prior}, scope=Scope("every"))
+    found = subject.finding(asked, number)
+    return replace(found, low=None, high=None, confidence=None, status="certified")
+
+
+def _gap(subject: Subject, prior: float, confidence: float) -> Finding:
+    """The success that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
+    game = subject.signals.game
+    asked = Asked("success", "lower", source=BOUNDS["gap"].source, at={"prior": prior})
+    member = game.target_member
+    try:
+        wrong = 1.0 - subject.signals.targets("correct")
+    except NotApplicable as reason:
+        return subject.finding(asked, reason)
+    if (member.all(axis=1) | ~member.any(axis=1)).any():
+        return subject.finding(asked, NotApplicable("a gap needs members and others in every attacked model"))
+    return subject.finding(asked, gap_bound(wrong, member, 0.0, 1.0, prior, confidence))
+
+
+def _claimed(subject: Subject, claim: Claim, trial: Trial, findings: Sequence[Finding]) -> Curve:
+    """A claim as the ceiling of the game that was played, with the verdict of the test."""
+    made = verdict(claim, subject.signals.game, trial, findings)
+    if subject.sources is not None and subject.sources.stops:
+        made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=SHIFT)
+    elif subject.sources is not None and subject.sources.found:
+        made = replace(made, reason=f"this holds only if the attack succeeds because of the model, although {SHIFT}")
+    try:
+        ceiling = claim.ceiling(subject.signals.game)
+    except NotApplicable:  # the claim says nothing of this game: everything is allowed
+        ceiling = EpsilonDelta(math.inf)
+    return Curve(claim.text, subject.name, "claimed", ceiling, verdict=made)
+
+
+def _facts(subject: Subject) -> dict[str, Any]:
+    """What the page says of the release."""
+    game, data = subject.signals.game, subject.data
+    return {
+        "name": subject.name,
+        "title": subject.name,
+        "description": "",
+        "data": {
+            "name": "" if data is None else data.name,
+            "digest": "" if data is None else data.points.digest[:16],
+            "records": game.member.shape[1],
+        },
+        "game": game.kind,
+        "sampling": game.sampling,
+        "models": game.n_models,
+        "targets": game.n_targets,
+        "references": game.n_references,
+        "judged": len(np.unique(game.columns if subject.group is None else subject.group)),
+        "population": len(game.population),
+        "prior": game.prior,
+        **subject.facts,
+    }

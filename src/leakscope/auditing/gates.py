@@ -1,0 +1,100 @@
+"""Gates: what makes a pipeline stop, and with which exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from leakscope.plans.limits import Limit
+from leakscope.reports import Report
+
+
+def refuted(report: Report) -> list[str]:
+    """The claims that a report refutes, in words."""
+    verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
+    return [f"{release}: {made.claim}" for release, made in verdicts if made.word == "refuted"]
+
+
+def failures(report: Report, limits: Sequence[str]) -> list[str]:
+    """The limits that the strongest attack on a release exceeds, or that could not be measured, in words.
+
+    Parameters
+    ----------
+    report : Report
+    limits : sequence of str
+        As ``tpr@0.01=0.05``: compared with the point value of the strongest attack.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from leakscope.auditing.gates import failures
+    >>> from leakscope.reports import Report
+    >>> failures(Report({"releases": [{"name": "forest"}]}), ["auc=0.6"])
+    ['forest: auc=0.6 could not be measured: there is no such finding']
+    """
+    shifted = unaccepted_shifts(report)
+    names = [release["name"] for release in report.about["releases"]]
+    names = names or list(dict.fromkeys(finding.release for finding in report.findings))  # a bound is of no release
+    lines = []
+    for text in limits:
+        limit = Limit.parse(text)
+        for release in names:
+            if release in shifted:
+                lines.append(f"{release}: {text} could not be judged: {shifted[release]}")
+            else:
+                lines += _exceeded(report, release, limit, text)
+    claims = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
+    lines += [f"{name}: {made.claim} could not be tested: {shifted[name]}" for name, made in claims if name in shifted]
+    return lines
+
+
+def unaccepted_shifts(report: Report) -> dict[str, str]:
+    """Releases whose members and others do not come from one source, with why; none where the user accepts that.
+
+    Limits and claims about them are not judged: what an attack reaches may come from that difference.
+    """
+    if report.about.get("plan", {}).get("accept_shift"):
+        return {}
+    return {
+        finding.release: f"members and others do not come from one source: without the model they are told apart with "
+        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); --accept-shift judges it all the same"
+        for finding in report.findings
+        if finding.quantity == "membership_without_model" and finding.low is not None and finding.low > 0.5
+    }
+
+
+def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
+    """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or judged, else 0."""
+    if refuted(report):
+        return 2
+    return 3 if failures(report, limits) else 0
+
+
+def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[str]:
+    """Whether the strongest attack on a release passes a limit, in words."""
+    found = [
+        finding
+        for finding in report.findings
+        if finding.release == release
+        and finding.side != "upper"  # a ceiling is not what was found
+        and finding.quantity == gate.quantity
+        and (gate.at is None or finding.at.get("fpr") == gate.at)
+    ]
+    refused = [finding for finding in found if finding.refused]
+    values = [(finding.value, finding.attack) for finding in found if finding.value is not None and not finding.refused]
+    if not values and not refused:
+        reasons = {finding.reason for finding in found} or {"there is no such finding"}
+        yield f"{release}: {text} could not be measured: {'; '.join(sorted(reasons))}"
+        return
+    value, attack = max(values, default=(0.0, ""))
+    if value > gate.limit:
+        yield f"{release}: {text} is exceeded: {attack or 'the generalisation gap'} reaches {value:.4g}"
+    elif refused:  # such a rate may be far from that of other models, either way
+        spread = max(finding.detail["between_model_spread"] for finding in refused)
+        names = ", ".join(finding.attack for finding in refused)
+        yield (
+            f"{release}: {text} could not be measured: too few models for an interval of {names} (between-model spread "
+            f"{spread:.2g}); train more models, or limit tpr_these_models, which is about these models alone"
+        )

@@ -1,0 +1,112 @@
+"""A release that has been observed, and how a number about it becomes a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from leakscope.auditing.baseline import SourceTest
+from leakscope.core.claims import Claim
+from leakscope.core.findings import AVERAGE, Finding, Scope, Side
+from leakscope.core.intervals import Interval
+from leakscope.core.types import NotApplicable, Scores, Signals
+from leakscope.data import Data
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a finding is about.
+
+    Parameters
+    ----------
+    quantity, side, attack, source : str
+        As in ``Finding``.
+    at : mapping
+    assumptions : sequence of str
+    per_record : bool
+    scope : Scope
+        The average over the judged records unless given.
+    """
+
+    quantity: str
+    side: Side
+    attack: str = ""
+    source: str = ""
+    at: Mapping[str, float] = field(default_factory=dict)
+    assumptions: Sequence[str] = ()
+    per_record: bool = False
+    scope: Scope = AVERAGE
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A release that has been observed, with what the report says about it.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the report.
+    signals : Signals
+    data : Data or None
+        None where scores or signals come without their points.
+    claims : sequence of Claim
+    facts : mapping
+        What the report says about the release beyond its game.
+    sources : SourceTest or None
+        Whether members and others come from one source, where the user says who was in; None where we drew it.
+    """
+
+    name: str
+    signals: Signals
+    data: Data | None = None
+    claims: Sequence[Claim] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sources: SourceTest | None = None
+
+    @property
+    def group(self) -> Shaped[Array, " J"] | None:
+        """Unit of each judged point, where a unit has several rows."""
+        points = self.signals.points
+        if points is None or points.group is None:
+            return None
+        return points.group[self.signals.game.columns]
+
+    def by_unit(self, scores: Scores) -> Scores:
+        """Scores of units with several rows: the mean over the rows of each, in the order of their names."""
+        if self.group is None:
+            return scores
+        _, first, unit, rows = np.unique(self.group, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(unit, kind="stable")
+        starts = np.r_[0, np.cumsum(rows)[:-1]]
+        mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
+        return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
+
+    def finding(self, asked: Asked, number: Interval | NotApplicable) -> Finding:
+        """A measured number, or the reason why there is none, as a finding of this release."""
+        game, scope = self.signals.game, asked.scope
+        if scope.kind == "average" and game.kind == "per_datum":
+            scope = Scope("one")
+        common: dict[str, Any] = {
+            "at": asked.at,
+            "side": asked.side,
+            "scope": scope,
+            "release": self.name,
+            "attack": asked.attack,
+            "game": f"{game.kind}, others {'from the pool' if game.others == 'pool' else 'fresh'}",
+            "assumptions": asked.assumptions,
+            "source": asked.source,
+            "per_record": asked.per_record,
+        }
+        if isinstance(number, NotApplicable):
+            return Finding(asked.quantity, None, reason=str(number), **common)
+        ends = {name: getattr(number, name) for name in ("low", "high", "confidence", "averages", "method", "detail")}
+        if number.refused:  # a value without an interval is an estimate, and shows nothing about anybody
+            ends |= {"low": None, "high": None, "confidence": None, "refused": number.refused}
+            common["side"] = "point"
+        return Finding(asked.quantity, number.value, **ends, **common)

@@ -1,0 +1,132 @@
+"""Record by record: which records the strongest attack exposes, and what a person would want to see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from leakscope.auditing.observed import Asked, Subject
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.intervals import Interval
+from leakscope.core.types import Attack, NotApplicable
+from leakscope.data import preview
+from leakscope.metrics.records import RecordGames, games_won, models_needed
+
+Array = np.ndarray
+SHOWN = 10  # records with a strip and a preview
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What the games against single records show.
+
+    Parameters
+    ----------
+    finding : Finding
+        The most exposed record, or the reason why there is none.
+    games : mapping or None
+        The histogram of games won, and how many records are exposed.
+    records : mapping of str to list
+        One table by columns, a row a record.
+    """
+
+    finding: Finding
+    games: Mapping[str, Any] | None = None
+    records: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+def expose(subject: Subject, attack: Attack | None, confidence: float) -> Exposure:
+    """Count the games that an attack wins against each record.
+
+    Parameters
+    ----------
+    subject : Subject
+    attack : Attack or None
+        The strongest one; None if no attack applies.
+    confidence : float
+        Of all records at once.
+
+    Returns
+    -------
+    Exposure
+    """
+    name = "" if attack is None else attack.name
+    asked = Asked("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
+    try:
+        if attack is None:
+            raise NotApplicable("no attack applies")
+        if subject.signals.game.judged.ndim == 2:
+            raise NotApplicable("each model has a target of its own: no record plays more than one game")
+        won = games_won(subject.by_unit(attack(subject.signals)), confidence, blind=_blind(subject))
+    except NotApplicable as reason:
+        return Exposure(subject.finding(asked, reason))
+    order = np.lexsort((-won.margin, -won.won))  # by games won, ties by the mean margin
+    most, low = int(won.won[order[0]]), float(won.low[order[0]])
+    method = (Term("clopper_pearson"), Term("all_records_at_once"))
+    number = Interval(most / won.games, low, 1.0, confidence, "none", method, {"won": most, "games": won.games})
+    return Exposure(
+        subject.finding(asked, number),
+        _histogram(won, attack.name, _blind(subject)),
+        _table(subject, won, order[:SHOWN]),
+    )
+
+
+def _blind(subject: Subject) -> float:
+    """Chance to win by the better prior guess."""
+    prior = subject.signals.game.prior
+    return min(max(prior, 1 - prior), 1 - 1e-9)
+
+
+def _histogram(won: RecordGames, attack: str, blind: float) -> dict[str, Any]:
+    needed = models_needed(len(won.won), won.confidence, blind)
+    return {
+        "played": won.games,
+        "won": np.bincount(won.won, minlength=won.games + 1).tolist(),
+        "first_exposed": round(won.smallest_detectable * won.games) if won.games >= needed else None,
+        "exposed": int(won.exposed.sum()),
+        "records": len(won.won),
+        "attack": attack,
+        "smallest_detectable": won.smallest_detectable,
+        "models_needed": needed,
+    }
+
+
+def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
+    """One row a record; the most exposed ones with what a person would want to see of them."""
+    game, points = subject.signals.game, subject.signals.points
+    n_units = len(won.won)
+    group, single = subject.group, subject.group is None
+    names = game.columns if group is None else np.unique(group)
+    labels = [str(value) for value in points.y[game.columns]] if single and points and points.y is not None else None
+    columns = {place: int(game.columns[place]) for place in shown} if single else {}
+    has_odds = {"log_odds", "loss"} <= subject.signals.arrays.keys()  # margins are no probabilities
+    strips: list[Any] = [None] * n_units
+    members, previews = strips.copy(), strips.copy()
+    for place, column in columns.items():
+        if has_odds:
+            strips[place] = _short(subject.signals.array("log_odds")[: game.n_targets, column])
+            members[place] = game.member[: game.n_targets, column].astype(int).tolist()
+        if subject.data is not None:
+            previews[place] = preview(subject.data, column)
+    return {
+        "release": [subject.name] * n_units,
+        "record": names.tolist(),
+        "label": labels or [""] * n_units,
+        "games": [won.games] * n_units,
+        "won": won.won.tolist(),
+        "low": won.low.tolist(),
+        "exposed": won.exposed.tolist(),
+        "margin": _short(won.margin),
+        "log_odds": strips,
+        "member": members,
+        "preview": previews,
+    }
+
+
+def _short(values: Float[Array, " n"]) -> list[float]:
+    """Six significant digits: enough to draw, and no noise in the bytes of the report."""
+    return [float(f"{value:.6g}") for value in values]

@@ -1,0 +1,203 @@
+"""Before the first fit of an audit: can every model be fitted, and can every attack that was named be run?
+
+Each release is fitted once on a few points of every class (a network for one step), so that the second model that
+cannot be fitted is not found after an hour of the first. The fit shows which signals the release gives, and attacks
+that were asked for by name are tried on random numbers in their place.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Int, Shaped
+
+from leakscope.attacks import Attack
+from leakscope.auditing.canaries import is_private
+from leakscope.core import seeds
+from leakscope.core.signals import SIGNALS
+from leakscope.core.types import Game, NotApplicable, Points, Release, Signals
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.specs import first_line
+
+Array = np.ndarray
+PER_CLASS = 4  # points of each class in the trial fit
+FEWEST = 24  # points of the trial fit: neighbours and folds of an estimator need some
+COLUMNS = 200  # judged points, and as many of the population, on which a named attack is tried
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a trial fit of a release has shown.
+
+    Parameters
+    ----------
+    game : Game
+        That the release will be audited in.
+    shapes : mapping of str to tuple of int, or None
+        The signals that it gives, with the lengths of their axes behind (M, N); None where no cheap fit is possible.
+    group : array of shape (N,), optional
+        Unit of each point.
+    """
+
+    game: Game
+    shapes: Mapping[str, tuple[int, ...]] | None
+    group: Shaped[Array, " N"] | None = None
+
+
+def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], seed: int = 0) -> Rehearsal:
+    """Fit a release on a few points of every class; on the first data set of its game if that fails.
+
+    Some estimators need more points than a few, so that only a fit on real data refuses one. A network is trained for
+    one step, or one epoch of the data set. A user-supplied training loop has no short form and is not tried.
+
+    Parameters
+    ----------
+    release : Release
+    points : Points
+    game : Game
+    want : sequence of str
+        Names of signals.
+    seed : int
+
+    Returns
+    -------
+    Rehearsal
+
+    Raises
+    ------
+    ValueError
+        If the release cannot be fitted, with its name.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.svm import LinearSVC
+    >>> points = ls.data.load("wine").points
+    >>> game = ls.games.half_split(len(points), 4)
+    >>> sorted(rehearse(ls.releases.Estimator(LinearSVC()), points, game, ["loss", "log_odds", "correct"]).shapes)
+    ['correct', 'log_odds']
+    """
+    if is_private(release):
+        if release.train is not None:
+            return Rehearsal(game, None, points.group)
+        short = replace(release, dpsgd=replace(release.dpsgd, steps=1))
+        return Rehearsal(game, _shapes(short, points, game.member[:1], want, seed), points.group)
+    short = _short(release)
+    few = points.take(few_points(points))
+    shapes = None
+    with suppress(Exception):  # the estimator may be the user's: it may raise anything
+        shapes = _shapes(short, few, np.ones((1, len(few)), dtype=bool), want, seed)
+    if shapes is None:
+        shapes = _shapes(short, points, game.member[:1], want, seed)
+    return Rehearsal(game, shapes, points.group)
+
+
+def few_points(points: Points) -> Int[Array, " n"]:
+    """Choose some points of every class; of a response, from its smallest to its largest value."""
+    if points.y is None:
+        return np.arange(min(FEWEST, len(points)))
+    y = np.asarray(points.y)
+    classes, label = np.unique(y, return_inverse=True)
+    order = np.argsort(label, kind="stable")
+    if y.dtype.kind == "f" and len(classes) > FEWEST:
+        return np.sort(order[np.linspace(0, len(order) - 1, FEWEST).astype(int)])
+    per_class = max(PER_CLASS, -(-FEWEST // len(classes)))
+    place = np.arange(len(order)) - np.searchsorted(label[order], label[order])
+    return np.sort(order[place < per_class])
+
+
+def refuse_idle(attacks: Sequence[Attack], rehearsals: Sequence[Rehearsal]) -> None:
+    """Refuse an attack that was asked for by its name and can run on none of the releases.
+
+    Parameters
+    ----------
+    attacks : sequence of Attack
+    rehearsals : sequence of Rehearsal
+        One of each release.
+
+    Raises
+    ------
+    ValueError
+        With the reason.
+    """
+    for attack in attacks:
+        if not attack.by_name:
+            continue
+        reasons = [idle_reason(attack, each) for each in rehearsals]
+        if reasons and all(reasons):
+            raise cannot_run(attack.name, reasons[0])
+
+
+def cannot_run(name: str, reason: str) -> ValueError:
+    """The error about an attack that was asked for by its name."""
+    return ValueError(
+        f"attack {name!r} cannot run: {reason}; give what it needs or leave it out (attacks that were not named are "
+        "listed with their reason instead)"
+    )
+
+
+def idle_reason(attack: Attack, rehearsal: Rehearsal) -> str:
+    """Why an attack cannot run, found on random numbers; "" where it can, or nobody can tell before the fits."""
+    if rehearsal.shapes is None:
+        return ""
+    game, rng = rehearsal.game, np.random.default_rng(0)
+    judged = np.flatnonzero(np.atleast_2d(game.judged).any(axis=0))
+    if game.judged.ndim == 1:
+        judged = judged[:COLUMNS]
+    points = np.union1d(judged, game.population[:COLUMNS])
+    part = replace(
+        game,
+        member=game.member[:, points],
+        judged=game.judged[..., points],
+        candidate_of=None if game.candidate_of is None else game.candidate_of[points],
+    )
+    group = None if rehearsal.group is None else rehearsal.group[points]
+    arrays = {
+        name: _random(name, (*part.member.shape, *tail), rng)
+        for name, tail in rehearsal.shapes.items()
+        if name in attack.signals
+    }
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            attack(Signals.observed(part, Points(np.zeros((len(points), 1)), group=group), arrays))
+    except NotApplicable as reason:
+        return str(reason)
+    except Exception:  # of an attack of the user's own, which random numbers may surprise
+        return ""
+    return ""
+
+
+def _random(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    values = rng.random(shape)
+    if name == "correct":
+        return np.round(values)
+    return -values if name == "log_prob" else values
+
+
+def _short(release: Release) -> Release:
+    """A network with one epoch; any other release as it is."""
+    recipe = getattr(release, "recipe", None)
+    if not isinstance(recipe, Recipe):
+        return release
+    return replace(release, recipe=replace(recipe, epochs=1, stop=None))  # pyright: ignore[reportArgumentType]
+
+
+def _shapes(
+    release: Release, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int
+) -> dict[str, tuple[int, ...]]:
+    first = np.array([seeds.integer(seed, "train", 0)])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few points; what the real fits warn of is not hidden
+            seen = release.observe(points, member, first, want)
+    except Exception as error:
+        told = first_line(error)
+        if release.name in told:
+            raise
+        raise ValueError(f"{release.name}: {told}") from error
+    return {name: array.shape[2:] for name, array in seen.items() if name in SIGNALS}

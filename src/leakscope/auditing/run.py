@@ -1,0 +1,296 @@
+"""Play a game against releases: who is in is drawn, models are made and seen, and what they reveal is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leakscope import data as data_room
+from leakscope.attacks import Attack
+from leakscope.auditing.canaries import Setting, is_private, plant
+from leakscope.auditing.claim_tests import Accounted, StepNoise, Trial, accountant_verdict
+from leakscope.auditing.evaluate import DEFAULT_DELTA
+from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.rehearsal import refuse_idle, rehearse
+from leakscope.auditing.report import assemble
+from leakscope.auditing.setup import draw
+from leakscope.bounds import BOUNDS
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.intervals import Interval
+from leakscope.core.types import Game, NotApplicable, Points
+from leakscope.data import Data
+from leakscope.plans.audits import AuditPlan, refuse_unknown
+from leakscope.releases.making import Described
+from leakscope.reports import Curve, Report
+from leakscope.runtime.observe import Workshop, not_stored, observe
+
+if TYPE_CHECKING:
+    from leakscope.dpsgd.network import PrivateNetwork
+
+AS_TOLD = {
+    "poisson": ("the training does what is said of it", "each record is in a batch by a coin of its own"),
+    "fixed": ("the training does what is said of it", "each batch is a fixed number of records, drawn anew"),
+}
+OWN_LAYERS_UNSEEN = (
+    "Dirac canaries in a user-supplied training loop reach only the layer that is added for them: they show whether "
+    "gradients in that layer are clipped, not whether those of the network's own layers are"
+)
+UNIT_OF_SEVERAL = "the accountant promises something of single records; a unit of this game has several"
+
+
+def play(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    releases: Sequence[Described],
+    loaded: Data,
+    workshop: Workshop,
+    command: str = "",
+) -> Report:
+    """Draw the game, make the releases, attack them and report.
+
+    A release that is trained by DP-SGD is held against its accountant: the curve stands in the report as certified,
+    with a verdict, and its epsilon beside those that the attacks prove.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    releases : sequence of Release
+        With different names.
+    loaded : Data
+    workshop : Workshop
+    command : str
+        Printed on the page.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        In one line and before the first fit: if plan, releases and data do not fit, a release cannot be fitted, or an
+        attack that was asked for by its name cannot run.
+    """
+    if plan.accept_shift:
+        raise ValueError("accept_shift is for audits in which you say who was in; here it is drawn at random")
+    names = [release.name for release in releases]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two models have the same name; names: {', '.join(names)}")
+    refuse_unknown(plan, names)
+    played = [setting(plan, attacks, release, loaded) for release in releases]
+    claims = [claims_of(plan, each.release.name, each.game) for each in played]
+    promises = [promise(each, told) for each, told in zip(played, claims, strict=True)]
+    if len(played) > 1 or any(attack.by_name for attack in attacks):
+        rehearsed = [
+            rehearse(each.release, each.data.points, each.game, each.wanted(attacks), plan.seed) for each in played
+        ]
+        refuse_idle(attacks, rehearsed)
+    subjects = []
+    for each, told in zip(played, claims, strict=True):
+        points, member = each.data.points, each.game.member
+        arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, workshop)
+        subjects.append(each.subject(arrays, told))
+    notes = [*_notes(loaded.points, played, workshop), *_notes_of_noise(subjects)]
+    report = assemble(plan, attacks, subjects, notes, command)
+    report = replace(report, about={**report.about, **workshop.execution})
+    for where, subject, told in zip(played, subjects, promises, strict=True):
+        if told is not None:
+            report = _held_against(report, where, subject, told, attacks, plan.confidence)
+    return report
+
+
+def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
+    """A release with the data and the game that it is audited in: the same for all, unless canaries are planted.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    release : Described
+    loaded : Data
+
+    Returns
+    -------
+    Setting
+
+    Raises
+    ------
+    ValueError
+        If plan, release and data do not fit, in one line.
+
+    Examples
+    --------
+    >>> from leakscope import data
+    >>> from leakscope.auditing.run import setting
+    >>> from leakscope.plans import AuditPlan
+    >>> from leakscope.releases.making import release_from
+    >>> tree = release_from("sklearn.tree:DecisionTreeClassifier", {})
+    >>> setting(AuditPlan(n_models=4), [], tree, data.load("wine")).game.member.shape
+    (4, 178)
+    """
+    if plan.canaries is not None:
+        return plant(plan, release, loaded)
+    return Setting(release, loaded, draw(plan, loaded.points, attacks))
+
+
+def promise(setting: Setting, claims: Sequence[Claim] = ()) -> Accounted | None:
+    """What DP-SGD promises in a game by its accountant, for the neighbours of that game.
+
+    Batches of fixed size are a larger share of the records where fewer of them are in. In a game of coins the curve
+    is that of the fewest, whatever the coins are: of the records that are always in, and one more.
+
+    Parameters
+    ----------
+    setting : Setting
+    claims : sequence of Claim
+        Epsilon is told at the largest delta among them; at 1e-5 unless there is one.
+
+    Returns
+    -------
+    Accounted or None
+        None if the release is not trained by DP-SGD.
+
+    Raises
+    ------
+    ValueError
+        Without noise, which promises nothing.
+    """
+    if not is_private(setting.release):
+        return None
+    dpsgd = setting.release.dpsgd
+    if dpsgd.noise_multiplier == 0:
+        raise ValueError(f"{setting.release.name}: noise_multiplier must be > 0; without noise DP-SGD promises nothing")
+    if dpsgd.batches == "fixed":
+        dpsgd = replace(dpsgd, sample_rate=_largest_share(setting.release, setting.game))
+    adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
+    delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
+    return Accounted(dpsgd, adjacency, delta)
+
+
+def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
+    """The claims about a release, in the game that is played.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    release : str
+        Its name.
+    game : Game
+
+    Returns
+    -------
+    list of Claim
+
+    Raises
+    ------
+    ValueError
+        For an eta or a success that the prior makes impossible.
+    """
+    made, blind = [], max(game.prior, 1 - game.prior)
+    for claim in plan.claim:
+        if claim.model not in ("", release):
+            continue
+        if claim.epsilon is not None:
+            made.append(Claim("epsilon", claim.epsilon, claim.delta, claim.adjacency))
+        elif claim.mu is not None:
+            made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
+        else:
+            eta = claim.eta if claim.eta is not None else (claim.success or 0.0) - blind
+            if not 0 <= eta <= 1 - blind:
+                raise ValueError(
+                    f"a claim of eta = {eta:g} is not possible where a blind guess is right in a share of {blind:.3g}; "
+                    f"eta is from 0 to {1 - blind:.3g}, success from {blind:.3g} to 1"
+                )
+            made.append(Claim("eta", eta))
+    return made
+
+
+def _notes(points: Points, settings: Sequence[Setting], workshop: Workshop) -> Iterator[str]:
+    """What a reader of the report should know of the data and of the run."""
+    n_repeated = int(data_room.repeated(points).sum())
+    if n_repeated:
+        yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
+    yield from not_stored([each.release for each in settings], workshop)
+    for each in settings:
+        if _own_layers_unseen(each):
+            yield (
+                f"{each.release.name}: {OWN_LAYERS_UNSEEN}. A training that clips the added layer and nothing else "
+                "passes this audit; check in its code that every layer is clipped"
+            )
+
+
+def _notes_of_noise(subjects: Sequence[Subject]) -> Iterator[str]:
+    """What of the noise in the steps of DP-SGD could not be measured."""
+    for subject in subjects:
+        noise = StepNoise.of(subject.signals)
+        if noise is not None and noise.note:
+            yield f"{subject.name}: {noise.note}"
+
+
+def _own_layers_unseen(setting: Setting) -> bool:
+    """Whether the canaries are records of an added layer, so that nothing is seen of the network's own layers."""
+    return setting.planted == "dirac" and is_private(setting.release) and setting.release.train is not None
+
+
+def _largest_share(release: PrivateNetwork, game: Game) -> float:
+    """Of the records in a batch of fixed size, whoever else is in."""
+    from leakscope.dpsgd.observer import batch_size  # here, for it needs PyTorch
+
+    watched = np.zeros(game.member.shape[1], dtype=bool)
+    watched[list(release.watched) or slice(None)] = True
+    known = (game.member & ~watched).sum(axis=1)
+    fewest = game.member.sum(axis=1)
+    if game.sampling == "poisson":
+        by_coin = np.atleast_2d(game.judged).any(axis=0)
+        fewest[:] = (game.member & ~by_coin).sum(axis=1).min() + 1
+    sizes = [batch_size(release.dpsgd.sample_rate, float(n) + watched.sum() / 2) for n in known]
+    return min(1.0, float(np.max(sizes / fewest)))
+
+
+def _held_against(
+    report: Report,
+    where: Setting,
+    subject: Subject,
+    promise: Accounted,
+    attacks: Sequence[Attack],
+    confidence: float,
+) -> Report:
+    """The report with the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
+    at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
+    if subject.group is not None and len(np.unique(subject.group)) < len(subject.group):
+        asked = Asked("epsilon", "upper", source=source, at=at, scope=Scope("every"))
+        unknown = subject.finding(asked, NotApplicable(UNIT_OF_SEVERAL))
+        return replace(report, findings=(*report.findings, unknown))
+    certified = Finding(
+        "epsilon", promise.epsilon, at=at, side="upper", status="certified", release=subject.name,
+        method=(Term("privacy_loss_distributions"),), assumptions=AS_TOLD[promise.dpsgd.batches], source=source,
+    )  # fmt: skip
+    trial = Trial.of(subject.signals, attacks, subject.by_unit)
+    own = [each for each in report.findings if each.release == subject.name]
+    limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(where) else []
+    findings = [certified, _by_the_curve(subject, promise, trial, confidence, limits)]
+    judged = accountant_verdict(promise, trial, own, StepNoise.of(subject.signals))
+    curve = Curve(promise.text, subject.name, "certified", promise.ceiling, verdict=judged)
+    return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
+
+
+def _by_the_curve(
+    subject: Subject, promise: Accounted, trial: Trial, confidence: float, limits: Sequence[str]
+) -> Finding:
+    """The lower bound of epsilon if the noise alone is in doubt."""
+    source, at = "mahloujifar2024", {"delta": promise.delta}
+    if not trial.evidence:
+        asked = Asked("epsilon", "lower", source=source, at=at, scope=Scope("every"))
+        return subject.finding(asked, NotApplicable(trial.reason))
+    value = promise.ruled_out(trial, 1 - confidence)
+    attack = trial.strongest(promise.ceiling)
+    method = (*trial.evidence[attack].method, Term("whole_curve"))
+    given = ["ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"]
+    given.extend(limits)
+    number = Interval(value, value, float("inf"), confidence, "none", method, {"delta": promise.delta})
+    return subject.finding(Asked("epsilon", "lower", attack, source, at, given, scope=Scope("every")), number)

@@ -1,0 +1,1 @@
+"""Bound: what theorems allow any attacker, as reports."""

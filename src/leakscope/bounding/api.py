@@ -1,0 +1,309 @@
+"""Bounds as reports: from words to what a theorem says."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+from leakscope.bounding import from_data, from_numbers
+from leakscope.bounding.ceilings import Stated
+from leakscope.bounds import Bound, find
+from leakscope.core.types import NotApplicable
+from leakscope.plans.bounds import BOUND_PLANS
+from leakscope.plans.plan import PagePlan, read
+from leakscope.reports import Report
+from leakscope.version import __version__
+
+MAKERS: Mapping[str, Callable[[Any, Bound], Stated]] = MappingProxyType(
+    {
+        "dp": from_numbers.dp,
+        "gaussian": from_numbers.gaussian,
+        "dpsgd": from_numbers.dpsgd,
+        "gap": from_numbers.gap,
+        "information": from_numbers.information,
+        "pmp": from_data.pmp,
+        "leakage": from_data.leakage,
+        "table": from_data.table,
+        "total": from_data.total,
+        "regression": from_data.regression,
+    }
+)
+
+
+@overload
+def bound(
+    name: Literal["dp"],
+    *,
+    epsilon: float | None = None,
+    at_most: str | None = None,
+    delta: float = 0.0,
+    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
+    sampling: Literal["fixed", "poisson"] = "fixed",
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["gaussian"],
+    *,
+    mu: float | None = None,
+    at_most: str | None = None,
+    delta: float = 1e-5,
+    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
+    sampling: Literal["fixed", "poisson"] = "fixed",
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["dpsgd"],
+    *,
+    noise_multiplier: float,
+    sample_rate: float,
+    steps: int,
+    batches: Literal["poisson", "fixed"] = "poisson",
+    delta: float = 1e-5,
+    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["pmp"],
+    *,
+    data: str | os.PathLike[str],
+    drop: Sequence[str] = (),
+    mechanism: Literal["mean", "exponential"] = "mean",
+    clip: float,
+    scale: float | None = None,
+    delta: float = 1e-5,
+    epsilon: float | None = None,
+    at_most: str | None = None,
+    candidates: int = 32,
+    method: Literal["auto", "exact", "sampled"] = "auto",
+    n_subsets: int = 65536,
+    confidence: float = 0.95,
+    seed: int = 0,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["leakage"],
+    *,
+    data: str | os.PathLike[str],
+    drop: Sequence[str] = (),
+    covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal",
+    released: int | None = None,
+    rate: float = 1.0,
+    delta: float = 1e-5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["table"],
+    *,
+    data: str | os.PathLike[str],
+    by: str | Sequence[str],
+    sampling: Literal["fixed", "poisson"] = "fixed",
+    prior: float = 0.5,
+    k: int | None = None,
+    eta: float | None = None,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["total"],
+    *,
+    data: str | os.PathLike[str],
+    column: str,
+    round: float = 1.0,
+    sampling: Literal["fixed", "poisson"] = "poisson",
+    prior: float = 0.5,
+    k: int | None = None,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["gap"],
+    *,
+    gap: float,
+    low: float = 0.0,
+    high: float = 1.0,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["information"],
+    *,
+    information: float,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
+    name: Literal["regression"],
+    *,
+    data: str | os.PathLike[str],
+    drop: Sequence[str] = (),
+    noise_std: float = 1.0,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+def bound(name: str, *, command: str = "", **options: object) -> Report:
+    """Compute what a theorem allows any attacker, as a report: what ``leakscope bound NAME`` does.
+
+    Parameters
+    ----------
+    name : {"dp", "gaussian", "dpsgd", "pmp", "leakage", "table", "total", "gap", "information", "regression"}
+        A row of ``leakscope.bounds.BOUNDS``.
+    command : str
+        Printed on the page.
+    **options
+        Of every bound: ``title``, ``unit="record"``, ``date``, ``fpr=(0.01, 0.001)``, and of
+
+        dp
+            (epsilon, delta)-differential privacy: ``epsilon`` or ``at_most``, ``delta=0.0``,
+            ``adjacency="replace_one"``, ``sampling="fixed"``, ``prior=0.5``.
+        gaussian
+            Gaussian differential privacy: ``mu`` or ``at_most``, ``delta=1e-5``, ``adjacency="replace_one"``,
+            ``sampling="fixed"``, ``prior=0.5``.
+        dpsgd
+            Training by DP-SGD: ``noise_multiplier``, ``sample_rate``, ``steps``, ``batches="poisson"``,
+            ``delta=1e-5``, ``adjacency="replace_one"``, ``prior=0.5``.
+        pmp
+            Practical membership privacy: ``data``, ``drop=()``, ``mechanism="mean"``, ``clip``, ``scale`` (of a mean),
+            ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism), ``candidates=32``,
+            ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``.
+        leakage
+            Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``covariance="diagonal"``, ``released``,
+            ``rate=1.0``, ``delta=1e-5``.
+        table
+            Counts without noise: ``data``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or ``k``, ``eta``.
+        total
+            The total of a column without noise: ``data``, ``column``, ``round=1.0``, ``sampling="poisson"``,
+            ``prior=0.5`` or ``k``.
+        gap
+            A generalisation gap: ``gap``, ``low=0.0``, ``high=1.0``, ``prior=0.5``.
+        information
+            Mutual information in nats: ``information``, ``prior=0.5``.
+        regression
+            Least squares with a fixed design: ``data``, ``drop=()``, ``noise_std=1.0``.
+
+        ``leakscope bound NAME --help`` says what each means, and so do the fields of
+        ``leakscope.plans.BOUND_PLANS[NAME]``.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed; for an unknown keyword the nearest known one.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> report = ls.bound("dp", epsilon=1.0)
+    >>> round(next(each.value for each in report.findings if each.quantity == "success"), 4)
+    0.7311
+    """
+    row = find(name)
+    plan = read(BOUND_PLANS[name], options, f"bound {name}")
+    try:
+        stated = MAKERS[name](plan, row)
+    except NotApplicable as reason:
+        raise ValueError(f"bound {name}: {reason}") from None
+    return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)
+
+
+def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> dict[str, Any]:
+    content = plan.model_dump()
+    if "data" in content:
+        content["data"] = Path(content["data"]).name  # the report holds no path of this machine
+    data = stated.data
+    return {
+        "kind": "bound",
+        "bound": row.name,
+        "leakscope": __version__,
+        "title": plan.title,
+        "question": row.question,
+        "subject": stated.subject,
+        "theorem": {"title": row.name, "source": row.source, "summary": row.summary},
+        "unit": plan.unit,
+        "date": plan.date,
+        "seed": content.get("seed", 0),
+        "confidence": content.get("confidence", 1.0),
+        "fpr": plan.fpr,
+        "command": command,
+        "plan": content,
+        "versions": {"python": platform.python_version(), **{each: version(each) for each in ("numpy", "scipy")}},
+        "notes": list(stated.notes),
+        "data": data and {"name": data.name, "digest": data.points.digest[:16], "records": len(data.points)},
+        "releases": [],
+    }

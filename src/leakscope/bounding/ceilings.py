@@ -1,0 +1,126 @@
+"""A proved curve as findings, and the parameter that keeps every attacker below a limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leakscope.core.findings import Finding
+from leakscope.core.tradeoff import TradeOff
+from leakscope.data import Data
+from leakscope.plans.limits import PROVED, Limit
+from leakscope.reports import Curve
+
+LARGEST = 1e4  # of a parameter that is searched; beyond it nothing is kept secret
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a report says of a bound.
+
+    Parameters
+    ----------
+    subject : str
+        What is bounded, in words.
+    findings, curves : sequences
+    records : mapping of str to list
+        A row a record or cell, the most exposed first.
+    data : Data or None
+    notes : sequence of str
+    """
+
+    subject: str
+    findings: Sequence[Finding]
+    curves: Sequence[Curve] = ()
+    records: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    data: Data | None = None
+    notes: Sequence[str] = ()
+
+
+def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) -> list[Finding]:
+    """What a ceiling allows any attacker: success, eta and advantage, and the TPR at each FPR.
+
+    Parameters
+    ----------
+    curve : TradeOff
+    prior : float
+        Share of the records that are in.
+    fpr : sequence of float
+        False-alarm rates of interest.
+    **common
+        Fields of all findings: ``status``, ``source``, ``game``, ``assumptions``, ``scope``.
+
+    Returns
+    -------
+    list of Finding
+    """
+    at = {"prior": prior}
+    return [
+        Finding("success", curve.success(prior), at=at, side="upper", **common),
+        Finding("eta", curve.eta(prior), at=at, side="upper", **common),
+        Finding("advantage", curve.advantage(), side="upper", **common),
+        *(Finding("tpr", float(curve.tpr(rate)), at={"fpr": rate}, side="upper", **common) for rate in fpr),
+    ]
+
+
+def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
+    """How far a ceiling lets an attacker go in the quantity of a limit.
+
+    Parameters
+    ----------
+    curve : TradeOff
+    limit : Limit
+        Only its quantity and rate are read.
+    prior : float
+
+    Returns
+    -------
+    float
+    """
+    match limit.quantity:
+        case "advantage":
+            return curve.advantage()
+        case "tpr":
+            return float(curve.tpr(limit.at or 0.0))
+        case "eta":
+            return curve.eta(prior)
+        case _:
+            return curve.success(prior)
+
+
+def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> float:
+    """The largest parameter whose ceiling keeps a limit, rounded down to six digits, so that it can be written out.
+
+    Parameters
+    ----------
+    ceiling : callable
+        From a parameter >= 0 (epsilon, mu) to its ceiling; a larger parameter allows more.
+    text : str
+        The limit, as ``"success=0.55"``.
+    prior : float
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If even blind guessing passes the limit, or nothing does.
+    """
+    limit = Limit.parse(text, "at_most", PROVED)
+    blind = reach(ceiling(0.0), limit, prior)
+    if blind > limit.limit:
+        raise ValueError(f"at_most {text} is below what blind guessing reaches, {blind:g}")
+    if reach(ceiling(LARGEST), limit, prior) <= limit.limit:
+        raise ValueError(f"at_most {text} allows everything; nothing has to be kept small for it")
+    low, high = 0.0, 1.0
+    while reach(ceiling(high), limit, prior) <= limit.limit:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if reach(ceiling(middle), limit, prior) <= limit.limit else (low, middle)
+    digits = 5 - math.floor(math.log10(low)) if low > 0 else 0
+    return math.floor(low * 10**digits) / 10**digits

@@ -1,0 +1,359 @@
+"""Bounds on a data set: per-datum leakage, tables, totals, practical membership privacy, regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logit
+
+from leakscope import data as data_room
+from leakscope.bounding.ceilings import Stated, allowed
+from leakscope.bounds import Bound
+from leakscope.bounds.exponential import (
+    Draws,
+    clipped_mean_sensitivity,
+    geometric_median_loss,
+    geometric_median_sensitivity,
+    pmp_exponential,
+    subset_epsilon,
+    subset_sensitivity,
+)
+from leakscope.bounds.halves import MOST, MOST_BY_LOGARITHMS, countable
+from leakscope.bounds.leakage import leakage_advantage, leakage_scores, leakage_tradeoff
+from leakscope.bounds.membership import LARGEST_EPSILON, epsilon_for_success, epsilons_gaussian
+from leakscope.bounds.regression import linear_regression_bayes
+from leakscope.bounds.tables import Merged, exact_eta_table, related_cells_to_merge, smallest_cell
+from leakscope.bounds.totals import exact_eta_total, on_grid
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.lengths import clipped, p_norm
+from leakscope.core.seeds import stream
+from leakscope.core.tradeoff import EpsilonDelta
+from leakscope.data import Data
+from leakscope.noise import GaussianNoise, swap_linear
+from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
+from leakscope.plans.limits import Limit
+from leakscope.reports import Curve
+
+Array = np.ndarray
+LARGEST_HALF = 10  # with larger ones there are too many halves to take one by one
+MOST_EXPOSED_CELLS, MOST_CELLS = 200, 2_000  # of tables for which merges are suggested
+EXACTLY = (Term("exact"),)
+EXACT = (
+    "the file is the register: what is published is the count or total of the records that are in, drawn from it",
+    "the attacker knows the register, and not who is in",
+    "nothing else of the same draw is released, not even its size where that is random",
+    "cells and rounding were fixed beforehand",
+)
+
+
+def leakage(plan: LeakagePlan, row: Bound) -> Stated:
+    """The score of every record of a table, and the ceilings of the most exposed and the median one."""
+    data = data_room.read(plan.data, plan.drop)
+    released = plan.released or len(data.points)
+    rows = data_room.numbers(data)
+    score = leakage_scores(rows, plan.covariance, released)
+    order = np.argsort(-score, kind="stable")
+    common = {
+        "status": row.status,
+        "source": row.source,
+        "game": "one fixed record, the others fresh from the law of the table",
+        "assumptions": [
+            "many records and many columns (asymptotic)",
+            f"the law of the records has the mean and the {plan.covariance.replace('_', '-')} covariance of the table",
+            "the attacker knows this law, and no other record",
+        ],
+    }
+    findings, curves = [], []
+    for scope in (Scope("worst", int(order[0])), Scope("median", int(order[(len(order) - 1) // 2]))):
+        record = scope.index
+        told: dict[str, Any] = {**common, "scope": scope}
+        curve = leakage_tradeoff(float(score[record]), plan.rate)
+        findings += [
+            Finding("leakage_score", float(score[record]), per_record=True, **told),
+            *allowed(curve, 0.5, plan.fpr, **told),
+            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **told),
+        ]
+        curves.append(Curve(scope.kind, "", "asymptotic", curve, scope=scope))
+    success = (1 + leakage_advantage(score, plan.rate)) / 2
+    drawn = f", of a random share {plan.rate:g} of them" if plan.rate < 1 else ""
+    return Stated(
+        f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
+        findings,
+        curves,
+        _ranked(order, record=np.arange(len(score)), score=score, success=success, eta=success - 0.5),
+        data,
+        _left_out(data),
+    )
+
+
+def table(plan: TablePlan, row: Bound) -> Stated:
+    """Exact eta of every cell of a table of counts; for a wanted eta the smallest cell and the cells to merge."""
+    data = data_room.read(plan.data)
+    _, names, sizes = data_room.cells(data, plan.by)
+    game = _drawing(plan, len(data.points))
+    eta = exact_eta_table(sizes, len(data.points), **game.words)
+    order = np.lexsort((sizes, -eta))
+    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    findings = _exposed(eta, order, Scope("worst", name=names[order[0]]), game.prior, common)
+    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "success": game.blind + eta}
+    notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
+    if plan.eta is not None:
+        least = smallest_cell(plan.eta, len(data.points), **game.words)
+        findings.append(Finding("smallest_cell", least, at={"eta": plan.eta}, **common))
+        n_exposed = int((sizes < least).sum())
+        if n_exposed > MOST_EXPOSED_CELLS or len(sizes) > MOST_CELLS:
+            notes.append(
+                f"{n_exposed:,} of {len(sizes):,} cells are too small for eta = {plan.eta:g}: count by fewer columns, "
+                "or by fewer levels of a column (wider bins), before cells are merged one by one"
+            )
+        else:
+            levels, ordered = data_room.levels(data, plan.by)
+            groups = related_cells_to_merge(levels, ordered, sizes, plan.eta, len(data.points), **game.words)
+            notes.append(_to_merge(plan.eta, groups))
+            columns["merge_group"] = _merging(groups, len(sizes))
+    return Stated(
+        f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; {game.text}",
+        findings,
+        records=_ranked(order, **columns),
+        data=data,
+        notes=notes,
+    )
+
+
+def total(plan: TotalPlan, row: Bound) -> Stated:
+    """Exact eta of every record of a column that is published as a total."""
+    data = data_room.read(plan.data)
+    values = on_grid(data_room.column(data, plan.column), plan.round)
+    game = _drawing(plan, len(values))
+    eta = exact_eta_total(values, **game.words)
+    order = np.argsort(-eta, kind="stable")
+    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    return Stated(
+        f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; {game.text}",
+        _exposed(eta, order, Scope("worst", int(order[0])), game.prior, common),
+        records=_ranked(
+            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, success=game.blind + eta
+        ),
+        data=data,
+    )
+
+
+def pmp(plan: PmpPlan, row: Bound) -> Stated:
+    """Practical membership privacy of a noisy mean, or of the exponential mechanism, on these records."""
+    data = data_room.read(plan.data, plan.drop)
+    rows = data_room.numbers(data)
+    n_clipped = int((p_norm(rows) > plan.clip).sum())
+    stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped(rows, plan.clip))
+    cut = [f"{n_clipped:,} of the {len(rows):,} {plan.unit}s are longer than {plan.clip:g} and scaled down"]
+    return replace(stated, data=data, notes=[*stated.notes, *cut, *_left_out(data)])
+
+
+def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
+    """The mean of a half with Gaussian noise: epsilons at one delta, and the certified curve of the swap."""
+    scale, n = plan.scale or 0.0, len(rows) // 2
+    found = epsilons_gaussian(rows, scale, plan.delta, clipped_mean_sensitivity(plan.clip, n))
+    curve = swap_linear(rows, n, "mean").tradeoff(GaussianNoise(scale))
+    common = _practical(row, plan)
+    at = {"delta": plan.delta}
+    return Stated(
+        f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
+        [
+            Finding("pmp_epsilon", found.eps_pmp, at=at, side="upper", **common),
+            *_promises(found.eps_global, found.eps_subset_exact, found.eps_subset_nominal, common | {"at": at}),
+            *allowed(curve, 0.5, plan.fpr, **common),
+        ],
+        [Curve("swap of one record", "", "certified", curve)],
+    )
+
+
+def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
+    """The exponential mechanism among random unit vectors, for the median of a half."""
+    outputs = stream(plan.seed, "candidates").normal(size=(plan.candidates, rows.shape[1]))
+    loss = geometric_median_loss(outputs / np.linalg.norm(outputs, axis=1, keepdims=True), rows)
+    sensitivity = geometric_median_sensitivity(plan.clip, len(rows) // 2)
+    common = _practical(row, plan)
+    draws = Draws(n_subsets=plan.n_subsets, confidence=plan.confidence, seed=plan.seed)
+    if plan.epsilon is None:
+        epsilon, found = _epsilon_that_keeps(plan, loss, sensitivity, draws, common)
+    else:
+        epsilon, found = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
+    ceiling = EpsilonDelta(found[-1].value or 0.0)
+    exact = subset_epsilon(loss, epsilon, sensitivity) if len(rows) <= 2 * LARGEST_HALF else None
+    nominal = epsilon * subset_sensitivity(loss) / sensitivity
+    return Stated(
+        f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
+        f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
+        [
+            *found,
+            *_promises(epsilon, exact, nominal, common),
+            *allowed(ceiling, 0.5, plan.fpr, confidence=found[-1].confidence, **common),
+        ],
+        [Curve("practical membership privacy", "", "certified", ceiling)],
+    )
+
+
+def _epsilon_that_keeps(
+    plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
+) -> tuple[float, list[Finding]]:
+    """The epsilon found for a limit, with what it is proved to keep: the limit itself."""
+    limit = Limit.parse(plan.at_most or "", "at_most", ("success", "eta"))
+    success = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
+    if success <= 0.5:
+        raise ValueError(f"at_most {plan.at_most} asks for a success of {success:g}; it must be > 0.5 and < 1")
+    epsilon = epsilon_for_success(loss, sensitivity, success, **draws)
+    exact = countable(loss.shape[1] // 2, len(loss), MOST_BY_LOGARITHMS)
+    told: dict[str, Any] = common | {"confidence": None if exact else plan.confidence}
+    keeps = [Term("keeps_limit", limit=plan.at_most or "")]
+    if epsilon >= LARGEST_EPSILON:
+        keeps.append(Term("search_ended"))
+    of_limit = [Term("the_limit", limit=plan.at_most or "")]
+    return epsilon, [
+        Finding("largest_epsilon", epsilon, side="lower", method=keeps, **told),
+        Finding("pmp_epsilon", float(logit(success)), side="upper", method=of_limit, **told),
+    ]
+
+
+def _membership(
+    plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
+) -> Finding:
+    """The epsilon of practical membership privacy: exact where all halves can be counted, else an upper limit."""
+    sampled = plan.method == "sampled" or not countable(loss.shape[1] // 2, len(loss), MOST)
+    if plan.method == "exact" or not sampled:
+        value = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity)
+        return Finding("pmp_epsilon", value, side="upper", method=EXACTLY, **common)
+    found = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity, "sampled", **draws)
+    ends: dict[str, Any] = {"confidence": plan.confidence, "method": found.method, "detail": found.detail}
+    return Finding("pmp_epsilon", found.high, low=found.low, high=found.high, side="upper", **ends, **common)
+
+
+def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
+    return {
+        "status": row.status,
+        "source": row.source,
+        "game": f"a random half of these {plan.unit}s is used; the attacker knows all of them, not which half",
+        "assumptions": (
+            "the half is drawn uniformly, and nothing else of it is released",
+            "clip, noise and candidates do not depend on the half",
+            f"{plan.unit}s outside this data set are not protected by it",
+        ),
+    }
+
+
+def _promises(everywhere: float, exact: float | None, nominal: float, common: dict[str, Any]) -> Iterator[Finding]:
+    """The epsilons of differential privacy beside that of membership."""
+    for scope, value in ((Scope("any_data"), everywhere), (Scope("halves"), exact), (Scope("nominal"), nominal)):
+        if value is not None:
+            yield Finding("epsilon", value, side="upper", scope=scope, **common)
+
+
+def regression(plan: RegressionPlan, row: Bound) -> Stated:
+    """The Bayes attacker on least squares: exact, for every row of the design."""
+    data = data_room.read(plan.data, plan.drop)
+    leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
+    order = np.argsort(-leak.leverage, kind="stable")
+    common: dict[str, Any] = {
+        "at": {"prior": 0.5},
+        "status": row.status,
+        "game": "a random row with its own response, or with a fresh one",
+        "assumptions": [
+            "responses are linear in the row plus independent Gaussian noise; an intercept is a column of ones",
+            "the attacker knows all else",
+        ],
+    }
+    average: dict[str, Any] = common | {"scope": Scope("average")}
+    success = (1 + leak.tv) / 2
+    return Stated(
+        f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
+        [
+            Finding("success", leak.success, side="upper", source=row.source, method=EXACTLY, **average),
+            Finding("success", leak.upper, side="upper", source="delgrosso2021, Theorem 5", **average),
+            Finding("success", leak.lower, side="lower", source="delgrosso2021, Theorem 4", **average),
+            Finding("information", leak.information, side="upper", source="delgrosso2021, section 4.1", **average),
+            Finding(
+                "success",
+                float(success.max()),
+                side="upper",
+                scope=Scope("worst", int(order[0])),
+                source=row.source,
+                **common,
+            ),
+        ],
+        records=_ranked(order, record=np.arange(len(success)), leverage=leak.leverage, success=success),
+        data=data,
+        notes=_left_out(data),
+    )
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How the records of a table or a total are drawn, in the words of the theorem and of a reader."""
+
+    words: Mapping[str, Any]
+    prior: float
+    text: str
+
+    @property
+    def blind(self) -> float:
+        """Accuracy of guessing from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+
+def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
+    if plan.sampling == "poisson":
+        text = f"each {plan.unit} is in with probability {plan.prior:g}"
+        return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, text)
+    k = round(plan.prior * n) if plan.k is None else plan.k
+    if plan.k is None and not 0 < k < n:
+        raise ValueError(
+            f"a share of {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
+        )
+    return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of them are in, drawn at random")
+
+
+def _exposed(
+    eta: Float[Array, " C"], order: Array, worst: Scope, prior: float, common: dict[str, Any]
+) -> list[Finding]:
+    """Exact eta and success against the most exposed and the median entry."""
+    found = []
+    for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
+        told: dict[str, Any] = {"at": {"prior": prior}, "side": "upper", "method": EXACTLY, "scope": scope, **common}
+        found += [
+            Finding("success", max(prior, 1 - prior) + float(value), **told),
+            Finding("eta", float(value), **told),
+        ]
+    return found
+
+
+def _to_merge(eta: float, groups: Sequence[Merged]) -> str:
+    """Which cells become one, in words."""
+    if not groups:
+        return f"every cell keeps eta = {eta:g}"
+    merged = sum(len(group.parts) for group in groups)
+    return (
+        f"for eta = {eta:g} merge {merged:,} cells into {len(groups):,}, as the column merge_group says: cells of one "
+        "group are neighbours, with the same value in every column but one where that is enough, and with consecutive "
+        "values where a column holds numbers or dates"
+    )
+
+
+def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
+    """Number of the group that each cell is merged into, from 1 on; None for cells that stay."""
+    number = np.full(n_cells, None, dtype=object)
+    for group, merged in enumerate(groups, start=1):
+        number[list(merged.parts)] = group
+    return number
+
+
+def _left_out(data: Data) -> list[str]:
+    """The columns that have no mean, in words."""
+    names = data_room.words(data)
+    return [f"columns that hold no numbers are left out: {', '.join(names)}"] if names else []
+
+
+def _ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:
+    """A table with its rows in this order."""
+    return {name: values[order].tolist() for name, values in columns.items()}

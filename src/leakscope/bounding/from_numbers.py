@@ -1,0 +1,158 @@
+"""Bounds from numbers alone: differential privacy, a generalisation gap, mutual information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from leakscope.bounding.ceilings import Stated, allowed, largest
+from leakscope.bounds import Bound
+from leakscope.bounds.dp import dpsgd_tradeoff, posterior_from_dp
+from leakscope.bounds.generalisation import generalisation_bound
+from leakscope.bounds.information import kl_upper
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.tradeoff import TradeOff
+from leakscope.core.types import Game
+from leakscope.plans.bounds import DpPlan, DpsgdPlan, GapPlan, GaussianPlan, InformationPlan
+from leakscope.reports import Curve
+
+SWAP = "k of n records are in; the attacker may know all of them, but not whether x or another record was used"
+COIN = "each record is in by a coin of its own; the attacker may know all others"
+BATCHES = {
+    "poisson": "batches are drawn by a coin for each record",
+    "fixed": "a batch is as many records in each step, drawn without replacement: at most the sample rate times the "
+    "fewest records that there may be",
+}
+
+
+def dp(plan: DpPlan, row: Bound) -> Stated:
+    """(epsilon, delta)-DP as a ceiling, or the epsilon that keeps a limit."""
+    ceiling, found, common = _promise(plan, row, "epsilon")
+    claim = Claim("epsilon", found.value or 0.0, plan.delta, plan.adjacency)
+    curve = ceiling(claim.value)
+    findings = [*([found] if plan.at_most else []), *allowed(curve, plan.prior, plan.fpr, **common)]
+    if plan.delta == 0:  # with a delta some releases may prove membership
+        posterior = posterior_from_dp(claim.in_game(_game(plan)).value, plan.prior)
+        told: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
+        findings.append(Finding("posterior", posterior, at={"prior": plan.prior}, side="upper", **told))
+    return _stated(claim.text, curve, findings)
+
+
+def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
+    """mu-GDP as a ceiling, or the mu that keeps a limit."""
+    ceiling, found, common = _promise(plan, row, "mu")
+    curve = ceiling(found.value or 0.0)
+    return _stated(
+        Claim("mu", found.value or 0.0, 0.0, plan.adjacency).text,
+        curve,
+        [
+            *([found] if plan.at_most else []),
+            *allowed(curve, plan.prior, plan.fpr, **common),
+            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **common),
+        ],
+    )
+
+
+def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
+    """DP-SGD as a ceiling, by its privacy loss distribution."""
+    curve = dpsgd_tradeoff(plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency, batches=plan.batches)
+    common = {
+        "status": row.status,
+        "source": row.source,
+        "game": SWAP if plan.adjacency == "replace_one" else COIN,
+        "assumptions": [BATCHES[plan.batches], "the attacker may see every step"],
+    }
+    return _stated(
+        f"noise multiplier {plan.noise_multiplier:g}, sample rate {plan.sample_rate:g}, {plan.steps:,} steps, "
+        + ("fixed batches, " if plan.batches == "fixed" else "")
+        + plan.adjacency.replace("_", "/" if plan.adjacency == "add_remove" else " "),
+        curve,
+        [
+            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **common),
+            *allowed(curve, plan.prior, plan.fpr, **common),
+        ],
+    )
+
+
+def gap(plan: GapPlan, row: Bound) -> Stated:
+    """The success that some attacker reaches by a generalisation gap alone."""
+    reached = generalisation_bound(plan.gap, plan.low, plan.high, plan.prior)
+    common: dict[str, Any] = {
+        "at": {"prior": plan.prior},
+        "scope": Scope("average"),
+        "side": "lower",
+        "status": row.status,
+        "source": row.source,
+        "game": "a record of the training data, or a fresh one",
+        "assumptions": [
+            f"every loss is from {plan.low:g} to {plan.high:g}",
+            "the gap is the true expected one; an estimated gap needs its lower confidence limit",
+        ],
+    }
+    blind = max(plan.prior, 1 - plan.prior)
+    return Stated(
+        f"gap {plan.gap:g}, losses from {plan.low:g} to {plan.high:g}",
+        [Finding("success", reached, **common), Finding("eta", reached - blind, **common)],
+    )
+
+
+def information(plan: InformationPlan, row: Bound) -> Stated:
+    """The success that mutual information allows any attacker on the one record that it is about."""
+    success = kl_upper(plan.information, plan.prior)
+    common: dict[str, Any] = {
+        "at": {"prior": plan.prior},
+        "scope": Scope("one"),
+        "side": "upper",
+        "status": row.status,
+        "source": row.source,
+        "assumptions": [
+            f"the information is that between the membership of the {plan.unit} in question and all that is released"
+        ],
+    }
+    blind = max(plan.prior, 1 - plan.prior)
+    return Stated(
+        f"{plan.information:g} nats of mutual information",
+        [Finding("success", success, **common), Finding("eta", success - blind, **common)],
+    )
+
+
+def _promise(
+    plan: DpPlan | GaussianPlan, row: Bound, quantity: Any
+) -> tuple[Callable[[float], TradeOff], Finding, dict[str, Any]]:
+    """The ceiling of each value of a promise, the value that is meant, and what its findings have in common."""
+    game = _game(plan)
+    delta = plan.delta if quantity == "epsilon" else 0.0
+
+    def ceiling(value: float) -> TradeOff:
+        return Claim(quantity, value, delta, plan.adjacency).ceiling(game)
+
+    common = {
+        "status": row.status,
+        "source": row.source,
+        "game": SWAP if plan.sampling == "fixed" else COIN,
+        "assumptions": _assumptions(plan),
+    }
+    if plan.at_most is None:
+        return ceiling, Finding(quantity, getattr(plan, quantity), **common), common
+    value = largest(ceiling, plan.at_most, plan.prior)
+    method = [Term("bisection", limit=plan.at_most)]
+    return ceiling, Finding(f"largest_{quantity}", value, side="lower", method=method, **common), common
+
+
+def _assumptions(plan: DpPlan | GaussianPlan) -> list[str]:
+    if plan.adjacency == "add_remove" and plan.sampling == "fixed":
+        return ["a swap is two steps of adding and removing (group privacy)"]
+    return []
+
+
+def _game(plan: DpPlan | GaussianPlan) -> Game:
+    """One record, in with the probability of the prior."""
+    member = np.array([[True], [False]])
+    return Game("one record", member, np.ones(1, dtype=bool), 2, plan.prior, sampling=plan.sampling)
+
+
+def _stated(subject: str, curve: TradeOff, findings: list[Finding]) -> Stated:
+    return Stated(subject, findings, [Curve(subject, "", "certified", curve)])

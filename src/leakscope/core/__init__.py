@@ -1,0 +1,1 @@
+"""What may be used anywhere: types, games, claims, trade-offs, intervals, seeds, checks."""

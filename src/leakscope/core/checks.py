@@ -1,0 +1,274 @@
+"""One line for every bad value: what was given, what is allowed.
+
+Each function returns the value it was given, so that a check can stand where the value is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import math
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sized
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def real(name: str, value: Any) -> float:
+    """A finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+def numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """An array of numbers, as float64; finite or not."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {reprlib.repr(values)}") from None
+
+
+def probability(name: str, value: Any, *, open_ends: bool = False) -> float:
+    """A number in [0, 1], or strictly between 0 and 1; see `fraction`."""
+    return fraction(name, value, above=open_ends, below=open_ends)
+
+
+def fraction(
+    name: str,
+    value: Any,
+    *,
+    least: float = 0.0,
+    most: float = 1.0,
+    above: bool = False,
+    below: bool = False,
+) -> float:
+    """A fraction: a number in [0, 1], or in a part of it.
+
+    A percentage in its place (60 for 0.6) is the commonest mistake, and where 60 was accepted as a limit nothing
+    would ever exceed it. The error therefore names the fraction that was meant.
+
+    Parameters
+    ----------
+    name : str
+        What the error calls the value.
+    value : object
+        What was given.
+    least, most : float
+        Ends of the allowed range.
+    above, below : bool
+        Whether the value must be > ``least``, and < ``most``.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the value is no number, not finite, or out of the range.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import fraction
+    >>> fraction("success", 0.6)
+    0.6
+    >>> fraction("success", 60)
+    Traceback (most recent call last):
+    ValueError: success is a fraction: 60 is out of range; did you mean 0.6? It must be >= 0 and <= 1
+    """
+    number = real(name, value)
+    too_small = number < least or (above and number == least)
+    too_large = number > most or (below and number == most)
+    if not (too_small or too_large):
+        return number
+    allowed = f"{'>' if above else '>='} {least:g} and {'<' if below else '<='} {most:g}"
+    if meant := of_percentage(number):
+        raise ValueError(
+            f"{name} is a fraction: {number:g} is out of range; did you mean {meant}? It must be {allowed}"
+        )
+    raise ValueError(f"{name} must be {allowed}, got {number:g}")
+
+
+def gain_over_prior(eta: Any, smaller_prior: float) -> float:
+    """An eta that can be promised: above 0, and below the smaller prior, which is all that anybody can gain.
+
+    Raises
+    ------
+    ValueError
+        If it is not; a percentage is met with the fraction that was meant.
+    """
+    number = real("eta", eta)
+    if of_percentage(number):
+        fraction("eta", number)
+    if not 0 < number < smaller_prior:
+        raise ValueError(f"eta must be > 0 and < {smaller_prior:g}, the smaller prior; got {number:g}")
+    return number
+
+
+def of_percentage(number: float) -> str:
+    """The fraction that somebody meant who wrote a percentage: ``"0.6"`` for 60, nothing where none was meant."""
+    return f"{number / 100:g}" if 1 < number <= 100 else ""
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number > 0."""
+    number = real(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be > 0, got {number:g}")
+    return number
+
+
+def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
+    """A number >= 0; infinity is allowed on request."""
+    if infinite and value == math.inf:
+        return math.inf
+    number = real(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must be >= 0, got {number:g}")
+    return number
+
+
+def count(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number, at least ``least``."""
+    if isinstance(value, bool) or (not isinstance(value, int) and int(real(name, value)) != value):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be >= {least}, got {value}")
+    return int(value)
+
+
+def same_length(**named: Sized) -> int:
+    """The common length of the named sequences."""
+    lengths = {name: len(value) for name, value in named.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError("lengths differ: " + ", ".join(f"{name} has {n:,}" for name, n in lengths.items()))
+    return next(iter(lengths.values()))
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """A word of a list; else an error that names the nearest one."""
+    words = list(allowed)
+    if value in words:
+        return str(value)
+    raise ValueError(f"unknown {name} {value!r}{nearest(str(value), words)}; known: {', '.join(words)}")
+
+
+OTHER_NAMES = {"models": "n_models", "jobs": "n_jobs"}  # what a number of models or of workers is called elsewhere
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`` (did you mean 'lira'?)``, or nothing where no word is near."""
+    known = list(words)
+    others = [other for other, name in OTHER_NAMES.items() if name in known]
+    close = difflib.get_close_matches(word, [*known, *others], n=1)
+    return f" (did you mean {OTHER_NAMES.get(close[0], close[0])!r}?)" if close else ""
+
+
+def known_keywords(
+    use: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function name the nearest keyword when it is called with one that it does not have.
+
+    Parameters
+    ----------
+    use : mapping of str to str
+        What to use instead of a keyword that belongs to another function.
+
+    Returns
+    -------
+    callable
+        A decorator; signature and docstring of the function stay.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import known_keywords
+    >>> @known_keywords()
+    ... def bake(flour, *, minutes=30):
+    ...     return minutes
+    >>> bake("rye", minute=40)
+    Traceback (most recent call last):
+    TypeError: bake: unknown keyword 'minute' (did you mean 'minutes'?); known: flour, minutes
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        name = getattr(function, "__name__", "the function")
+        known = list(inspect.signature(function).parameters)
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for word in kwargs:
+                if word in use and word not in known:
+                    raise TypeError(f"{name} takes no {word}; use {use[word]}")
+                if word not in known:
+                    meant = nearest(word, known)
+                    raise TypeError(f"{name}: unknown keyword {word!r}{meant}; known: {', '.join(known)}")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorated
+
+
+LONGEST = 300  # characters of an error line
+
+
+def printable(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: escapes, controls and marks of direction as ``\x1b``.
+
+    Parameters
+    ----------
+    text : str
+        Perhaps with names of columns, files or models, which may hold anything.
+
+    Returns
+    -------
+    str
+        Every character that is not printable (``str.isprintable``) as Python writes it in a string.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import printable
+    >>> print(printable("age\x1b[2J \u202egnp.exe"))
+    age\x1b[2J \u202egnp.exe
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """A message as one line that a terminal shows as it is; of a long one the beginning and the end.
+
+    Parameters
+    ----------
+    text : str
+    longest : int
+        Characters of the line.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import one_line
+    >>> one_line("no column 'a'; columns: " + "b, " * 100, longest=40)
+    "no column 'a'; columns ... , b, b, b, b,"
+    """
+    line = printable(" ".join(text.split()))
+    if len(line) <= longest:
+        return line
+    end = longest // 3
+    return f"{line[: longest - end - 5]} ... {line[-end:]}"

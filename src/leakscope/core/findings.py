@@ -1,0 +1,187 @@
+"""One number with everything that is needed to judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, get_args
+
+Side = Literal["lower", "upper", "point"]
+Status = Literal["certified", "measured", "estimated", "asymptotic"]
+Averages = Literal["models", "points", "none"]
+Refused = Literal["", "too_few_models"]  # why a value has no interval
+Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whom a number is about.
+
+    Parameters
+    ----------
+    kind : str
+        * "every": each record, whoever it is.
+        * "worst", "median": the most exposed record (or cell of a table), and the one in the middle.
+        * "average": a record drawn at random. Such a number says nothing about a particular one.
+        * "one": one fixed record.
+        * "any_data": each record of any data set, not only of this one.
+        * "halves": each record of the halves of this data set; "nominal": the same by the nominal sensitivity.
+    index : int or None
+        Index of the record, where it is one record and known.
+    name : str
+        Name of the cell, where it is a cell of a table: taken from the data.
+
+    Examples
+    --------
+    >>> Scope("worst", 17).unnamed
+    Scope(kind='worst', index=None, name='')
+    """
+
+    kind: Kind = "every"
+    index: int | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown scope {self.kind!r}; known: {', '.join(KINDS)}")
+
+    @property
+    def unnamed(self) -> Scope:
+        """The scope without what says which record or cell it is."""
+        return Scope(self.kind)
+
+
+KINDS: tuple[str, ...] = get_args(Kind)
+EVERY, AVERAGE = Scope("every"), Scope("average")
+
+
+@dataclass(frozen=True, init=False)
+class Term:
+    """A fact as data: an id, and the numbers and names that belong to it.
+
+    Reports make words of it, from one table, and no code reads the words.
+
+    Parameters
+    ----------
+    id : str
+        A key of ``leakscope.reports.phrases.PHRASES``.
+    **values : float, int or str
+
+    Examples
+    --------
+    >>> Term("covariance_of_draws", worked=498, drawn=500).values["drawn"]
+    500
+    """
+
+    id: str
+    values: Mapping[str, float | int | str]
+
+    def __init__(self, id: str, /, **values: float | int | str) -> None:
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "values", values)
+
+    def __hash__(self) -> int:
+        return hash((self.id, *self.values.items()))
+
+    def __repr__(self) -> str:
+        return f"Term({', '.join([repr(self.id), *(f'{name}={value!r}' for name, value in self.values.items())])})"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number with everything that is needed to judge it.
+
+    Parameters
+    ----------
+    quantity : str
+        A word of ``QUANTITIES``.
+    value, low, high : float or None
+        The number and its interval; ``value`` is None where it does not apply, and ``reason`` says why.
+    at : mapping
+        Where it was taken, as ``{"fpr": 0.01, "prior": 0.5}``.
+    confidence : float or None
+        Of the interval.
+    side : {"lower", "upper", "point"}
+        A lower bound, an upper bound, or an estimate.
+    status : {"certified", "measured", "estimated", "asymptotic"}
+    averages : {"models", "points", "none"}
+        What the interval averages over.
+    method : sequence of Term
+        How value and interval were made.
+    scope : Scope
+        Whom the number is about.
+    release, attack, game : str
+        What was attacked, by what, in which game.
+    assumptions : sequence of str
+    source : str
+        Key of the bibliography and the theorem or equation.
+    detail : mapping
+        Further numbers to print: realised FPR, threshold, number of false alarms.
+    reason : str
+        Why there is no value.
+    refused : {"", "too_few_models"}
+        Why there is a value without an interval, where one was asked for: no interval that these models allow is
+        known to cover. Such a value shows nothing about anybody, and keeps no limit.
+    per_record : bool
+        Whether the number tells of one record more than that it is the most exposed one of all: without records
+        (``--no-records``, ``--publish``) it is left out.
+    """
+
+    quantity: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    at: Mapping[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    side: Side = "point"
+    status: Status = "measured"
+    averages: Averages = "none"
+    scope: Scope = EVERY
+    method: Sequence[Term] = ()
+    release: str = ""
+    attack: str = ""
+    game: str = ""
+    assumptions: Sequence[str] = ()
+    source: str = ""
+    detail: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    refused: Refused = ""
+    per_record: bool = False
+
+    def __post_init__(self) -> None:
+        if self.quantity not in QUANTITIES:
+            raise ValueError(f"unknown quantity {self.quantity!r}; known: {', '.join(QUANTITIES)}")
+        if (self.value is None) != bool(self.reason):
+            raise ValueError(f"{self.quantity}: a finding has a value or a reason, not both and not neither")
+
+
+QUANTITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "auc": "area under the ROC",
+        "advantage": "largest TPR - FPR",
+        "success": "accuracy of the best guess at a prior",
+        "baseline_accuracy": "accuracy of a guess that looks at nothing: max(prior, 1 - prior)",
+        "membership_without_model": "area under the ROC of a classifier that sees the records and not the model",
+        "tpr": "members found at a false-alarm rate",
+        "tpr_these_models": "members found at a false-alarm rate, for the attacked models alone",
+        "ppv": "share of true members among those called members",
+        "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
+        "eta": "accuracy above the better prior guess",
+        "epsilon": "epsilon of (epsilon, delta)-DP",
+        "mu": "mu of Gaussian DP",
+        "largest_epsilon": "largest epsilon that keeps a limit",
+        "largest_mu": "largest mu that keeps a limit",
+        "pmp_epsilon": "epsilon of practical membership privacy",
+        "posterior": "probability of membership after the release",
+        "information": "mutual information in nats",
+        "leakage_score": "squared distance of a record from the mean, over n",
+        "noise_rms": "root mean square of the noise in a coordinate",
+        "total_error": "root mean square of the error against the statistic of all records, in a coordinate",
+        "noise_multiplier": "noise of DP-SGD over the clipping norm",
+        "smallest_cell": "records that every cell needs for a wanted eta",
+        "attribute_success": "share of records whose attribute is guessed right; at inside = 1 of members, 0 of others",
+        "attribute_gain": "right guesses about members with the release minus those without it",
+        "most_exposed": "success against the most exposed record, all records at once",
+    }
+)

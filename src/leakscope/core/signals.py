@@ -1,0 +1,260 @@
+"""What one can see of a release at a point.
+
+Letters of the axes: M models, N points, K classes, S steps, P parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+Array = np.ndarray
+NORMALISED = 1e-3  # nats: how far the log of the sum of the probabilities of a point may be from 0
+# Two tools round and clip differently, so signals agree within a tolerance, and beyond these values always.
+_TOLERANCE, _LARGEST_LOSS, _LARGEST_LOG_ODDS = 0.02, 15.0, 7.0
+
+
+@dataclass(frozen=True)
+class SignalKind:
+    """What a signal means: its axes, its unit, and a sentence."""
+
+    axes: tuple[str, ...]
+    unit: str
+    meaning: str
+
+
+SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
+    {
+        "loss": SignalKind(
+            ("M", "N"),
+            "nats",
+            "-log p(true label); for a regressor (y - f)^2 / (2 s^2), s the standard deviation of y",
+        ),
+        "log_odds": SignalKind(
+            ("M", "N"),
+            "nats",
+            "log p(true label) - log(1 - p(true label)); the margin of the true label where a model has no "
+            "probabilities",
+        ),
+        "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
+        "log_prob": SignalKind(
+            ("M", "N", "K"), "nats", "log-probability of each class, in class order; the labels say which class is true"
+        ),
+        "dot": SignalKind(
+            ("M", "N"),
+            "squared units of the data",
+            "(z - mu).(output - mu), the point and a released vector around the mean of the law",
+        ),
+        "step_dot": SignalKind(
+            ("M", "N", "S"),
+            "nats",
+            "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
+        ),
+        "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
+        "step_noise": SignalKind(
+            ("M", "N", "P"),
+            "1",
+            "sum over the steps of |w|^2/(sigma c)^2, w the released sum of a batch less what is known of it; how many "
+            "numbers these w are: its mean if they were the claimed noise alone; and how many more were left out, "
+            "because the parameters are rounded too coarsely; the same at every watched point",
+        ),
+        "gradient_norm": SignalKind(
+            ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
+        ),
+        "taylor": SignalKind(
+            ("M", "N", "P"),
+            "nats",
+            "(theta - theta0).g and g^T H^-1 g: parameters around those of models that know nothing of the game, "
+            "g the gradient of the point's loss there, H the Hessian of the training loss",
+        ),
+    }
+)
+
+
+def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array, " N"]:
+    """Check the labels that say which class of ``log_prob`` is the true one.
+
+    Parameters
+    ----------
+    labels : array-like of shape (N,)
+    n_points, n_classes : int
+        N and K.
+
+    Returns
+    -------
+    int array of shape (N,)
+
+    Raises
+    ------
+    ValueError
+        If they are not N whole numbers from 0 to K - 1.
+
+    Examples
+    --------
+    >>> class_indices([0, 2], n_points=2, n_classes=3).tolist()
+    [0, 2]
+    """
+    found = np.asarray(labels)
+    if found.shape != (n_points,):
+        raise ValueError(f"labels has shape {found.shape}; allowed: ({n_points},), the class index of each point")
+    if found.dtype.kind not in "iuf" or not np.isfinite(found).all() or (found != np.floor(found)).any():
+        raise ValueError("labels must be class indices: whole numbers, column k of log_prob is class k")
+    if found.min() < 0 or found.max() >= n_classes:
+        raise ValueError(
+            f"labels must be class indices from 0 to {n_classes - 1}, for log_prob has {n_classes} classes; "
+            f"got {found.min():g} to {found.max():g}"
+        )
+    return found.astype(np.intp)
+
+
+def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> dict[str, Float[Array, "M N"]]:
+    """Compute loss, log-odds and correctness from the log-probabilities of all classes.
+
+    Parameters
+    ----------
+    log_prob : array of shape (M, N, K)
+        In nats, in class order; K >= 2.
+    labels : int array of shape (N,)
+        Class index of each point.
+
+    Returns
+    -------
+    dict of str to array of shape (M, N)
+        ``loss``, ``log_odds`` and ``correct`` as in ``SIGNALS``, point-major.
+
+    Raises
+    ------
+    ValueError
+        If the probabilities of a point do not sum to 1.
+
+    Examples
+    --------
+    >>> made = of_log_prob(np.log([[[0.25, 0.75]]]), np.array([1]))
+    >>> {name: round(float(values[0, 0]), 4) for name, values in made.items()}
+    {'loss': 0.2877, 'log_odds': 1.0986, 'correct': 1.0}
+    """
+    n_models, n_points, n_classes = log_prob.shape
+    if n_classes < 2:
+        raise ValueError("signal 'log_prob' needs at least 2 classes, got 1")
+    names = ("loss", "log_odds", "correct")
+    made = {name: np.empty((n_points, n_models), dtype=log_prob.dtype).T for name in names}
+    size = max(1, (1 << 20) // (n_models * n_classes))
+    for start in range(0, n_points, size):
+        points = slice(start, min(start + size, n_points))
+        log_p = log_prob[:, points].astype(np.float64)
+        _refuse_not_normalised(log_p)
+        true_class = np.broadcast_to(labels[points][None, :, None], (*log_p.shape[:2], 1))
+        log_p_true = np.take_along_axis(log_p, true_class, axis=2)[..., 0]
+        np.put_along_axis(log_p, true_class, -np.inf, axis=2)
+        made["loss"][:, points] = np.maximum(-log_p_true, 0)
+        log_p_others = np.asarray(logsumexp(log_p, axis=2))
+        made["log_odds"][:, points] = log_p_true - log_p_others
+        made["correct"][:, points] = log_p_true > log_p.max(axis=2)
+    return made
+
+
+def _refuse_not_normalised(log_p: Float[Array, "M n K"]) -> None:
+    log_sum = np.asarray(logsumexp(log_p, axis=2))
+    if np.abs(log_sum).max() > NORMALISED:
+        raise ValueError(
+            "signal 'log_prob' is not normalised: the log of the sum over the classes is from "
+            f"{log_sum.min():.4g} to {log_sum.max():.4g} and must be 0 within {NORMALISED:g}; apply log_softmax over "
+            "the classes to raw logits"
+        )
+
+
+def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
+    """Refuse values that a signal cannot have, and signals that contradict each other.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array of shape (M, N, ...)
+
+    Raises
+    ------
+    ValueError
+        With the first place where something is wrong.
+
+    Examples
+    --------
+    >>> refuse_impossible({"loss": np.array([[0.1]]), "log_odds": np.array([[-2.0]])})
+    Traceback (most recent call last):
+    ...
+    ValueError: signals 'loss' and 'log_odds' disagree: model 0, point 0 has loss 0.1, and log_odds -2 is a loss of 2.13
+    """
+    loss, log_odds, correct = (arrays.get(name) for name in ("loss", "log_odds", "correct"))
+    if loss is not None and loss.min() < -NORMALISED:
+        raise ValueError(f"signal 'loss' is -log p(true label), which is at least 0; got {loss.min():.4g}")
+    if correct is not None and not ((correct == 0) | (correct == 1)).all():
+        raise ValueError("signal 'correct' must hold 0 and 1: the predicted label is the true one")
+    if loss is not None and log_odds is not None:
+        expected = np.logaddexp(0, -log_odds)  # -log p where log_odds = log p - log(1 - p)
+        apart = np.abs(np.minimum(loss, _LARGEST_LOSS) - np.minimum(expected, _LARGEST_LOSS))
+        # A probability of 1 or 0 may have been clipped on its way to either signal: then log(1 - p) was, or p was.
+        at_one = (loss <= 0) & (log_odds >= 0)
+        at_zero = (loss >= loss.max(axis=1, keepdims=True)) & (np.abs(loss + log_odds) <= _TOLERANCE)
+        clipped = at_one | at_zero
+        where = np.argwhere((apart > _TOLERANCE * (1 + expected)) & ~clipped)
+        if len(where):
+            model, point = where[0]
+            raise ValueError(
+                f"signals 'loss' and 'log_odds' disagree: model {model}, point {point} has loss "
+                f"{loss[model, point]:.3g}, and log_odds {log_odds[model, point]:.3g} is a loss of "
+                f"{expected[model, point]:.3g}"
+            )
+    if correct is not None and log_odds is not None:
+        # a probability above 1/2 is the largest one, however many classes there are
+        where = np.argwhere((log_odds > _TOLERANCE) & (correct == 0))
+        if len(where):
+            model, point = where[0]
+            raise ValueError(
+                f"signals 'correct' and 'log_odds' disagree: model {model}, point {point} gives the true label "
+                f"log_odds {log_odds[model, point]:.3g}, more than 0, and correct 0"
+            )
+
+
+def refuse_disagreeing(
+    arrays: Mapping[str, Float[Array, "M N ..."]], derived: Mapping[str, Float[Array, "M N"]]
+) -> None:
+    """Refuse a given ``loss``, ``log_odds`` or ``correct`` that is not that of ``log_prob`` and the labels.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array of shape (M, N, ...)
+        As they were given.
+    derived : mapping of str to array of shape (M, N)
+        Of `of_log_prob`.
+
+    Raises
+    ------
+    ValueError
+        With the first place where they disagree.
+    """
+    ends = {"loss": (0.0, _LARGEST_LOSS), "log_odds": (-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS), "correct": (0.0, 1.0)}
+    for name, (low, high) in ends.items():
+        if name not in arrays:
+            continue
+        given, expected = np.clip(arrays[name], low, high), np.clip(derived[name], low, high)
+        wrong = np.abs(given - expected) > _TOLERANCE * (1 + np.abs(expected))
+        if name == "correct":
+            wrong &= _is_decided(arrays["log_prob"])
+        where = np.argwhere(wrong)
+        if len(where):
+            model, point = where[0]
+            raise ValueError(
+                f"signal {name!r} disagrees with log_prob and labels: model {model} at point {point} has "
+                f"{arrays[name][model, point]:.3g}, and log_prob at its label gives {derived[name][model, point]:.3g}; "
+                "column k of log_prob is class k"
+            )
+
+
+def _is_decided(log_prob: Float[Array, "M N K"]) -> np.ndarray:
+    """Where the two most probable classes are not tied, so that no rounding changes which one is predicted."""
+    largest_two = np.partition(log_prob, -2, axis=2)[..., -2:]
+    return largest_two[..., 1] - largest_two[..., 0] > _TOLERANCE

@@ -1,0 +1,134 @@
+"""What differs between operating systems, in one place: locks, modes, processes, memory, Ctrl-C.
+
+Everything here has an answer on Linux, macOS and Windows; where a system lacks something (modes of files, a mask of
+signals), the functions do what is left to do. No other module imports or calls what exists on some systems alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from multiprocessing import resource_tracker
+from pathlib import Path
+from types import ModuleType
+
+import psutil
+
+HAS_MODES = os.name == "posix"  # elsewhere a file has no owner, group and others in its mode
+OWNER_ALONE = 0o600
+OWNERS_FOLDER = 0o700
+_OTHERS = 0o077
+_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
+_AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
+
+
+def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
+    """Open a file that is not there yet for writing, with a mode from its first moment on: its descriptor.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file.
+    OSError
+        If nothing can be written there.
+    """
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC | _AS_BYTES, mode)
+
+
+def open_there(path: Path) -> int:
+    """Open a file for reading without waiting for anybody, as a pipe would have us do: its descriptor."""
+    return os.open(path, os.O_RDONLY | _CLOSE_ON_EXEC | _DO_NOT_WAIT | _AS_BYTES)
+
+
+def open_to_others(state: os.stat_result) -> str:
+    """Say which mode lets others than the owner read or write a file; empty where none does, or modes are unknown."""
+    if HAS_MODES and state.st_mode & _OTHERS:
+        return f"{stat.S_IMODE(state.st_mode):o}"
+    return ""
+
+
+def sync_folder(path: Path) -> None:
+    """Write the entries of a folder to the disk, so that a renamed file survives a loss of power."""
+    try:
+        folder = os.open(path, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders, and keeps its entries by itself
+        if HAS_MODES:
+            raise
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process of this number runs on this machine, whoever owns it.
+
+    Examples
+    --------
+    >>> import os
+    >>> from leakscope.core.system import is_alive
+    >>> is_alive(os.getpid())
+    True
+    """
+    with suppress(OverflowError):  # a number that no process can have
+        return psutil.pid_exists(process)
+    return False
+
+
+def free_memory() -> int:
+    """Bytes that this process may still take: of the machine, of its control group, of its own limit.
+
+    Examples
+    --------
+    >>> from leakscope.core.system import free_memory
+    >>> free_memory() > 0
+    True
+    """
+    limits = [psutil.virtual_memory().available]
+    resource = _module("resource")
+    if resource is not None:
+        own, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if own != resource.RLIM_INFINITY:
+            limits.append(own)
+    with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
+
+
+@contextmanager
+def without_ctrl_c() -> Iterator[None]:
+    """Start processes here that never hear Ctrl-C; this process hears it afterwards, if it came meanwhile.
+
+    Where signals cannot be blocked, they hear it as this process does.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)
+    if mask is None:
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the mask if it were started later, together with a worker
+    before = mask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        mask(signal.SIG_SETMASK, before)
+
+
+def flush_c_streams() -> None:
+    """Write out what the C library has buffered, where it can be reached."""
+    with suppress(OSError, TypeError, AttributeError):  # a system whose C library has another name
+        ctypes.CDLL(None).fflush(None)
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module of the standard library that some systems lack."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None

@@ -1,0 +1,45 @@
+"""Trade-off curves: the false-negative rate that any attacker must pay for a false-positive rate.
+
+A measured ROC and a proved ceiling are the same type. The one abstract method is ``fnr``; everything
+else is written once, in terms of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from leakscope.core.checks import non_negative
+from leakscope.core.tradeoff.curve import TradeOff
+from leakscope.core.tradeoff.families import EpsilonDelta, Gaussian
+from leakscope.core.tradeoff.mixture import Mixture
+from leakscope.core.tradeoff.piecewise import Piecewise
+from leakscope.core.tradeoff.profile import Profile
+
+__all__ = ["EpsilonDelta", "Gaussian", "Mixture", "Piecewise", "Profile", "TradeOff", "from_dict"]
+
+_KINDS = "gaussian, epsilon_delta, piecewise, mixture, profile"
+
+
+def from_dict(content: Mapping[str, Any]) -> TradeOff:
+    """The curve that ``to_dict`` wrote."""
+    match content.get("kind"):
+        case "gaussian":
+            return Gaussian(_maybe_infinite("mu", content["mu"]))
+        case "epsilon_delta":
+            return EpsilonDelta(_maybe_infinite("epsilon", content["epsilon"]), content["delta"])
+        case "piecewise":
+            return Piecewise(content["fpr"], content["fnr"])
+        case "mixture":
+            return Mixture(tuple(content["weights"]), tuple(from_dict(part) for part in content["curves"]))
+        case "profile":
+            epsilon = [_maybe_infinite("epsilon", each) for each in content["epsilon"]]
+            return Profile(epsilon, content["delta"], content.get("reverse"))
+        case kind:
+            raise ValueError(f"unknown curve kind {kind!r}; known: {_KINDS}")
+
+
+def _maybe_infinite(name: str, value: Any) -> float:
+    """A number >= 0, infinity also as JSON has it: the string "inf"."""
+    return non_negative(name, math.inf if value == "inf" else value, infinite=True)

@@ -1,0 +1,148 @@
+"""The type of every curve: the curve, its hockey sticks, and each conversion written once in terms of them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leakscope.core.checks import non_negative, of_percentage, probability
+
+Array = np.ndarray | np.floating  # one rate for each rate asked for; a number for a number
+Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the two error rates, fpr and fnr
+
+_LARGEST_EPSILON = 700.0  # exp overflows above 709
+
+
+class TradeOff(ABC):
+    """The curve fnr(fpr) of the best attacker (a ceiling), or of one attack (a measured ROC).
+
+    A ceiling is convex, non-increasing and at most 1 - fpr.
+    """
+
+    @property
+    def knots(self) -> Sequence[float] | np.ndarray:
+        """False-positive rates at which the curve has corners; maxima are looked for there too."""
+        return ()
+
+    @abstractmethod
+    def fnr(self, fpr: ArrayLike) -> Array:
+        """False-negative rate at a false-positive rate in [0, 1]."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Canonical JSON of the curve; ``from_dict`` reads it."""
+
+    @final
+    def tpr(self, fpr: ArrayLike) -> Array:
+        """True-positive rate: 1 - fnr(fpr)."""
+        return 1.0 - self.fnr(fpr)
+
+    @final
+    def advantage(self) -> float:
+        """Largest tpr - fpr; for a ceiling the total variation distance."""
+        return 2 * self.eta(0.5)
+
+    @final
+    def success(self, prior: float = 0.5) -> float:
+        """Accuracy of the best guess where a share ``prior`` are members.
+
+        ``max over a of prior (1 - fnr(a)) + (1 - prior)(1 - a)``, at least max(prior, 1 - prior).
+        """
+        eta = self.eta(prior)
+        return min(1.0, max(prior, 1 - prior) + eta)
+
+    @final
+    def eta(self, prior: float = 0.5) -> float:
+        """Accuracy of the best guess above the better prior guess: success(prior) - max(prior, 1 - prior).
+
+        With k of n records inside, the prior is k/n (Izzo et al. 2022, definition 1).
+        """
+        prior = probability("prior", prior, open_ends=True)
+
+        def gain(fpr: np.ndarray, fnr: np.ndarray) -> np.ndarray:
+            # over "nobody is in" or "everybody is in": a small eta is not a difference of numbers near 1
+            if prior <= 0.5:
+                return prior * (1 - fnr) - (1 - prior) * fpr
+            return (1 - prior) * (1 - fpr) - prior * fnr
+
+        return float(np.clip(self._largest(gain), 0, min(prior, 1 - prior)))
+
+    @final
+    def ppv(self, fpr: ArrayLike, prior: float = 0.5) -> Array:
+        """Share of members among the points called members, at a false-positive rate."""
+        prior = probability("prior", prior, open_ends=True)
+        fpr = np.asarray(fpr, dtype=float)
+        hits, alarms = prior * self.tpr(fpr), (1 - prior) * fpr
+        called = hits + alarms
+        return np.where(called > 0, hits / np.where(called > 0, called, 1), prior)
+
+    @final
+    def delta(self, epsilon: float) -> float:
+        """Smallest delta with which the curve is (epsilon, delta)-indistinguishable, in both directions."""
+        return max(self.hockey_sticks(epsilon))
+
+    @abstractmethod
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``."""
+
+    @final
+    def searched_sticks(self, epsilon: float) -> tuple[float, float]:
+        """The hockey sticks by search, to 1e-15, for curves without a closed form.
+
+        ``max_a 1 - fnr(a) - e^epsilon a`` and ``max_a 1 - a - e^epsilon fnr(a)``; above 700 the value at 700,
+        which is an upper bound.
+        """
+        ratio = math.exp(min(non_negative("epsilon", epsilon, infinite=True), _LARGEST_EPSILON))
+        inside = self._largest(lambda fpr, fnr: 1 - fnr - ratio * fpr)
+        outside = self._largest(lambda fpr, fnr: 1 - fpr - ratio * fnr)
+        return min(max(inside, 0.0), 1.0), min(max(outside, 0.0), 1.0)
+
+    @final
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon with ``delta(epsilon) <= delta``, to 1e-9 of delta; infinity if there is none below 700."""
+        delta = probability("delta", delta) * (1 + 1e-9)
+        low, high = 0.0, _LARGEST_EPSILON
+        if self.delta(low) <= delta:
+            return low
+        if self.delta(high) > delta:
+            return math.inf
+        while high - low > 1e-12 * max(1.0, high):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+    @cached_property
+    def _grid(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates from 1e-300 to 1 - 1e-16 and the corners, with the curve there."""
+        ends = np.concatenate([[0.0], 10.0 ** np.linspace(-300, -4, 400), np.linspace(1e-4, 0.5, 2000)])
+        fpr = np.unique(np.concatenate([ends, 1 - ends, np.asarray(self.knots, dtype=float)]))
+        return fpr, np.asarray(self.fnr(fpr))
+
+    def _largest(self, value: Objective) -> float:
+        """Maximum over the curve of a function that is unimodal between grid points."""
+        fpr, fnr = self._grid
+        values = value(fpr, fnr)
+        best = float(values.max())
+        for _ in range(12):  # each round shrinks the bracket around the best point tenfold
+            i = int(np.argmax(values))
+            low, high = fpr[max(i - 1, 0)], fpr[min(i + 1, len(fpr) - 1)]
+            fpr = np.linspace(low, high, 21)
+            values = value(fpr, np.asarray(self.fnr(fpr)))
+            best = max(best, float(values.max()))
+        return best
+
+
+def rates(values: ArrayLike) -> np.ndarray:
+    """Numbers in [0, 1], as an array."""
+    found = np.asarray(values, dtype=float)
+    if not ((found >= 0) & (found <= 1)).all():
+        meant = of_percentage(float(found.max()))
+        hint = f"; rates are fractions: did you mean {meant} for {found.max():g}?" if meant else ""
+        raise ValueError(f"rates must be >= 0 and <= 1, got {found.min():g} to {found.max():g}{hint}")
+    return found

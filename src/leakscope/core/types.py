@@ -1,0 +1,446 @@
+"""The types that the rooms pass to each other.
+
+Letters of the axes: M models, N points, T targets (attacked models), J judged points, K classes, S steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num, Shaped
+from numpy.typing import ArrayLike
+
+from leakscope.core.signals import SIGNALS, class_indices, of_log_prob, refuse_disagreeing, refuse_impossible
+
+Array = np.ndarray
+
+
+class NotApplicable(Exception):
+    """A method cannot say anything about these signals; the message is the reason that the report prints."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The records of a game.
+
+    Parameters
+    ----------
+    x : array, frame, or any object with ``len`` and ``take(indices)``
+        What the release is fitted on. Only the rooms ``data`` and ``releases`` look inside.
+    y : array of shape (N,), optional
+        The label or response of each point.
+    group : array of shape (N,), optional
+        The unit of privacy (a person with several rows); its rows are in or out together.
+    digest : str
+        Identifies the content; part of every store key.
+    """
+
+    x: Any
+    y: Shaped[Array, " N"] | None = None
+    group: Shaped[Array, " N"] | None = None
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("y", "group"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self):
+                raise ValueError(f"x has {len(self):,} points, {name} has {len(values):,}")
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, indices: Int[Array, " n"]) -> Points:
+        """Take the points at these positions, in that order.
+
+        They have no digest: what is kept under the digest of all points is not that of some of them.
+        """
+        return Points(
+            self.x[indices] if isinstance(self.x, np.ndarray) else self.x.take(indices),
+            None if self.y is None else self.y[indices],
+            None if self.group is None else self.group[indices],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Who is in and who is out, for every model.
+
+    Parameters
+    ----------
+    kind : str
+        The name of the game, as in ``leakscope.core.games``.
+    member : bool array of shape (M, N)
+        ``member[m, i]``: point i is in the data of model m.
+    judged : bool array of shape (N,) or (T, N)
+        The points whose membership is guessed; the same number J in each row.
+    n_targets : int
+        T. The rows [:T] are attacked. If T < M the other rows are references; if T = M the references of
+        a row are all other rows (leave one out).
+    prior : float
+        Share of the judged points that are members: the accuracy of blind guessing is max(prior, 1-prior).
+    others : {"pool", "fresh"}
+        The points that are not judged are all columns (pool), or drawn anew by the release (fresh).
+    sampling : {"fixed", "poisson"}
+        Fixed-size halves fit replace-one claims, independent coins fit add/remove claims.
+    candidate_of : int array of shape (N,), optional
+        In a game about an attribute: the record that each row is a candidate for. At most one row of a record is
+        ever in, the record as it is.
+    """
+
+    kind: str
+    member: Bool[Array, "M N"]
+    judged: Bool[Array, " N"] | Bool[Array, "T N"]
+    n_targets: int
+    prior: float = 0.5
+    others: Literal["pool", "fresh"] = "pool"
+    sampling: Literal["fixed", "poisson"] = "fixed"
+    candidate_of: Int[Array, " N"] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "member", np.asfortranarray(self.member))  # point-major, like the signals
+        n_models, n_points = self.member.shape
+        if not 1 <= self.n_targets <= n_models:
+            raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {self.n_targets}")
+        if self.judged.shape not in {(n_points,), (self.n_targets, n_points)}:
+            raise ValueError(
+                f"judged has shape {self.judged.shape}; allowed: ({n_points},) or ({self.n_targets}, {n_points})"
+            )
+        counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
+        if len(counts) != 1 or counts[0] == 0:
+            raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
+        if self.candidate_of is not None and self.candidate_of.shape != (n_points,):
+            raise ValueError(f"candidate_of has shape {self.candidate_of.shape}; allowed: ({n_points},)")
+
+    @property
+    def n_models(self) -> int:
+        """M."""
+        return self.member.shape[0]
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Every model is a target, and the references of a target are all other models."""
+        return self.n_targets == self.n_models
+
+    @property
+    def n_references(self) -> int:
+        """Reference models behind each target."""
+        return self.n_models - (1 if self.leave_one_out else self.n_targets)
+
+    @cached_property
+    def columns(self) -> Int[Array, " J"] | Int[Array, "T J"]:
+        """Numbers of the judged points, in ascending order, of all targets or of each target."""
+        if self.judged.ndim == 1:
+            return np.flatnonzero(self.judged)
+        return np.nonzero(self.judged)[1].reshape(self.n_targets, -1)
+
+    @property
+    def n_judged(self) -> int:
+        """J."""
+        return self.columns.shape[-1]
+
+    @cached_property
+    def population(self) -> Int[Array, " Z"]:
+        """Numbers of the points that are in no model and not judged: draws from the population."""
+        unused = ~self.member.any(axis=0) & ~np.atleast_2d(self.judged).any(axis=0)
+        return np.flatnonzero(unused)
+
+    @property
+    def target_member(self) -> Bool[Array, "T J"]:
+        """Membership of the judged points in the data of each target."""
+        return self.at_targets(self.member)
+
+    def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
+        """The rows of the targets at their judged points (at a block of them)."""
+        columns = self.columns[..., block]
+        if columns.ndim == 1:
+            return array[: self.n_targets, _as_slice(columns)]
+        return array[np.arange(self.n_targets)[:, None], columns]
+
+    def split(self) -> Game:
+        """The same rows with the first half of them as targets, so that no reference is a target."""
+        if not self.leave_one_out or self.n_models < 2:
+            return self
+        n_targets = self.n_models // 2
+        judged = self.judged if self.judged.ndim == 1 else self.judged[:n_targets]
+        return replace(self, judged=judged, n_targets=n_targets)
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What one sees of the models at the points.
+
+    Parameters
+    ----------
+    game : Game
+    points : Points or None
+        None where the signals come without their points.
+    arrays : mapping of str to array of shape (M, N, ...)
+        Checked against ``SIGNALS``; memory is point-major (a point's models are neighbours). With ``log_prob``
+        (M, N, K), log-probabilities in class order, the ``loss``, ``log_odds`` and ``correct`` that are not given are
+        computed from it.
+    labels : int array of shape (N,), optional
+        The class index of each point, which ``log_prob`` needs: column k of it is class k.
+    checked : bool
+        The values were checked before, or read off a release by leakscope (`observed`).
+
+    Raises
+    ------
+    ValueError
+        If a signal is unknown, has another shape or values that it cannot have, or signals disagree: in one line.
+
+    Examples
+    --------
+    >>> game = Game("signals", np.array([[True, False]]), np.array([True, True]), 1)
+    >>> log_prob = np.log([[[0.2, 0.8], [0.6, 0.4]]])
+    >>> signals = Signals(game, None, {"log_prob": log_prob}, labels=np.array([1, 1]))
+    >>> signals.array("loss").round(3).tolist()
+    [[0.223, 0.916]]
+    """
+
+    game: Game
+    points: Points | None
+    arrays: Mapping[str, Float[Array, "M N ..."]]
+    labels: Num[Array, " N"] | None = None
+    checked: bool = False
+
+    def __post_init__(self) -> None:
+        if "logits" in self.arrays:
+            raise ValueError(
+                "signal 'logits' is not taken, for it does not say what it holds; give log_prob (M, N, K), "
+                "log-probabilities in class order, and labels (N,), class indices; apply log_softmax to raw logits"
+            )
+        lengths: dict[str, int] = {}
+        for name, array in self.arrays.items():
+            if name not in SIGNALS:
+                raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
+            axes = SIGNALS[name].axes
+            if array.ndim != len(axes) or array.shape[:2] != self.game.member.shape:
+                raise ValueError(
+                    f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with "
+                    f"(M, N) = {self.game.member.shape}"
+                )
+            for axis, length in zip(axes[2:], array.shape[2:], strict=True):
+                if lengths.setdefault(axis, length) != length:
+                    raise ValueError(
+                        f"signal {name!r} has {axis} = {length}, another signal has {axis} = {lengths[axis]}"
+                    )
+            if not _finite(array):
+                raise ValueError(f"signal {name!r} has NaN or infinite values")
+        if not self.checked:
+            self._check_values()
+            object.__setattr__(self, "checked", True)
+
+    def _check_values(self) -> None:
+        """Compare the signals with each other, and compute from ``log_prob`` what was not given."""
+        arrays = dict(self.arrays)
+        refuse_impossible(arrays)
+        if "loss" in arrays:
+            arrays["loss"] = _not_negative(arrays["loss"])
+        if "log_prob" not in arrays:
+            if self.labels is not None:
+                raise ValueError(
+                    "labels are the class indices of the signal 'log_prob', and there is none; leave them out"
+                )
+        else:
+            log_prob = arrays["log_prob"]
+            if self.labels is None:
+                raise ValueError(
+                    "signal 'log_prob' needs labels (N,): the class index of each point, 0 for its first column"
+                )
+            labels = class_indices(self.labels, log_prob.shape[1], log_prob.shape[2])
+            derived = of_log_prob(log_prob, labels)
+            refuse_disagreeing(arrays, derived)
+            arrays = {**derived, **arrays}
+            object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "arrays", arrays)
+
+    @classmethod
+    def observed(cls, game: Game, points: Points | None, arrays: Mapping[str, Float[Array, "M N ..."]]) -> Signals:
+        """Wrap what leakscope read off a release: its ``log_prob`` has the true label's class first.
+
+        A release reads a probability of 0 as half of the smallest positive one, so the rows of its ``log_prob`` may
+        sum to more than 1; they are not compared with the other signals.
+        """
+        labels = np.zeros(game.member.shape[1], dtype=np.intp) if "log_prob" in arrays else None
+        return cls(game, points, arrays, labels, checked=True)
+
+    def array(self, *names: str) -> Float[Array, "M N ..."]:
+        """The first of these signals that is there.
+
+        Raises
+        ------
+        NotApplicable
+            If none of them is.
+        """
+        for name in names:
+            if name in self.arrays:
+                return self.arrays[name]
+        raise NotApplicable(f"needs the signal {' or '.join(names)}, which this release does not give")
+
+    def only(self, names: Sequence[str]) -> Signals:
+        """Keep the signals of these names, as far as they are there."""
+        return replace(self, arrays={name: array for name, array in self.arrays.items() if name in names}, checked=True)
+
+    def targets(self, name: str, block: slice = slice(None)) -> Float[Array, "T J ..."]:
+        """A signal of the targets at their judged points."""
+        return self.game.at_targets(self.array(name), block)
+
+    def true_class(self, block: slice = slice(None)) -> Int[Array, "T J"]:
+        """Which class of ``log_prob`` is the true one, of the targets at their judged points."""
+        self.array("log_prob")  # without it there are no labels
+        return self.game.at_targets(np.broadcast_to(np.asarray(self.labels), self.game.member.shape), block)
+
+    def blocks(self, size: int = 2048) -> Iterator[slice]:
+        """Slices of the judged points, so that work on (T, J) arrays stays small."""
+        for start in range(0, self.game.n_judged, size):
+            yield slice(start, min(start + size, self.game.n_judged))
+
+
+def _as_slice(indices: Array) -> Array | slice:
+    """A run of numbers as a slice, so that taking it makes no copy."""
+    if len(indices) and indices[-1] - indices[0] + 1 == len(indices):
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
+def _not_negative(loss: Array) -> Array:
+    """The loss without the rounding below 0 of a probability near 1; no copy where there is none."""
+    return loss if loss.min() >= 0 else np.maximum(loss, 0)
+
+
+def _finite(array: Array, chunk: int = 1 << 22) -> bool:
+    """All values finite, looked at in pieces so that no mask of the whole array is made."""
+    flat = array.reshape(-1, order="A")
+    return all(bool(np.isfinite(flat[start : start + chunk]).all()) for start in range(0, flat.size, chunk))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What an attack says of each judged point of each target; higher = member, always.
+
+    Parameters
+    ----------
+    attack : str
+        Name of the attack.
+    value : array of shape (T, J)
+        Finite scores.
+    member : bool array of shape (T, J)
+        The truth.
+    source : str
+        Where the score is defined.
+    overlap : float
+        Variance of an average over the targets, relative to that over independent ones: 1 where no target
+        is a reference of another.
+    """
+
+    attack: str
+    value: Float[Array, "T J"]
+    member: Bool[Array, "T J"]
+    source: str = ""
+    overlap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.value.shape != self.member.shape or self.value.ndim != 2:
+            raise ValueError(
+                f"scores have shape {self.value.shape}, memberships {self.member.shape}; both must be (T, J)"
+            )
+        if not _finite(self.value):
+            raise ValueError(f"{self.attack}: scores have NaN or infinite values")
+
+
+@runtime_checkable
+class Attack(Protocol):
+    """Signals in, scores out."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def __call__(self, signals: Signals) -> Scores:
+        """Scores of the judged points of each target.
+
+        Raises
+        ------
+        NotApplicable
+            With the reason that the report prints.
+        """
+        ...
+
+
+@runtime_checkable
+class Release(Protocol):
+    """What leaves the house, as something that can be made again from other data."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def chunk(self) -> int: ...
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """A canonical description for the store, or None if there is none (a lambda)."""
+        ...
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Make one release for each row of ``member`` and see it at every point.
+
+        Returns those of the wanted signals that this release can give; ``log_prob`` with the class of the true label
+        first, as ``leakscope.releases.readout.probabilities`` gives it.
+        """
+        ...
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """A symmetric law added to a statistic of d numbers, with what it hides of a shift.
+
+    Shifts v are judged by their length ``u = norm(v)`` alone, in the noise's own norm (without its scale).
+    """
+
+    @property
+    def d(self) -> int | None:
+        """Coordinates of the statistic; None if any number will do."""
+        ...
+
+    @property
+    def norm(self) -> Callable[[Array], Array]:
+        """Lengths of shifts of shape (..., d); NaN where a shift is not finite. Equal norms compare equal."""
+        ...
+
+    def sample(self, value: Num[Array, "*batch d"], rng: np.random.Generator) -> Float[Array, "*batch d"]:
+        """Each vector plus an independent draw."""
+        ...
+
+    def log_density(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        """Log of the density of the noise, in nats."""
+        ...
+
+    def characteristic(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
+        """``E cos(w . Z)``; NotApplicable where no closed form is known."""
+        ...
+
+    def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
+        """Total variation between the noise and its shift by the length u, or more; concave; NaN gives 1."""
+        ...
+
+    def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
+        """Hockey-stick divergence ``int (p - gamma q)_+`` of the same pair, or more; gamma >= 1."""
+        ...
+
+    def rms(self, d: int) -> float:
+        """Root mean square of the noise in each of d coordinates."""
+        ...

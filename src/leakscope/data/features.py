@@ -1,0 +1,160 @@
+"""Records as a matrix of numbers, for a classifier that sees the records themselves."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from leakscope.core.types import NotApplicable, Points
+from leakscope.data.images import Images
+
+Array = np.ndarray
+MOST_LEVELS = 100  # a column of text with more values is ordered, not taken as categories
+TEXT_WORDS = 4  # a column whose median value has so many words is text, and its words are counted
+BUCKETS = 64  # into which words are hashed
+WORDS_READ = 100  # of each text
+SIDE, FEWER = 16, 8  # pixels along a side that is longer; fewer where that leaves many columns
+MANY = 1024
+LARGEST = 1e300  # infinite values become this
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Records as numbers.
+
+    Parameters
+    ----------
+    values : array of shape (n, p)
+        NaN where a value is missing.
+    categorical : bool array of shape (p,)
+        Columns whose numbers are codes of categories, 0 to at most 99.
+    """
+
+    values: Float[Array, "n p"]
+    categorical: Bool[Array, " p"]
+
+
+def features(points: Points, rows: Int[Array, " n"]) -> Features:
+    """What a classifier can read of some records: their columns or pixels, and their label.
+
+    Numbers stay as they are, times become numbers. Text with at most 100 values becomes categories; with more, its
+    rank in alphabetical order (so that names in order of time are found) and its length; longer text also counts of
+    its words, hashed into 64 buckets. Sides of images are averaged over blocks to at most 16 pixels.
+
+    Parameters
+    ----------
+    points : Points
+    rows : int array of shape (n,)
+        Which records.
+
+    Returns
+    -------
+    Features
+
+    Raises
+    ------
+    NotApplicable
+        If the records are neither a frame, an array of numbers or text, nor images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.features import features
+    >>> frame = pd.DataFrame({"age": [30.0, None], "sex": ["f", "m"]})
+    >>> features(from_arrays(frame), np.arange(2)).values
+    array([[30.,  0.],
+           [nan,  1.]])
+    """
+    parts = [*_of_x(points.x, rows)]
+    if points.y is not None:
+        parts.append(_column(pd.Series(points.y[rows]), codes=points.y.dtype.kind != "f"))
+    values = np.hstack([part.values for part in parts])
+    values = np.clip(values, -LARGEST, LARGEST)  # NaN stays
+    return Features(values, np.concatenate([part.categorical for part in parts]))
+
+
+def _of_x(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
+    """The columns of a frame, or the numbers of an array."""
+    if isinstance(x, Images):
+        yield _pixels(x.pixels(rows))
+    elif isinstance(x, pd.DataFrame):
+        for place in range(x.shape[1]):
+            yield _column(x.iloc[rows, place].reset_index(drop=True))
+    elif isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+        yield _pixels(x[rows])
+    elif isinstance(x, np.ndarray) and x.dtype.kind in "US":
+        frame = pd.DataFrame(x[rows].reshape(len(rows), -1))
+        for place in range(frame.shape[1]):
+            yield _column(frame.iloc[:, place])
+    else:
+        raise NotApplicable(f"the records are a {type(x).__name__}, which no classifier reads without the model")
+
+
+def _numeric(values: Array) -> Features:
+    matrix = np.asarray(values, dtype=float).reshape(len(values), -1)
+    return Features(matrix, np.zeros(matrix.shape[1], dtype=bool))
+
+
+def _pixels(values: Array) -> Features:
+    """An array of numbers, flat; sides of images and longer tensors are averaged over blocks."""
+    if values.ndim > 2:
+        for longest in (SIDE, FEWER):
+            small = np.asarray(values, dtype=float)
+            for axis in range(1, small.ndim):
+                small = _averaged(small, axis, longest)
+            if small[0].size <= MANY:
+                break
+        values = small
+    return _numeric(values)
+
+
+def _averaged(values: Float[Array, "n ..."], axis: int, longest: int) -> Float[Array, "n ..."]:
+    """Means over neighbouring blocks of an axis, so that at most ``longest`` are left."""
+    size = values.shape[axis]
+    if size <= longest:
+        return values
+    starts = np.arange(longest) * size // longest
+    shape = [1] * values.ndim
+    shape[axis] = longest
+    widths = np.diff([*starts, size]).reshape(shape)
+    return np.add.reduceat(values, starts, axis=axis) / widths
+
+
+def _column(column: pd.Series, codes: bool = False) -> Features:
+    """One column: numbers, times, categories or text; ``codes`` are numbers that name classes."""
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        whole = column.astype("int64").to_numpy(dtype=float)
+        return _numeric(np.where(column.isna(), np.nan, whole))
+    if pd.api.types.is_numeric_dtype(column) and not codes:
+        return _numeric(column.to_numpy(dtype=float, na_value=np.nan))
+    text = column.astype(object).where(column.notna(), None)
+    level, names = pd.factorize(text.map(lambda value: None if value is None else str(value)), sort=True)
+    level = np.where(level < 0, np.nan, level)
+    if len(names) <= MOST_LEVELS:
+        return Features(level[:, None], np.ones(1, dtype=bool))
+    if codes:
+        return _numeric(column.to_numpy()) if pd.api.types.is_numeric_dtype(column) else _numeric(level)
+    return _text(["" if value is None else str(value) for value in text], level)
+
+
+def _text(texts: list[str], rank: Float[Array, " n"]) -> Features:
+    """Rank and length, and of longer texts how often each bucket of words occurs."""
+    length = np.array([len(text) for text in texts], dtype=float)
+    words = [text.lower().split() for text in texts]
+    n_words = np.array([len(each) for each in words], dtype=float)
+    columns = [rank[:, None], length[:, None], n_words[:, None]]
+    if np.median(n_words) >= TEXT_WORDS:
+        counts = np.zeros((len(texts), BUCKETS))
+        for row, each in enumerate(words):
+            for word in each[:WORDS_READ]:
+                counts[row, zlib.crc32(word.encode("utf-8", "replace")) % BUCKETS] += 1
+        columns.append(counts)
+    return _numeric(np.hstack(columns))

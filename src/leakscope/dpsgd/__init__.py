@@ -1,0 +1,37 @@
+"""DP-SGD: how it trains, what its accountant proves, the noise for a target, canaries, and the steps as seen.
+
+The names of this package are imported when they are first used: PyTorch is not loaded by ``import leakscope``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope.dpsgd import canaries
+    from leakscope.dpsgd.calibration import dpsgd_multiplier
+    from leakscope.dpsgd.config import DpSgd
+    from leakscope.dpsgd.network import PrivateNetwork
+
+_HOME = {
+    "DpSgd": "config",
+    "PrivateNetwork": "network",
+    "dpsgd_multiplier": "calibration",
+}
+
+__all__ = [
+    "DpSgd",
+    "PrivateNetwork",
+    "canaries",
+    "dpsgd_multiplier",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used (PEP 562)."""
+    if name == "canaries":
+        return import_module(f"{__name__}.canaries")
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

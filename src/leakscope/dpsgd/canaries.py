@@ -1,0 +1,255 @@
+"""Canaries: points whose membership DP-SGD hides worst, and gradients that no record has.
+
+``CANARIES`` is the table of them; a row names a function and does not import it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from leakscope.core.checks import count
+from leakscope.core.seeds import integer, stream
+from leakscope.core.types import Points
+
+if TYPE_CHECKING:
+    from leakscope.dpsgd.network import PrivateNetwork
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Canaries:
+    """Points to play with, and which of them are canaries.
+
+    Parameters
+    ----------
+    points : Points
+        All records of the game.
+    numbers : int array of shape (C,)
+        Those of the canaries, ascending: for ``games.canaries``.
+    coordinates : int array of shape (C,) or (0,)
+        Of Dirac canaries.
+    """
+
+    points: Points
+    numbers: Int[Array, " C"]
+    coordinates: Int[Array, " c"] = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    def watched_by(self, release: PrivateNetwork) -> PrivateNetwork:
+        """The release with its steps seen at the canaries."""
+        numbers, coordinates = (tuple(each.tolist()) for each in (self.numbers, self.coordinates))
+        return replace(release, watched=numbers, coordinates=coordinates)
+
+
+def random(points: Points, n: int, seed: int = 0) -> Canaries:
+    """Records as they are: what an audit without designed canaries attacks.
+
+    Parameters
+    ----------
+    points : Points
+    n : int
+        C, fewer than there are points.
+    seed : int
+
+    Returns
+    -------
+    Canaries
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.dpsgd.canaries import random
+    >>> from leakscope.core.types import Points
+    >>> len(random(Points(np.zeros((100, 2)), np.arange(100) % 2), 10).numbers)
+    10
+    """
+    return Canaries(points, _drawn(points, n, seed))
+
+
+def mislabelled(points: Points, n: int, seed: int = 0) -> Canaries:
+    """Random records, each with another label than its own, drawn uniformly from the other classes.
+
+    Parameters
+    ----------
+    points, n, seed
+        As in `random`; with labels of at least 2 classes.
+
+    Returns
+    -------
+    Canaries
+
+    Raises
+    ------
+    ValueError
+        Without labels, or with one class alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.dpsgd.canaries import mislabelled
+    >>> from leakscope.core.types import Points
+    >>> y = np.arange(100) % 2
+    >>> int((mislabelled(Points(np.zeros((100, 2)), y), 10).points.y != y).sum())
+    10
+    """
+    if points.y is None:
+        raise ValueError("mislabelled canaries need labels")
+    classes, label = np.unique(points.y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"mislabelled canaries need at least 2 classes, got only {classes[0]}")
+    numbers, y = _drawn(points, n, seed), points.y.copy()
+    shift = stream(seed, "canaries", "labels").integers(1, len(classes), size=n)
+    y[numbers] = classes[(label[numbers] + shift) % len(classes)]
+    digest = _digest(points, "mislabelled", numbers, y[numbers].astype(str))
+    return Canaries(replace(points, y=y, digest=digest), numbers)
+
+
+def mahalanobis(
+    points: Points, n: int, seed: int = 0, *, release: PrivateNetwork, candidates: int | None = None
+) -> Canaries:
+    """Records whose clipped gradients are the farthest out, in the metric of what a step releases without them.
+
+    One network is trained without the candidates, who are ranked in each step by ``g^T C0^-1 g``; those with the
+    largest sums of ranks are taken. C0 has the noise of the step and the second moment of the gradients of the other
+    records; azize2024, Algorithm 6 leaves out the noise, so that its matrix has no inverse.
+
+    Parameters
+    ----------
+    points, n, seed
+        As in `random`.
+    release : PrivateNetwork
+        The training to be audited.
+    candidates : int, optional
+        Records to choose from, drawn at random; half of the points unless given.
+
+    Returns
+    -------
+    Canaries
+
+    Raises
+    ------
+    ValueError
+        For fewer candidates than canaries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from leakscope.dpsgd.canaries import mahalanobis
+    >>> from leakscope.dpsgd.config import DpSgd
+    >>> from leakscope.dpsgd.network import PrivateNetwork
+    >>> from leakscope.core.types import Points
+    >>> X = np.random.default_rng(0).normal(size=(80, 3))
+    >>> release = PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd(steps=5))
+    >>> len(mahalanobis(Points(X, (X[:, 0] > 0).astype(int)), 10, release=release).numbers)
+    10
+    """
+    n_candidates = len(points) // 2 if candidates is None else count("candidates", candidates)
+    if n > n_candidates:
+        raise ValueError(f"{n:,} canaries of {n_candidates:,} candidates; allowed: at most as many as candidates")
+    drawn = _drawn(points, n_candidates, seed, "candidates")
+    member = np.ones((1, len(points)), dtype=bool)
+    member[0, drawn] = False
+    looking = replace(release, watched=tuple(drawn.tolist()), coordinates=(), knowledge="law")
+    seeds = np.array([integer(seed, "canaries", "train")])
+    norms = looking.observe(points, member, seeds, ["step_norm"])["step_norm"][0, drawn]
+    best = np.argsort(-rank_sums(norms), kind="stable")[:n]
+    return Canaries(points, np.sort(drawn[best]))
+
+
+def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> Canaries:
+    """Gradients of the clipping norm at one coordinate each, put into the sum as if a record had them.
+
+    No record has such a gradient, yet the promise of DP-SGD holds for any. Canaries of different coordinates do not
+    disturb each other, so that many fit into one run (Nasr et al. 2023, Section C.2).
+
+    Parameters
+    ----------
+    points, seed
+        As in `random`.
+    n : int
+        C, at most as many as the network has parameters; in a training of one's own each gets some of its own.
+    release : PrivateNetwork
+
+    Returns
+    -------
+    Canaries
+        The points with n more of them, which stand for the canaries: repeats of the first one, never trained on.
+
+    Raises
+    ------
+    ValueError
+        For more canaries than parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from leakscope.dpsgd.canaries import dirac
+    >>> from leakscope.dpsgd.config import DpSgd
+    >>> from leakscope.dpsgd.network import PrivateNetwork
+    >>> from leakscope.core.types import Points
+    >>> points = Points(np.zeros((20, 3)), np.arange(20) % 2)
+    >>> made = dirac(points, 4, release=PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd()))
+    >>> made.numbers.tolist(), made.points.x.shape
+    ([20, 21, 22, 23], (24, 3))
+    """
+    n_places = release.n_parameters() if release.train is None else count("canaries", n)
+    if count("canaries", n) > n_places:
+        raise ValueError(f"{n:,} Dirac canaries in {n_places:,} parameters; allowed: one a parameter")
+    coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_places, n, replace=False))
+    numbers = np.arange(len(points), len(points) + n)
+    more = points.take(np.concatenate([np.arange(len(points)), np.zeros(n, dtype=int)]))
+    return Canaries(replace(more, digest=_digest(points, "dirac", coordinates)), numbers, coordinates)
+
+
+def rank_sums(values: Float[Array, "C S"]) -> Float[Array, " C"]:
+    """Sum over the steps of each candidate's rank in it, the largest value last; equal values share a rank.
+
+    Parameters
+    ----------
+    values : array of shape (C, S)
+
+    Returns
+    -------
+    array of shape (C,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.dpsgd.canaries import rank_sums
+    >>> rank_sums(np.array([[1.0, 9.0], [2.0, 9.0], [3.0, 0.0]])).tolist()
+    [3.5, 4.5, 4.0]
+    """
+    total = np.zeros(len(values))
+    for column in values.T:
+        ordered = np.sort(column)
+        total += (np.searchsorted(ordered, column, "left") + np.searchsorted(ordered, column, "right") + 1) / 2
+    return total
+
+
+CANARIES: Mapping[str, str] = MappingProxyType(
+    {name: f"leakscope.dpsgd.canaries:{name}" for name in ("dirac", "mahalanobis", "mislabelled", "random")}
+)
+
+
+def _drawn(points: Points, n: int, seed: int, what: str = "numbers") -> Int[Array, " C"]:
+    """Numbers of random points, ascending."""
+    if not 1 <= count("canaries", n) < len(points):
+        raise ValueError(f"canaries must be fewer than the {len(points):,} points, got {n:,}")
+    return np.sort(stream(seed, "canaries", what).choice(len(points), n, replace=False))
+
+
+def _digest(points: Points, kind: str, *what: Array) -> str:
+    """Identifies points that were made from others."""
+    sha = hashlib.sha256(f"{points.digest}|{kind}".encode())
+    for each in what:
+        sha.update(b"|" + ",".join(map(str, each.tolist())).encode())
+    return sha.hexdigest()

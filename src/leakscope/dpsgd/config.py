@@ -1,0 +1,105 @@
+"""DP-SGD as plain data: what is drawn, clipped, added and promised in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from leakscope.core.checks import count, non_negative, one_of, positive, probability
+from leakscope.core.tradeoff import TradeOff
+from leakscope.dpsgd.accountant import dpsgd
+from leakscope.releases.specs import from_words
+
+
+@dataclass(frozen=True)
+class DpSgd:
+    """Stochastic gradient descent on clipped gradients with Gaussian noise (Abadi et al. 2016, algorithm 1).
+
+    Step t moves the parameters by ``-lr u_t``: ``B u_t`` is the sum of the batch's clipped gradients, and
+    N(0, sigma^2 c^2 I).
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        sigma, the standard deviation of the noise on the sum in units of the clipping norm; 0 for none.
+    clip : float
+        c, the largest Euclidean norm of a record's gradient; longer ones are scaled down to it.
+    sample_rate : float
+        q in (0, 1]: probability that a record is in a batch.
+    steps : int
+    lr : float
+        Step size.
+    batches : {"poisson", "fixed"}
+        Each record by a coin of its own, or a fixed number of records drawn without replacement.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+
+    Examples
+    --------
+    >>> from leakscope.dpsgd.config import DpSgd
+    >>> round(DpSgd(noise_multiplier=1.0, sample_rate=0.01, steps=1000).ceiling().epsilon(1e-5), 3)
+    1.828
+    """
+
+    noise_multiplier: float = 1.0
+    clip: float = 1.0
+    sample_rate: float = 0.05
+    steps: int = 200
+    lr: float = 0.5
+    batches: Literal["poisson", "fixed"] = "poisson"
+
+    def __post_init__(self) -> None:
+        one_of("batches", self.batches, ("poisson", "fixed"))
+        checked = {
+            "noise_multiplier": non_negative("noise_multiplier", self.noise_multiplier),
+            "clip": positive("clip", self.clip),
+            "sample_rate": probability("sample_rate", positive("sample_rate", self.sample_rate)),
+            "steps": count("steps", self.steps),
+            "lr": positive("lr", self.lr),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> DpSgd:
+        """From a mapping, as a table of a plan.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name, with the nearest known one, and as the class itself.
+        """
+        return from_words(cls, words, "DP-SGD")
+
+    def describe(self) -> dict[str, Any]:
+        """Every field, as plain data."""
+        return asdict(self)
+
+    def ceiling(
+        self, adjacency: Literal["add_remove", "replace_one"] = "add_remove", coarseness: float = 1.0
+    ) -> TradeOff:
+        """What no attacker exceeds, were the training correct: the curve of ``leakscope.dpsgd.accountant.dpsgd``.
+
+        For batches of fixed size ``sample_rate`` must be at least their share of the records; a rate that was
+        rounded, or data whose size is not known, may ask for a larger one.
+
+        Parameters
+        ----------
+        adjacency : {"add_remove", "replace_one"}
+        coarseness : float
+            As in ``leakscope.dpsgd.accountant.dpsgd``.
+
+        Returns
+        -------
+        TradeOff
+
+        Raises
+        ------
+        ValueError
+            Without noise, which promises nothing.
+        """
+        return dpsgd(self.noise_multiplier, self.sample_rate, self.steps, adjacency, coarseness, batches=self.batches)

@@ -1,0 +1,42 @@
+"""Gradients at single points by the hooks of Opacus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from opacus import GradSampleModule
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.utils import vector_to_parameters
+
+from leakscope.dpsgd.gradient_rows import DenseRows
+
+
+class ByHooks:
+    """Gradients by Opacus' ``GradSampleModule``, layer type by layer type.
+
+    Parameters
+    ----------
+    module : nn.Module
+        A network of its own, of layers that Opacus knows and that write over none of their inputs.
+    block : int
+        How many points are taken at once.
+    """
+
+    def __init__(self, module: nn.Module, block: int) -> None:
+        # in training mode, because Opacus records nothing else; dropout is refused before
+        self._module = GradSampleModule(module.train(), loss_reduction="sum")
+        self.block = block
+
+    def rows(self, theta: Float[Tensor, " d"], x: Float[Tensor, "B ..."], y: Int[Tensor, " B"]) -> DenseRows:
+        if not len(x):
+            return DenseRows(theta.new_zeros(0, len(theta)))
+        with torch.no_grad():
+            vector_to_parameters(theta, self._module.parameters())
+        cross_entropy(self._module(x.to(theta.dtype)), y, reduction="sum").backward()
+        parameters: list[Any] = list(self._module.parameters())  # Opacus adds grad_sample to each
+        made = torch.cat([each.grad_sample.flatten(1) for each in parameters], dim=1)
+        self._module.zero_grad(set_to_none=True)
+        return DenseRows(made)

@@ -1,0 +1,405 @@
+"""The steps of DP-SGD as an attacker sees them: each step's products for the likelihood ratio of each watched point.
+
+Axes: J watched points, S steps, r reference gradients, d parameters. Everything is in units of the sum of a batch's
+clipped gradients: what a step releases is ``w_t = B u_t = B (theta_{t-1} - theta_t)/lr``, so that the normaliser B
+cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
+
+from leakscope.core.checks import positive
+from leakscope.core.covariance import LowRankGram
+from leakscope.core.seeds import stream
+from leakscope.core.types import Points
+from leakscope.dpsgd.attacker import MOST_REFERENCES, Attacker
+from leakscope.dpsgd.clipping import Gradients, blocks, clipped, gradients_of
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
+from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
+
+Array = np.ndarray
+_TINY = 1e-300
+COARSEST = 1 / 16  # largest rounding error of a parameter that the noise is measured at, in deviations of the noise
+
+
+class _Seen(NamedTuple):
+    """Inner products of watched gradients x: ``x.x``, ``x.w``, and with the reference gradients."""
+
+    squares: Float[Array, " J"]
+    dots: Float[Array, " J"]
+    cross: Float[Array, "J r"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """The sum of the others' clipped gradients, from those U of r references.
+
+    Its mean is ``mu0 = U^T mean``, its covariance and that of the noise ``C0 = floor I + F^T F``, ``F = factors U``.
+
+    A record that is in the sum with probability p adds ``p g`` to the mean and ``p (1 - p) g g^T`` to the covariance:
+    for n of them at rate q the uncentred second moment ``n q (1 - q) M2``, because the size of a batch is random too.
+    Of batches of fixed size only that part is left which does not move the size: ``A - b b^T/s`` with A, b, s the sums
+    of ``p (1 - p)`` times ``g g^T``, g, 1, which for n alike is ``B (1 - B/n) C``, C the centred covariance, and exact
+    with the factor n/(n - 1); a record takes the place of another, so its shift is g less their mean. Where r of the n
+    records of a stratum are followed, each stands for n/r, and the error of their mean adds its variance,
+    ``(n p)^2 (1 - r/n) C/(r - 1)``.
+    """
+
+    mean: Float[Array, " r"]
+    factors: Float[Array, "r r"]
+    floor: float
+    replaces: bool
+
+    @classmethod
+    def of(cls, dpsgd: DpSgd, attacker: Attacker) -> _Law:
+        rate, fixed, strata = dpsgd.sample_rate, dpsgd.batches == "fixed", attacker.unknown
+        if fixed:
+            n_records = attacker.n_records
+            if attacker.knowledge == "law":  # a batch without the point is full of the others
+                n_records = sum(each.n * each.inside for each in strata)
+            rate = batch_size(rate, attacker.n_records) / n_records
+        sizes = [each.n_drawn for each in strata]
+        p = np.repeat([rate * each.inside for each in strata], sizes)
+        mean = p * np.repeat([each.n / each.n_drawn for each in strata], sizes)
+        variance = mean * (1 - p)
+        weights = np.diag(variance)
+        if fixed:
+            n = sum(each.n for each in strata)
+            weights = (weights - np.outer(variance, variance) / max(variance.sum(), _TINY)) * n / max(n - 1, 1)
+        first = 0
+        for each, r in zip(strata, sizes, strict=True):
+            here = slice(first, first + r)
+            error = (rate * each.inside * each.n) ** 2 * (1 - r / each.n) / (r - 1)
+            weights[here, here] += error * (np.eye(r) / r - 1 / r**2)
+            first += r
+        eigenvalues, vectors = np.linalg.eigh(weights)
+        factors = np.sqrt(np.maximum(eigenvalues, 0))[:, None] * vectors.T
+        return cls(mean, factors, (dpsgd.noise_multiplier * dpsgd.clip) ** 2, fixed and bool(strata))
+
+    def products(
+        self, seen: _Seen, gram: Float[Array, "r r"], total: Float[Array, " r"]
+    ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
+        """``D^T C0^-1 (w - mu0)`` and ``D^T C0^-1 D`` from inner products: of U with itself, and of U with w."""
+        covariance = LowRankGram(self.floor, self.factors @ gram @ self.factors.T)
+        rest = total - gram @ self.mean  # U (w - mu0)
+        dots, cross, squares = seen.dots - seen.cross @ self.mean, seen.cross, seen.squares
+        if self.replaces:
+            share = self.mean / self.mean.sum()
+            squares = squares - 2 * cross @ share + share @ gram @ share
+            dots, cross = dots - share @ rest, cross - gram @ share
+        along = cross @ self.factors.T
+        dot = covariance.product(dots, along, self.factors @ rest)
+        return dot, np.maximum(covariance.product(squares, along, along), 0)
+
+
+class Watch:
+    """What every step of a training says of each watched point.
+
+    Parameters
+    ----------
+    gradients : Gradients
+        Of the network.
+    inputs : Inputs
+        Of all points of the game; those of Dirac canaries are not read.
+    label : int64 tensor of shape (N,)
+    dpsgd : DpSgd
+        As it is claimed to be.
+    attacker : Attacker
+
+    Raises
+    ------
+    ValueError
+        Without noise: fewer gradients than parameters leave directions without variance.
+
+    Notes
+    -----
+    Without the point a step releases N(mu0, C0), with it N(mu0 + D, C0). The likelihood ratio of a step is
+    ``log(1 - q + q e^v)``, ``v = D^T C0^-1 (w - mu0) - D^T C0^-1 D/2``, and that of all steps is their sum, because
+    given who is in the batches and noises of the steps are independent. azize2024, Algorithm 7 leaves out the noise,
+    has a singular covariance, and takes the largest v.
+    """
+
+    def __init__(
+        self, gradients: Gradients, inputs: Inputs, label: Int[Tensor, " N"], dpsgd: DpSgd, attacker: Attacker
+    ) -> None:
+        if dpsgd.noise_multiplier == 0:
+            raise ValueError(
+                f"noise_multiplier is 0: at most {MOST_REFERENCES} reference gradients leave directions without "
+                "variance, and no likelihood ratio; give > 0"
+            )
+        self._gradients, self._inputs, self._label = gradients, inputs, label
+        self._dpsgd, self._attacker = dpsgd, attacker
+        self._law = _Law.of(dpsgd, attacker)
+        self._dots: list[Float[Array, " J"]] = []
+        self._norms: list[Float[Array, " J"]] = []
+        self._noise = _NoiseSum(dpsgd.noise_multiplier * dpsgd.clip, attacker.seed)
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        points: Points,
+        dpsgd: DpSgd,
+        *,
+        watched: Int[Array, " J"],
+        known: Int[Array, " P"],
+        references: int = MOST_REFERENCES,
+    ) -> Watch:
+        """The watch of a training of one's own, by whatever library.
+
+        Parameters
+        ----------
+        module : nn.Module
+            The network before anything is wrapped around it; it is copied.
+        points : Points
+            All records of the game.
+        dpsgd : DpSgd
+            What the training is claimed to be.
+        watched : int array of shape (J,)
+            Numbers of the points whose membership is guessed, each in by a fair coin.
+        known : int array of shape (P,)
+            Numbers of the records that everybody knows to be in.
+        references : int
+
+        Returns
+        -------
+        Watch
+            For `follow`; then `signals`.
+        """
+        label = torch.from_numpy(labels_of(points, type(module).__name__)[1])
+        attacker = Attacker(watched, known, n_references=references)
+        return cls(gradients_of(module), inputs_of(points.x), label, dpsgd, attacker)
+
+    def step(
+        self,
+        before: Float[Tensor, " d"],
+        after: Float[Tensor, " d"],
+        scale: float,
+        known: Float[Tensor, " d"] | None = None,
+        rounding: Rounding | None = None,
+    ) -> None:
+        """See a step.
+
+        Parameters
+        ----------
+        before, after : tensors of shape (d,)
+            The parameters.
+        scale : float
+            B/lr, from a move of the parameters to the noisy sum.
+        known : tensor of shape (d,), optional
+            What others, who are known, have added to the sum: needed by an attacker who knows everyone else.
+        rounding : Rounding, optional
+            How the parameters are rounded; as numbers of the tensors' own type unless given.
+        """
+        if rounding is None:
+            rounding = Rounding.of([after])
+        total = (before - after) * scale
+        if not bool(total.isfinite().all()):
+            raise ValueError("a step leads to NaN or infinite parameters; give a smaller lr")
+        if self._attacker.knowledge == "others":
+            if known is None:
+                raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
+            total = total - known
+        self._noise.add(before, after, scale, total, rounding)
+        drawn = self._attacker.references(len(self._dots))
+        references = self._clipped(before, drawn)
+        gram, across = _numbers(references.gram(references)), _numbers(references.dots(total))
+        dot, norm = self._law.products(self._seen(before, total, references), gram, across)
+        itself = np.zeros(len(self._inputs))
+        itself[drawn] = self._law.mean
+        self._dots.append(dot + itself[self._attacker.watched] * norm)  # a watched point is none of its own others
+        self._norms.append(norm)
+
+    @contextmanager
+    def follow(self, optimizer: Any, normaliser: float) -> Iterator[None]:
+        """See every step of an optimizer while the context lasts.
+
+        Parameters
+        ----------
+        optimizer : torch.optim.SGD, or opacus' DPOptimizer around one
+            Without momentum and weight decay, so that a step is the noisy gradient. It may be wrapped afterwards.
+        normaliser : float
+            B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
+
+        Raises
+        ------
+        ValueError
+            For another optimizer.
+        """
+        inner = getattr(optimizer, "original_optimizer", optimizer)
+        group = _only_group(inner)
+        positive("normaliser", normaliser)
+        before: list[Tensor] = []
+        rounding = Rounding.of(group["params"])
+
+        def remember(*_: Any) -> None:
+            before.append(parameters_to_vector(group["params"]).detach().clone())
+
+        def see(*_: Any) -> None:
+            after = parameters_to_vector(group["params"]).detach()
+            self.step(before.pop(), after, normaliser / group["lr"], rounding=rounding)
+
+        handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(see)
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
+        """What the steps say of each of N points; 0 where a point is not watched: nothing is said of it.
+
+        Returns
+        -------
+        mapping
+            ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, how many they are, and
+            how many were left out because the parameters are too coarse.
+
+        Raises
+        ------
+        ValueError
+            If other than the claimed number of steps was seen.
+        """
+        if not self._dots:
+            raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
+        if len(self._dots) != self._dpsgd.steps:
+            raise ValueError(
+                f"the training made {len(self._dots):,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
+                f"{len(self._dots)}, or follow them all"
+            )
+        seen = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
+        seen["step_noise"] = np.tile(self._noise.numbers(), (len(self._attacker.watched), 1))
+        made = {name: np.zeros((n_points, rows.shape[1])) for name, rows in seen.items()}
+        for name, rows in seen.items():
+            made[name][self._attacker.watched] = rows
+        return made
+
+    def _clipped(self, theta: Float[Tensor, " d"], indices: Int[Array, " b"]) -> Rows:
+        x = self._inputs.batch(indices, theta.device)
+        return clipped(self._gradients.rows(theta, x, self._label[torch.from_numpy(indices)]), self._dpsgd.clip)
+
+    def _seen(self, theta: Float[Tensor, " d"], total: Float[Tensor, " d"], references: Rows) -> _Seen:
+        """Products of the watched gradients with themselves, the sum and the references."""
+        parts = []
+        if len(where := torch.from_numpy(self._attacker.coordinates).to(theta.device)):
+            rows = CoordinateRows(where, torch.full_like(where, self._dpsgd.clip, dtype=theta.dtype), len(theta))
+            parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
+        for block in blocks(self._attacker.records, self._gradients.block):
+            rows = self._clipped(theta, block)
+            parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
+        return _Seen(*(_numbers(torch.cat(part)) for part in zip(*parts, strict=True)))
+
+
+class Rounding(NamedTuple):
+    """How numbers of floating point are rounded: each is off by at most ``relative |number| + absolute``."""
+
+    relative: float | Float[Tensor, " d"]
+    absolute: float | Float[Tensor, " d"]
+
+    @classmethod
+    def of(cls, parameters: Sequence[Tensor]) -> Rounding:
+        """To nearest, in the type of each of the parameters, results below the smallest normal number set to 0."""
+        types = [torch.finfo(each.dtype) for each in parameters]
+        if len({each.dtype for each in parameters}) == 1:
+            return cls(types[0].eps / 2, types[0].tiny)
+        relative = [torch.full((each.numel(),), kind.eps / 2) for each, kind in zip(parameters, types, strict=True)]
+        absolute = [torch.full((each.numel(),), kind.tiny) for each, kind in zip(parameters, types, strict=True)]
+        return cls(torch.cat(relative), torch.cat(absolute))
+
+
+class _NoiseSum:
+    """How large the noisy sums of all steps are together, in units of the claimed noise; never too small.
+
+    A step is seen through the parameters, ``X = (before - after) scale``, and these are rounded: the noisy sum w
+    itself is not known. A sum of squares that is too small accuses the training, so every error must make it larger.
+
+    1. *What rounding does to a number.* The optimizers that are followed compute ``after = fl(before - lr g)`` with one
+       rounding to nearest, so that ``|after - (before - lr g)| <= u |after| + t``: u is half of machine epsilon, t the
+       smallest normal number (below it a result may be flushed to 0). The few products and conversions on the way
+       from w to after and back to X have relative errors of u each, in all less than 16 u. Hence, with
+       ``e = scale (u |after| + t) + 16 u |X|``, always ``|w| <= |X| + e``. This is a certain bound, not an average:
+       ``sum (|X| + e)^2 >= sum w^2``, and the right side is stochastically at least chi-squared. It also covers steps
+       that round to 0, where quantisation takes the whole variance away (the mean of X^2 is that of w^2 plus a twelfth
+       of the squared spacing only while the spacing is small beside the noise).
+    2. *Which numbers count.* The bound costs power where e is large: at ``e = 1/16`` deviation it adds
+       ``2 e E|z| + e^2``, about 10 %, to noise of variance 1. Numbers whose rounding error ``scale (u |before| + t)``
+       is above ``COARSEST`` deviations in the first step are left out, of the sum and of the degrees of freedom, in
+       all steps. The parameters before the first step do not depend on the noise; nor does the choice.
+    3. *Numbers that become too coarse later*, because lr falls or a parameter grows, which may depend on the noise of
+       the steps before. Which ones is known before the step, and independent standard normal numbers take their
+       place. Given the past, the squares that are added have the same distribution as without this, so that the
+       number of degrees of freedom is fixed and no rule when to stop looking can lower the sum.
+    """
+
+    def __init__(self, deviation: float, seed: int) -> None:
+        self._deviation, self._seed = deviation, seed
+        self._square, self._n_steps = 0.0, 0
+        self._kept: Tensor | None = None
+
+    def add(
+        self,
+        before: Float[Tensor, " d"],
+        after: Float[Tensor, " d"],
+        scale: float,
+        total: Float[Tensor, " d"],
+        rounding: Rounding,
+    ) -> None:
+        """Add a step: the parameters, and the noisy sum that was seen, less what is known of it."""
+        # float64 from here on: its own rounding is nothing beside that of the parameters
+        unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
+        before, after, total = before.double(), after.double(), total.double()
+        fine = scale * (unit * before.abs() + smallest) <= COARSEST * self._deviation
+        if self._kept is None:
+            self._kept = fine
+        error_of_after = scale * (unit * after.abs() + smallest)
+        error_of_products = 16 * unit * (scale * (before - after).abs() + total.abs())
+        largest = total.abs() + error_of_after + error_of_products
+        counted = self._kept & fine
+        self._square += float((largest[counted] / self._deviation).square().sum())
+        n_replaced = int((self._kept & ~fine).sum())
+        if n_replaced:
+            rng = stream(self._seed, "too coarse a step", self._n_steps)
+            self._square += float(rng.chisquare(n_replaced))
+        self._n_steps += 1
+
+    def numbers(self) -> Float[Array, 3]:
+        """The sum of squares, its degrees of freedom, and how many numbers were left out."""
+        if self._kept is None:
+            return np.zeros(3)
+        n_kept = int(self._kept.sum())
+        n_left_out = len(self._kept) - n_kept
+        return np.array([self._square, n_kept * self._n_steps, n_left_out * self._n_steps], dtype=float)
+
+
+def batch_size(sample_rate: float, n: float) -> int:
+    """Records in a batch of fixed size."""
+    return max(1, round(sample_rate * n))
+
+
+def _only_group(optimizer: Any) -> dict[str, Any]:
+    """The parameters and the step size of plain gradient descent."""
+    if not isinstance(optimizer, torch.optim.SGD) or len(optimizer.param_groups) != 1:
+        raise ValueError(
+            f"a step is a noisy gradient with torch.optim.SGD and one group, got {type(optimizer).__name__}"
+        )
+    group = optimizer.param_groups[0]
+    for name in ("momentum", "weight_decay", "maximize"):
+        if group[name]:
+            raise ValueError(f"with {name} = {group[name]} a step is no noisy gradient; train without")
+    return group
+
+
+def _numbers(values: Tensor) -> Array:
+    """As numpy, in float64."""
+    return values.detach().cpu().numpy().astype(np.float64)

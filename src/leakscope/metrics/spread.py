@@ -1,0 +1,111 @@
+"""How far whole models shift their scores, compared with the noise of single records.
+
+One threshold is used for all models. Where whole models shift their scores, the rates at that threshold depend on
+how models differ, and a few models say little of that: an interval over models must know it.
+
+Scores are compared on the scale of normal scores, which no increasing transform of the scores changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaincinv, ndtri
+
+from leakscope.metrics.rows import Rows
+
+Array = np.ndarray
+LEAST_NOISE = 1e-9  # scores without any noise in a model have a finite spread too
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """The shift of each model's scores.
+
+    A model's shift is the mean over its records of the normal score less the mean normal score of the record's class
+    (member or not). The noise is what is left in the scores of a record within one model.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of at least 2 models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.rows import rows
+    >>> from leakscope.core.types import Scores
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.tile(np.arange(200) % 2 == 0, (400, 1))
+    >>> value = rng.normal(size=member.shape) + 0.5 * rng.normal(size=(400, 1)) + member
+    >>> round(Shifts(rows(Scores("example", value, member))).spread, 1)
+    0.5
+    """
+
+    rows: Rows
+
+    @cached_property
+    def normal_scores(self) -> Float[Array, "R J"]:
+        """Normal quantiles of the mid-ranks of all scores together."""
+        value = self.rows.value
+        _, place, times = np.unique(value.ravel(), return_inverse=True, return_counts=True)
+        rank = np.cumsum(times) - (times - 1) / 2
+        return ndtri((rank - 0.5) / value.size)[place].reshape(value.shape)
+
+    @cached_property
+    def _residual(self) -> Float[Array, "R J"]:
+        """Normal scores less the mean of their class."""
+        score, member = self.normal_scores, self.rows.member
+        return score - np.where(member, score[member].mean(), score[~member].mean())
+
+    @cached_property
+    def shift(self) -> Float[Array, " R"]:
+        """Mean residual of each model."""
+        return self._residual.mean(axis=1)
+
+    @cached_property
+    def noise(self) -> float:
+        """Standard deviation of the residuals within a model."""
+        within = self._residual.var(axis=1).mean()
+        return max(math.sqrt(float(within)), LEAST_NOISE)
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the shifts over the noise, less what the noise alone gives."""
+        between = float(self.shift.var(ddof=1)) - self.noise**2 / self.rows.value.shape[1]
+        return math.sqrt(max(between, 0.0)) / self.noise
+
+    def spread_upper(self, alpha: float) -> float:
+        """Upper limit of the spread: the true one is larger with probability alpha, for normal shifts.
+
+        What noise adds to the measured shifts is left in, so that few records look like a large spread.
+        """
+        return _upper_factor(len(self.shift) - 1, alpha) * float(self.shift.std(ddof=1)) / self.noise
+
+    def dilation(self, alpha: float) -> float:
+        """Factor by which the true spread may exceed that of these models, for skewed shifts too.
+
+        The standard deviation of skewed or heavy-tailed shifts is known less well than that of normal ones, as if there
+        were fewer of them: half the degrees of freedom give coverage for exponential shifts (docs/coverage.md).
+
+        Parameters
+        ----------
+        alpha : float
+            Probability, about, of a larger factor.
+        """
+        return _upper_factor((len(self.shift) - 1) / 2, alpha)
+
+    def dilated(self, factor: float) -> Float[Array, "R J"]:
+        """Normal scores as they would be if the models differed so many times as much."""
+        offset = self.shift - self.shift.mean()
+        return self.normal_scores + (factor - 1) * offset[:, None]
+
+
+def _upper_factor(freedom: float, alpha: float) -> float:
+    """Upper limit of a standard deviation over its estimate: ``sqrt(f / chi2_alpha(f))`` with f degrees of freedom."""
+    quantile = 2 * float(gammaincinv(freedom / 2, alpha))
+    return math.sqrt(freedom / quantile)

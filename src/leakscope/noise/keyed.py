@@ -1,0 +1,211 @@
+"""Noise that only the holder of a key can make: the same for the same release, independent for any other one.
+
+A digest of everything that the released bytes depend on and a secret key of 256 bits go into SHAKE-256 (FIPS 202),
+and what comes out is read as uniform numbers. Without the key these are as good as fair coins, and two digests that
+differ in one bit give unrelated numbers. So a release that is made again has the same noise, and nothing can be
+averaged; releases with different data, statistics or scales have independent noise, and no part of it cancels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float, UInt64
+from numpy.typing import ArrayLike
+from scipy.special import gammainccinv, gammaincinv, ndtri
+
+Array = np.ndarray
+Size = int | tuple[int, ...] | None
+
+# Version of the way from key and digest to numbers. A change of anything below is another version: old noise
+# subtracted from new noise of the same bits would show a part of the value.
+SCHEME = "leakscope keyed noise 1"
+KEY_BYTES = 32
+_LARGEST_EXACT = 2**53  # whole numbers up to here are doubles
+
+
+def new_key() -> bytes:
+    """Draw a key of 256 bits from the operating system's entropy.
+
+    Returns
+    -------
+    bytes
+        Of length 32.
+
+    Examples
+    --------
+    >>> from leakscope.noise.keyed import new_key
+    >>> len(new_key()), new_key() == new_key()
+    (32, False)
+    """
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def canonical_digest(subject: Any) -> str:
+    """Compute the SHA-256 of a value made of numbers, texts, arrays, sequences and mappings.
+
+    Equal values have equal digests however they are stored: numbers and arrays count as little-endian float64 in C
+    order (whole numbers beyond 2^53 by their digits), minus zero as zero, mappings whatever their order. Each part
+    is preceded by its kind and length, so that no two different values are written alike.
+
+    Parameters
+    ----------
+    subject : nested None, bool, number, str, bytes, array, sequence or mapping with keys of text
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    TypeError
+        If a part is none of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise.keyed import canonical_digest
+    >>> one = canonical_digest({"scale": 2, "shape": np.ones((2, 2), dtype=np.float32)})
+    >>> one == canonical_digest({"shape": np.ones((2, 2), order="F"), "scale": 2.0})
+    True
+    >>> one == canonical_digest({"shape": np.ones((2, 2)), "scale": np.nextafter(2.0, 3.0)})
+    False
+    """
+    return hashlib.sha256(_canonical(subject)).hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
+    """A value as bytes: its kind, its length, its content."""
+    if value is None:
+        return _part(b"none", b"")
+    if isinstance(value, bool | np.bool_):
+        return _part(b"bool", b"1" if value else b"0")
+    if isinstance(value, int | np.integer):
+        if abs(int(value)) > _LARGEST_EXACT:
+            return _part(b"integer", str(int(value)).encode())
+        return _part(b"number", _doubles(float(value)))
+    if isinstance(value, float | np.floating):
+        return _part(b"number", _doubles(float(value)))
+    if isinstance(value, str):
+        return _part(b"text", value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, bytes):
+        return _part(b"bytes", value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise TypeError(f"an array of {value.dtype} has no canonical bytes")
+        return _part(b"array", _canonical(list(value.shape)) + _doubles(value))
+    if isinstance(value, Mapping):
+        pairs = sorted((str(name), content) for name, content in value.items())
+        if len({name for name, _ in pairs}) < len(value):
+            raise TypeError("a mapping has two keys of the same text")
+        return _part(b"mapping", b"".join(_canonical(name) + _canonical(content) for name, content in pairs))
+    if isinstance(value, Sequence):
+        return _part(b"sequence", b"".join(_canonical(item) for item in value))
+    raise TypeError(f"{type(value).__name__} has no canonical bytes")
+
+
+def _part(kind: bytes, content: bytes) -> bytes:
+    return kind + b":" + struct.pack("<Q", len(content)) + content
+
+
+def _doubles(values: ArrayLike) -> bytes:
+    """Little-endian float64 in C order; minus zero as zero, every NaN as the same one."""
+    numbers = np.asarray(values, dtype="<f8") + 0.0
+    return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes(order="C")
+
+
+@final
+class KeyedGenerator(np.random.Generator):
+    """Random numbers as a function of a secret key and a subject.
+
+    The methods by which the families of noise are drawn read uniform bits from SHAKE-256, 64 for each number, and
+    take the inverse of the distribution function on each side of its median. Their values therefore depend on no
+    version of a sampler in numpy. Everything else that a generator of numpy can do is done by its Philox generator,
+    with a key from the same bits.
+
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes.
+    subject : str
+        What the numbers are for. Two subjects have independent numbers.
+
+    Raises
+    ------
+    ValueError
+        If the key has another length.
+
+    Examples
+    --------
+    >>> from leakscope.noise import GaussianNoise
+    >>> from leakscope.noise.keyed import KeyedGenerator, new_key
+    >>> key, noise = new_key(), GaussianNoise(2.0)
+    >>> first, again, other = (noise.sample([0.0], KeyedGenerator(key, name)) for name in ("mean", "mean", "sum"))
+    >>> first == again, first == other
+    (array([ True]), array([False]))
+    """
+
+    def __init__(self, key: bytes, subject: str) -> None:
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes, got {len(key)}")
+        # Lengths are fixed or stated, so that no two pairs of key and subject begin with the same bytes.
+        self._start = _part(b"scheme", SCHEME.encode()) + key + _part(b"subject", subject.encode())
+        self._n_reads = 0
+        start = self._read(48)
+        philox = np.random.Philox(
+            key=int.from_bytes(start[:16], "little"), counter=int.from_bytes(start[16:], "little")
+        )
+        super().__init__(philox)
+
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- of the overloads only float64
+        """Numbers in [low, high), multiples of 2^-53 of the width."""
+        unit = (self._words(size) >> np.uint64(11)).astype(float) * 2.0**-53
+        return low + (high - low) * unit
+
+    def standard_normal(self, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
+        """Standard normal numbers, up to 9.15 standard deviations: beyond are 2^-64 of all."""
+        tail, sign = self._tails(size)
+        return sign * -ndtri(tail)
+
+    def laplace(self, loc: float = 0.0, scale: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
+        """Laplace numbers: minus the logarithm of twice a tail, with a fair sign."""
+        tail, sign = self._tails(size)
+        return loc - scale * sign * np.log(2 * tail)
+
+    def standard_gamma(self, shape: float, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
+        """Gamma numbers of scale 1: a fair bit says on which side of the median."""
+        tail, sign = self._tails(size)
+        return np.where(sign < 0, gammaincinv(shape, tail), gammainccinv(shape, tail))
+
+    def gamma(self, shape: float, scale: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
+        """Gamma numbers of a scale."""
+        return scale * self.standard_gamma(shape, size)
+
+    def _tails(self, size: Size) -> tuple[Float[Array, "*size"], Float[Array, "*size"]]:
+        """Probabilities uniform in (0, 1/2), fine near 0, and fair signs."""
+        words = self._words(size)
+        sign = np.where(words & np.uint64(1), 1.0, -1.0)
+        tail = ((words >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64
+        return tail, sign
+
+    def _words(self, size: Size) -> UInt64[Array, "*size"]:
+        if size is None:
+            shape: tuple[int, ...] = ()
+        elif isinstance(size, tuple):
+            shape = size
+        else:
+            shape = (size,)
+        return np.frombuffer(self._read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
+
+    def _read(self, n_bytes: int) -> bytes:
+        """The next bytes: each call has a number of its own, which goes into the function beside key and subject."""
+        content = self._start + struct.pack("<Q", self._n_reads)
+        self._n_reads += 1
+        return hashlib.shake_256(content).digest(n_bytes)

@@ -1,0 +1,50 @@
+"""Protection: a statistic of a random subset, released with the least noise that keeps a promise, and a certificate.
+
+`api` holds the public calls. `jobs` reads from a plan what is protected (`mechanism`) and what is promised (`target`).
+`calibration` finds the noise: from the features of sums and means, or from pairs of data sets (`pairs`, some of them in
+closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid; `no_noise` knows where the draw alone is
+enough, `rounding` how noise is printed. `ledger` remembers releases, `publication` and `certificate` write the public
+and the owner's half of what is said. `attack` attacks the release: `attack_enumerated` tries every data set,
+`attack_approximate` takes the statistic for Gaussian, both on the games of `attack_simulated`. `comparison` and
+`izzo_algorithm` say what other methods do. `multiplier` is for DP-SGD, whose accountant does the rest.
+
+The names of this package are imported when they are first used: pydantic is not loaded by ``import leakscope``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope.protection.api import (
+        CalibratedNoise,
+        Protected,
+        calibrate,
+        calibrate_file,
+        declare,
+        declare_file,
+        protect,
+        protect_file,
+    )
+    from leakscope.protection.multiplier import multiplier_report
+
+__all__ = [
+    "CalibratedNoise",
+    "Protected",
+    "calibrate",
+    "calibrate_file",
+    "declare",
+    "declare_file",
+    "multiplier_report",
+    "protect",
+    "protect_file",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used (PEP 562)."""
+    if name in __all__:
+        file = "multiplier" if name == "multiplier_report" else "api"
+        return getattr(import_module(f"{__name__}.{file}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,462 @@
+"""From a promise to the least noise that keeps it: couplings tried, pairs measured, a bound that holds.
+
+Sums and means of features need no fit: their shifts follow from the features of all records, nothing is sampled,
+and so shape and grid of the noise may be chosen with the same features. Any other statistic is fitted on random
+pairs of data sets. There a pilot, with pairs of its own that are then thrown away, chooses the coupling, the shape
+of the noise; the certifying pairs choose one number, the scale, which costs no confidence.
+
+Scale and shape are rounded as they are printed (``printing``), and the grid follows from them: so a shift counts with
+what the grid may add to it. A scale that was declared beforehand is only checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.checks import gain_over_prior
+from leakscope.core.grid import Grid
+from leakscope.core.seeds import integer
+from leakscope.core.tradeoff import TradeOff
+from leakscope.core.types import Noise, NotApplicable
+from leakscope.noise import (
+    GaussianNoise,
+    Lp,
+    Mahalanobis,
+    MixtureSwap,
+    Shifts,
+    average_linear,
+    best_covariance,
+    calibrate,
+    eta_bound,
+    swap_linear,
+    worst_case_covariance,
+    worst_eta,
+)
+from leakscope.noise.calibration import least_scale
+from leakscope.noise.families import Family, find_family
+from leakscope.noise.shifts import level, smaller_prior
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.no_noise import unneeded
+from leakscope.protection.pilot import norm_of, piloted
+from leakscope.protection.rounding import (
+    PrintedShape,
+    next_scale,
+    printed_grid,
+    rounded_up,
+    rounding_length,
+)
+from leakscope.protection.target import Asked, Ready
+
+Array = np.ndarray
+_RIDGE = 1e-6  # of a shape from all records: no direction is unseen
+_LARGEST = 1e150  # of a feature
+_PILOT_RIDGE = 1e-3  # of a shape from few pairs
+_TRIED, _FARTHEST = 1000, 64  # records with which two shapes are tried: evenly spaced ones, and the farthest
+_CONSTANT = 2.0**-16  # of a column of equal values: beside it lies their grid
+_MOST_GROWTH = 100.0  # of a scale, until a grid counts as the reason that no scale passes
+_MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The noise of a mechanism, and what is proved of it.
+
+    Parameters
+    ----------
+    noise : Noise or None
+        None: the draw alone keeps the promise.
+    noised : bool array of shape (d,)
+        Coordinates that get noise; the others are the same for every data set.
+    grid : Grid
+        Of the released numbers (of the sums behind means).
+    coupling : str
+    eta : float
+        Proved accuracy above the better prior guess.
+    band : TradeOff or None
+        Proved ceiling of every attack, where one is known.
+    confidence : float or None
+        At which eta and band hold; None where nothing was sampled.
+    n_pairs, n_fits, n_failures : int
+        Pairs of a row, certifying fits, and how many of them failed.
+    exposed : int or None
+        The record with the largest bound, where the coupling knows one.
+    shifts : Shifts or None
+        What a ledger keeps, where the pairs are known.
+    sampling_std : array of shape (d,) or None
+        Standard deviation of the statistic over samples of k records.
+    reason : str
+        Why no noise is needed.
+    declared : bool
+        The noise was given, and only its promise was checked; otherwise its scale was computed from all records.
+    printed_shape : PrintedShape or None
+        The shape of a noise that was computed from all records, if it has one.
+    """
+
+    noise: Noise | None
+    noised: Bool[Array, " d"]
+    grid: Grid
+    coupling: str
+    eta: float
+    band: TradeOff | None = None
+    confidence: float | None = None
+    n_pairs: int = 0
+    n_fits: int = 0
+    n_failures: int = 0
+    exposed: int | None = None
+    shifts: Shifts | None = None
+    sampling_std: Float[Array, " d"] | None = None
+    reason: str = ""
+    declared: bool = False
+    printed_shape: PrintedShape | None = None
+
+    @property
+    def rms(self) -> Float[Array, " d"]:
+        """Standard deviation of the noise in each coordinate."""
+        made = np.zeros(len(self.noised))
+        if self.noise is not None:
+            made[self.noised] = _deviations(self.noise, int(self.noised.sum()))
+        return made
+
+
+def calibrated(mechanism: Mechanism, asked: Asked) -> Calibrated:
+    """The least noise with which a mechanism keeps what is asked.
+
+    Raises
+    ------
+    ValueError
+        In one line, if eta is out of range, the noise or coupling does not fit the statistic, or so many fits
+        cannot certify it: then with the number that can.
+    """
+    smaller = min(mechanism.prior, 1 - mechanism.prior)
+    gain_over_prior(asked.eta, smaller)
+    if mechanism.features is not None and asked.coupling in ("auto", "swap", "mixture_swap"):
+        return _of_features(mechanism, mechanism.features, asked)
+    return _of_fits(mechanism, asked)
+
+
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Asked) -> Calibrated:
+    """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
+    if np.abs(features).max() > _LARGEST:
+        raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
+    varied, grid = _grid_of(features, mechanism.k)
+    error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
+    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
+    declared = _declared(asked, mechanism.d)
+    if declared is None and not varied.any():
+        return replace(bare, coupling="swap", reason="all records have the same values")
+    if declared is None and asked.coupling == "auto" and isinstance(asked.noise, str):
+        found = unneeded(grid.snap(features)[:, varied], mechanism.k, asked.eta, asked.promise)
+        if found is not None:
+            return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
+    # of counts every cell gets noise: an empty one would be told by having none
+    noised = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
+    bare = replace(bare, noised=noised, declared=isinstance(asked.noise, Noise) or declared is not None)
+    ready = declared or _ready_of(features[:, noised], mechanism, asked)
+    rounding = _Rounding(mechanism.divisor)
+    moving = features[:, noised]
+    if isinstance(ready, Noise):
+        bare = replace(bare, grid=rounding.grid(ready, bare))
+        moving = _on_grid(moving, bare.grid, noised)
+    statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
+    if asked.coupling == "mixture_swap":
+        mixture = MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed)
+        found = _mixed(mixture, rounding, asked, ready, bare)
+    else:
+        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
+        if asked.promise == "average" and shifts.records is not None:  # many records, some of which share a row
+            shifts = average_linear(moving, mechanism.k, statistic, norm_of(ready), seed=integer(asked.seed, "certify"))
+        elif asked.promise == "average":
+            shifts = shifts.average()
+        found = _certified(shifts, rounding, asked, ready, bare)
+    _refuse_inexact(features, mechanism.k, found.grid)
+    return found
+
+
+def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], Grid]:
+    """Coordinates that differ at all, and a grid beside their spread on which every sum of k records is exact.
+
+    To differ is a fact of the values: a standard deviation of equal numbers may be above 0, and one of tiny numbers 0.
+    """
+    largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
+    noised = span > 0
+    spread = span * ((features - features.min(axis=0)) / np.where(noised, span, 1)).std(axis=0)
+    alone = np.where(largest > 0, largest * _CONSTANT, 1.0)
+    grid = Grid.for_noise(np.where(noised, spread, alone), largest, error=0.0)
+    _refuse_inexact(features, k, grid)
+    return noised, grid
+
+
+def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
+    """Refused where a sum of k records may be no exact number of steps."""
+    largest = np.abs(features).max(axis=0)
+    if not (k * largest / grid.steps <= _MOST_STEPS).all():
+        raise ValueError(
+            f"sums of {k:,} values up to {largest.max():g} are beyond 2^52 steps of their grid: centre or rescale them"
+        )
+
+
+def _declared(asked: Asked, d: int) -> Noise | None:
+    """The noise of a scale that was declared beforehand: nothing of it was computed from the data."""
+    if asked.noise_scale is None:
+        return None
+    if not isinstance(asked.noise, str):
+        raise ValueError("noise_scale is the scale of a noise that is named, as gaussian; a noise of its own has one")
+    scales = asked.noise_scale
+    if len(scales) == 1:
+        return find_family(asked.noise).of(d)(scales[0])
+    if len(scales) != d:
+        raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
+    if not asked.noise.startswith("gaussian"):
+        raise ValueError(
+            f"noise {asked.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"
+        )
+    return GaussianNoise(1.0, shape=np.square(scales))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounding:
+    """What becomes of the numbers between their computation and their release.
+
+    Parameters
+    ----------
+    multiple : float
+        What lies on the grid, as a multiple of what is released: k for a mean, whose sum does.
+    magnitude : float or array of shape (d,)
+        Largest absolute value of a number that is computed with an arithmetic error; 0 where there is none.
+    steps : float or array of shape (d,)
+        Largest rounding of a released number where the shifts were measured; 0 where there was none.
+    """
+
+    multiple: float
+    magnitude: Float[Array, " d"] | float = 0.0
+    steps: Float[Array, " d"] | float = 0.0
+
+    def grid(self, noise: Noise, bare: Calibrated) -> Grid:
+        """The grid of the printed noise; of a coordinate without noise the one that it has."""
+        noised = bare.noised
+        steps = np.array(np.broadcast_to(bare.grid.steps, noised.shape))
+        magnitude = np.broadcast_to(self.magnitude, noised.shape)[noised]
+        rms = _deviations(noise, int(noised.sum()))
+        steps[noised] = printed_grid(rms, self.multiple, magnitude).steps
+        return Grid(tuple(steps.tolist()))
+
+    def length(self, noise: Noise, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> float:
+        """By which a shift may be longer on the printed grid."""
+        steps = np.broadcast_to(self.steps, noised.shape)[noised]
+        return rounding_length(_deviations(noise, int(noised.sum())), norm, steps)
+
+
+def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
+    """Of any statistic: by pairs of data sets, after a pilot."""
+    declared = _declared(asked, mechanism.d)
+    independent = mechanism.counts
+    make = partial(_ready, asked.noise, ridge=_PILOT_RIDGE, isotropic=independent)
+    pilot = piloted(mechanism, asked, make if declared is None else lambda *_: declared)
+    ready = declared or make(pilot.second_moment, int(pilot.noised.sum()))
+    # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
+    roundings = 1 if mechanism.features is None else mechanism.k
+    magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
+    multiple = mechanism.divisor / roundings
+    grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
+    rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
+    given = isinstance(asked.noise, Noise) or declared is not None
+    bare = Calibrated(None, pilot.noised, grid, "", 0.0, declared=given)
+    if isinstance(ready, Noise):
+        bare = replace(bare, grid=rounding.grid(ready, bare))
+    shifts, failed = pilot.measured.shifts(bare.grid, norm_of(ready), pilot.noised)
+    error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
+    bare = replace(bare, n_fits=n_fits, n_failures=failed, sampling_std=error)
+    found = _certified(shifts, rounding, asked, ready, bare)
+    if mechanism.features is not None:
+        _refuse_inexact(mechanism.features, mechanism.k, found.grid)
+    return found
+
+
+def _mixed(
+    mixture: MixtureSwap, rounding: _Rounding, asked: Asked, ready: Ready | Noise, bare: Calibrated
+) -> Calibrated:
+    """The least scale for a mixture swap, rounded up."""
+    found = replace(bare, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
+    if isinstance(ready, Noise):
+        noise, grid, eta = ready, bare.grid, mixture.worst_eta(ready, asked.confidence)
+    else:
+        # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
+        # variation at most, whatever the scale
+        one = ready(1.0)
+        slack = float(one.shift_tv(rounding.length(one, norm_of(one), bare.noised)))
+        try:
+            noise = ready(rounded_up(mixture.least_scale(asked.eta - slack, ready, asked.confidence)))
+        except NotApplicable as reason:
+            return replace(bare, noised=np.zeros_like(bare.noised), coupling="swap", eta=asked.eta, reason=str(reason))
+        # draws that chose the scale prove what was asked for, no more; a curve needs others
+        grid, eta = rounding.grid(noise, bare), asked.eta
+        mixture = replace(mixture, features=_on_grid(mixture.features, grid, bare.noised))
+    band = replace(mixture, seed=integer(asked.seed, "band")).tradeoff(noise, asked.confidence)
+    shape = ready.shape if isinstance(ready, _Shaped) else None
+    return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
+
+
+def _certified(shifts: Shifts, rounding: _Rounding, asked: Asked, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
+    """The least scale for these shifts, rounded up, and what follows from it."""
+    confidence = None if shifts.exact else asked.confidence
+    found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
+    if isinstance(ready, Noise):
+        noise, grid = ready, bare.grid
+    else:
+        try:
+            scale = least_scale(shifts, asked.eta, ready, smaller_prior(shifts, None), level(shifts, confidence))
+        except NotApplicable as reason:
+            return replace(found, noised=np.zeros_like(bare.noised), eta=asked.eta, reason=str(reason))
+        noise, shifts = _rounded(scale, shifts, rounding, asked, ready, bare)
+        grid = rounding.grid(noise, bare)
+    eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
+    exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
+    shape = ready.shape if isinstance(ready, _Shaped) else None
+    found = replace(found, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
+    return _kept(replace(found, printed_shape=shape), asked)
+
+
+def _rounded(
+    scale: float, shifts: Shifts, rounding: _Rounding, asked: Asked, ready: Ready, bare: Calibrated
+) -> tuple[Noise, Shifts]:
+    """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
+
+    What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it may
+    be chosen on the pairs that certify it.
+    """
+    confidence = None if shifts.exact else asked.confidence
+    printed, growth = rounded_up(scale), 0.0
+    while printed <= _MOST_GROWTH * scale:
+        noise = ready(printed)
+        longer = _longer(shifts, rounding.length(noise, norm_of(noise), bare.noised))
+        if worst_eta(longer, noise, confidence=confidence) <= asked.eta:
+            return noise, longer
+        printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
+        growth = 2 * growth + 0.01
+    raise ValueError(
+        f"eta = {asked.eta:g} at confidence {asked.confidence:g} needs a few more fits than {asked.fits:,}: "
+        "so few pairs prove it for no noise on a grid"
+    )
+
+
+def _longer(shifts: Shifts, length: float) -> Shifts:
+    """Shifts of at least the lengths on another grid; equal records have equal features on every grid."""
+    with np.errstate(over="ignore"):
+        values = np.nextafter(shifts.values + shifts.values.dtype.type(length), np.inf, dtype=shifts.values.dtype)
+    return replace(shifts, values=np.where(shifts.values > 0, values, 0.0) if shifts.exact else values)
+
+
+def _on_grid(features: Float[Array, "n e"], grid: Grid, noised: Bool[Array, " d"]) -> Float[Array, "n e"]:
+    """Features of the coordinates with noise, as they are summed."""
+    return Grid(tuple(grid.steps[noised].tolist())).snap(features)
+
+
+def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
+    """The record with the largest bound, of those that have a row of their own."""
+    if len(eta) == 1:
+        return None
+    if shifts.records is None:
+        return int(eta.argmax())
+    own = np.flatnonzero(shifts.records >= 0)
+    return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
+
+
+def _kept(found: Calibrated, asked: Asked) -> Calibrated:
+    """Refused where a noise that was given keeps less than was asked for."""
+    if found.eta > asked.eta:
+        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {asked.eta:g}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Shaped:
+    """The noise of each scale, of a shape that was computed from the file and rounded."""
+
+    family: Family
+    d: int
+    shape: PrintedShape
+
+    def __call__(self, scale: float) -> Noise:
+        return self.family.of(self.d, self.shape.covariance)(scale)
+
+
+def _ready(
+    noise: str | Noise | Ready,
+    second_moment: Float[Array, "d d"] | None,
+    d: int,
+    ridge: float,
+    isotropic: bool = False,
+) -> Ready | Noise:
+    """The noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
+
+    Relative variance is what counts in each coordinate, so that units do not matter.
+    """
+    if isinstance(noise, type):  # a class has the methods of its noises, but is none
+        return partial(noise)
+    if not isinstance(noise, str):
+        return noise
+    family = find_family(noise)
+    if family.structure is None or second_moment is None or d == 1 or isotropic:
+        return family.of(d)
+    weights = 1 / np.diagonal(second_moment)
+    shape = best_covariance(second_moment, 1.0, weights, family.structure, ridge)
+    return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
+
+
+def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: Asked) -> Ready | Noise:
+    """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
+
+    The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
+    rarely the shape for the average record keeps that with less noise; then it is taken for both promises.
+
+    Counts have one unit, and noise of one size: a size for each cell would tell how many are in it.
+    """
+    d = moving.shape[1]
+    if mechanism.counts:
+        return _ready(asked.noise, None, d, _RIDGE)
+    average = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+    family = find_family(asked.noise) if isinstance(asked.noise, str) else None
+    if asked.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
+        return average
+    shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
+    both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
+    few = _few(moving, [norm_of(ready) for ready in both])
+    prior = mechanism.prior
+    return min(both, key=lambda ready: np.sum(_variances(few, prior, asked.eta, ready) / moving.var(axis=0)))
+
+
+def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
+    """All of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
+    centred = moving - moving.mean(axis=0)
+    far = [np.argsort(-norm(centred), kind="stable")[:_FARTHEST] for norm in norms]
+    even = np.arange(0, len(moving), math.ceil(len(moving) / _TRIED))
+    return moving[np.unique(np.concatenate([even, *far]))]
+
+
+def _variances(features: Float[Array, "m d"], prior: float, eta: float, ready: Ready | Noise) -> Float[Array, " d"]:
+    """Of the least noise that keeps eta for these records."""
+    shifts = swap_linear(features, 1, "sum", norm_of(ready))
+    try:
+        noise = ready if isinstance(ready, Noise) else calibrate(shifts, eta, ready, prior=prior)
+    except NotApplicable:  # so many are equal, whatever the shape
+        return np.zeros(features.shape[1])
+    return np.square(_deviations(noise, features.shape[1]))
+
+
+def _deviations(noise: Noise, d: int) -> Float[Array, " d"]:
+    """Standard deviation of each coordinate."""
+    rms, norm = noise.rms(d), noise.norm
+    if isinstance(norm, Mahalanobis):
+        variances = np.diagonal(norm.shape) if norm.shape.ndim == 2 else norm.shape
+    elif isinstance(norm, Lp) and norm.weights is not None:
+        variances = np.asarray(norm.stretch) ** -2.0
+    else:
+        variances = np.ones(d)
+    return rms * np.sqrt(variances / variances.mean())

@@ -1,0 +1,434 @@
+"""The ledger in use: one draw for several releases, their queries said beforehand, and what they promise jointly.
+
+The noise of a release is a function of the ledger's key and of a digest of everything that the released bytes depend
+on: data, draw, statistic with all its parameters, family, scale and shape of the noise, grid, and the exact value
+itself. The value is among them so that whatever a description does not tell (the version of a library, a module that
+a function calls) still gives other noise where it gives another value: the difference of two releases never shows
+the difference of two values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.core import private_file
+from leakscope.core.findings import Finding
+from leakscope.core.grid import Grid
+from leakscope.core.seeds import entropy, integer, stream, subsets
+from leakscope.core.types import Noise
+from leakscope.noise import GaussianNoise, Shifts, worst_eta
+from leakscope.noise.families import FAMILIES, describe
+from leakscope.noise.keyed import SCHEME, KeyedGenerator, canonical_digest
+from leakscope.noise.ledger import Draw, Entry, Ledger, Query
+from leakscope.plans.protects import ProtectionPlan
+from leakscope.protection.calibration import Calibrated
+from leakscope.protection.certificate import ROLLED_BACK, SOURCES
+from leakscope.protection.jobs import Job
+from leakscope.protection.pairs import Fitted, Measured, measured
+from leakscope.releases.specs import NoCanonicalForm, canonical
+from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
+
+Array = np.ndarray
+_MOST_EXACT = 2000  # records of which a ledger keeps all lengths of the exact swap, 8 n^2 bytes
+_ATTEMPTS = 10  # to write a ledger that another process writes at the same time
+_OF_SAMPLED_PAIRS = ("confidence", "fits", "seed")  # no pair of an exact coupling is sampled
+ONLY = "the only release of this draw that this ledger knows of"
+_NAMES = {"swap": "swap", "complement": "complement", "disjoint": "complement", "average swap": "average_swap"}
+
+
+def randomness(seed: int | None, name: str) -> np.random.Generator:
+    """Of a real release: from the operating system, anew for the draw and for the noise; of a seed for tests."""
+    return entropy() if seed is None else stream(seed, "release", name)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseSubject:
+    """Everything that the bytes of a release depend on, but for its exact value and the key.
+
+    Parameters
+    ----------
+    data : str
+        Digest of all n records.
+    member : bool array of shape (n,)
+        The draw.
+    statistic : mapping
+        Its description with all parameters.
+    noise : Noise
+        Family, scale and shape.
+    noised : bool array of shape (d,)
+        Coordinates that get noise.
+    grid : Grid
+    repeat : int
+        How many releases of the same subject came before: each one has noise of its own.
+    scheme : str
+        Version of the way from digest to noise.
+    """
+
+    data: str
+    member: Bool[Array, " n"]
+    statistic: Any
+    noise: Noise
+    noised: Bool[Array, " d"]
+    grid: Grid
+    repeat: int = 0
+    scheme: str = SCHEME
+
+    @property
+    def digest(self) -> str:
+        """Of all but the number of the repetition, which is counted by this digest."""
+        return canonical_digest(
+            {
+                "scheme": self.scheme,
+                "data": self.data,
+                "n": len(self.member),
+                "member": np.packbits(self.member).tobytes(),
+                "statistic": self.statistic,
+                "noise": describe(self.noise),
+                "noised": self.noised,
+                "grid": np.broadcast_to(self.grid.steps, self.noised.shape),
+            }
+        )
+
+    def release_digest(self, exact: Int[Array, " d"] | None) -> str:
+        """Of all, with the exact value in whole steps of the grid; None where the statistic failed."""
+        steps = None if exact is None else exact.astype("<i8").tobytes()
+        return canonical_digest({"subject": self.digest, "repeat": self.repeat, "exact": steps})
+
+    def statistic_randomness(self, key: bytes) -> KeyedGenerator:
+        """For a statistic that draws numbers itself."""
+        return KeyedGenerator(key, f"statistic {self.digest} {self.repeat}")
+
+    def draw(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
+        """Draw the noise of the release that has this exact value; 0 in coordinates that get none."""
+        drawn = np.zeros(len(self.noised))
+        randomness = KeyedGenerator(key, f"noise {self.release_digest(exact)}")
+        drawn[self.noised] = self.noise.sample(np.zeros(int(self.noised.sum())), randomness)
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """A release of a ledger: its value, where it stands, and what all releases of the ledger promise together."""
+
+    value: Float[Array, " d"]
+    ledger: Ledger
+    place: int
+    joint: list[Finding]
+
+    @property
+    def note(self) -> str:
+        """What is published of the ledger: how many releases it knows of."""
+        n = len(self.ledger.releases)
+        if n == 1:
+            return f"this is {ONLY}"
+        return f"this is one of {n} releases of this draw that its ledger knows of, whose joint bound the owner has"
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A query on its way into a ledger.
+
+    Parameters
+    ----------
+    job : Job
+        With the coupling of the ledger.
+    path : Path
+    ledger : Ledger or None
+        None where the file is yet to be made.
+    """
+
+    job: Job
+    path: Path
+    ledger: Ledger | None
+
+    @classmethod
+    def of(cls, job: Job, path: str) -> Memory:
+        """The query of a job, for the ledger of this file.
+
+        Raises
+        ------
+        ValueError
+            If the ledger is of other data, another k or promise, or of a coupling that the job has none of; if the
+            noise is not Gaussian.
+        """
+        asked, mechanism = job.asked, job.mechanism
+        _check_noise(asked.noise)
+        describe_statistic(mechanism.statistic)
+        if asked.coupling == "mixture_swap":
+            raise ValueError("the mixture swap keeps no pairs that could add up; take swap or complement for a ledger")
+        ledger = _opened(path, job) if Path(path).exists() else None
+        if ledger is None:
+            return cls(replace(job, asked=replace(asked, coupling=_coupling(job))), Path(path), None)
+        draw = ledger.draw
+        for name, given, kept in (
+            ("k", mechanism.k, int(draw.member.sum())),
+            ("promise", asked.promise, draw.promise),
+            ("coupling", asked.coupling if asked.coupling != "auto" else _NAMES[draw.coupling], _NAMES[draw.coupling]),
+        ):
+            if given != kept:
+                raise ValueError(f"{path} was begun with {name} {kept}, got {given}: start another ledger")
+        if draw.seed is None and mechanism.features is None:
+            raise ValueError(
+                f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
+                "start another ledger with coupling complement"
+            )
+        return cls(replace(job, asked=replace(asked, coupling=_NAMES[draw.coupling])), Path(path), ledger)
+
+    def declared(self) -> str:
+        """The query announced, the file made if there is none; what was done, in a line."""
+        query = self._query
+        ledger = self._created([query]) if self.ledger is None else self.ledger.declare([query])
+        return f"{self.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
+
+    def released(self, found: Calibrated) -> Remembered:
+        """Draw the noise of the release and note it in the ledger, before its value is published.
+
+        A release that the ledger holds already is made once more, with the same bytes.
+
+        Raises
+        ------
+        ValueError
+            If the query is not the next one that was declared, its shifts do not add up with the others, or the
+            ledger holds a release of this query with other bytes.
+        """
+        if found.noise is None or found.shifts is None:
+            raise ValueError(f"no noise was needed, and such releases do not add up under a ledger: {found.reason}")
+        if not isinstance(found.noise, GaussianNoise):
+            raise ValueError(f"only Gaussian releases add up under a ledger, got {type(found.noise).__name__}")
+        query, mechanism = self._query, self.job.mechanism
+        ledger = self._created([query]) if self.ledger is None else self.ledger
+        place = ledger.place_of(query)
+        subject = self._subject(ledger, place, found, found.noise)
+        exact = mechanism.exact(ledger.draw.member, found.grid, subject.statistic_randomness(ledger.key))
+        release = subject.release_digest(exact)
+        if place == len(ledger.releases):
+            ledger = ledger.append(self._entry(ledger, query, found, found.noise, subject.digest, release))
+        elif ledger.releases[place].release != release:
+            raise ValueError(
+                f"{self.path} holds this query as release {place + 1} with another noise or value, which was computed "
+                "on another machine or by other versions: a second release of it would be in no joint bound"
+            )
+        value = mechanism.with_noise(exact, subject.draw(ledger.key, exact), found.grid)
+        return Remembered(value, ledger, place, self._joint(ledger))
+
+    def _subject(self, ledger: Ledger, place: int, found: Calibrated, noise: GaussianNoise) -> ReleaseSubject:
+        """What the release at a place of the ledger depends on."""
+        described, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
+        subject = ReleaseSubject(draw.data, draw.member, described, noise, found.noised, found.grid)
+        n_before = sum(each.subject == subject.digest for each in ledger.releases[:place])
+        return replace(subject, repeat=n_before)
+
+    def _entry(
+        self, ledger: Ledger, query: Query, found: Calibrated, noise: GaussianNoise, subject: str, release: str
+    ) -> Entry:
+        """A new release, with its shifts on the pairs of the ledger."""
+        if found.shifts is None:
+            raise ValueError("only releases with shifts add up under a ledger")
+        scale_seed = None if found.shifts.exact else self._scale_seed
+        shifts = found.shifts if found.shifts.exact else self._measured(ledger, found, noise)
+        return Entry(query, noise, shifts, ledger.draw.seed, scale_seed, subject, release)
+
+    @property
+    def _query(self) -> Query:
+        """Everything that decides what is released, and with which noise: nothing of it is chosen after an output."""
+        asked, mechanism = self.job.asked, self.job.mechanism
+        content: dict[str, Any] = {**describe_statistic(mechanism.statistic), "k": mechanism.k}
+        # every field of what is asked for, so that a new one is not forgotten
+        for field in fields(asked):
+            if field.name in ("eta", "noise") or (self._exact and field.name in _OF_SAMPLED_PAIRS):
+                continue
+            content[field.name] = getattr(asked, field.name)
+        content["noise"] = asked.noise if isinstance(asked.noise, str) else None
+        return Query(content, asked.eta, _chosen(asked.noise))
+
+    def published(self, noted: Remembered) -> None:
+        """Mark a release as published; another process may have written the ledger since.
+
+        Raises
+        ------
+        OSError
+            In one line, if the ledger cannot be written: the release stands all the same.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                Ledger.open(self.path, noted.ledger.draw.data).published(noted.place)
+                return
+            except (OSError, ValueError) as reason:
+                if attempt == _ATTEMPTS:
+                    raise OSError(
+                        f"the release is written, but its ledger could not note that: {reason}; the same command gives "
+                        "the same release once more"
+                    ) from None
+            time.sleep(0.05 * attempt)
+
+    @property
+    def _exact(self) -> bool:
+        """Whether nothing is sampled."""
+        return self.job.asked.coupling == "swap" and self.job.mechanism.features is not None
+
+    @property
+    def _scale_seed(self) -> int:
+        return measured(self.job.mechanism, self.job.asked.coupling, self.job.asked.seed).pairs.seed
+
+    @property
+    def _single(self) -> Measured:
+        """One pair of the coupling of the ledger, which tells its name and share."""
+        asked = self.job.asked
+        single = measured(self.job.mechanism, asked.coupling, asked.seed)
+        return single.with_pairs(1, integer(asked.seed, "joint"))
+
+    def _created(self, queries: list[Query]) -> Ledger:
+        """A new ledger: here the records in use are drawn."""
+        mechanism, asked, insecure = self.job.mechanism, self.job.asked, _insecure(self.job)
+        member = subsets(mechanism.n, mechanism.k, 1, randomness(insecure, "draw"))[0]
+        single, digest = self._single.pairs, _data(self.job, insecure is not None)
+        name, seed, share = ("swap", None, 1.0) if self._exact else (single.name, single.seed, single.share)
+        draw = Draw(digest, member, name, asked.promise, seed, share)
+        return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
+
+    def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
+        """Shifts on the pairs of the ledger, which chose none of its scales."""
+        n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else found.n_pairs
+        pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
+        if isinstance(pairs, Fitted):  # the releases of a draw do not share the randomness of their statistics
+            pairs = replace(pairs, release=len(ledger.releases))
+        return pairs.shifts(found.grid, noise.norm, found.noised)[0]
+
+    def _joint(self, ledger: Ledger) -> list[Finding]:
+        """What all releases so far promise together."""
+        mechanism, joint = self.job.mechanism, ledger.joint_shifts()
+        confidence = None if joint.exact else self.job.asked.confidence
+        eta = worst_eta(joint, GaussianNoise(1.0), confidence=confidence)
+        n = len(ledger.releases)
+        common: dict[str, Any] = {
+            "side": "upper",
+            "status": "certified",
+            "confidence": confidence,
+            "at": {"prior": mechanism.prior},
+            "release": "joint" if n > 1 else "joint_of_one",
+            "source": SOURCES[joint.coupling],
+            "assumptions": [
+                "the queries were declared before the first release, and released in that order",
+                ROLLED_BACK,
+            ],
+        }
+        return [Finding("success", mechanism.blind + eta, **common), Finding("eta", eta, **common)]
+
+
+def describe_statistic(statistic: Statistic) -> dict[str, Any]:
+    """Describe a statistic as a ledger needs it: with everything that its output depends on, as plain JSON.
+
+    Raises
+    ------
+    ValueError
+        If it has a part that cannot be written down: a lambda, a function or class that was defined in another
+        function or typed in, a parameter that is no number or text.
+    """
+    rule = statistic.features if isinstance(statistic, Linear) else getattr(statistic, "algorithm", None)
+    try:
+        described = statistic.describe()
+        if described is None:
+            raise NoCanonicalForm(statistic.not_stored if isinstance(statistic, Fit) else "it is not described")
+        plain = canonical(described)
+        if rule is not None and not type(rule).__module__.startswith("leakscope."):
+            plain["code"] = canonical(type(rule))  # the user's own class: its code is a part of it
+        private_file.digest_of(plain)
+    except (NoCanonicalForm, ValueError) as why:  # a parameter that is no number raises the latter
+        raise ValueError(
+            f"a statistic without a description cannot stand in a ledger: {statistic.name}: {why}; write it in a "
+            "module, as module:function, with numbers and texts as its parameters"
+        ) from None
+    return plain
+
+
+def _chosen(noise: str | Noise | Callable[[float], Noise]) -> dict[str, Any] | None:
+    """Family, scale and shape of a noise that was given as it is."""
+    return None if isinstance(noise, str) else describe(_noise_as_it_is(noise))
+
+
+def _check_noise(noise: str | Noise | Callable[[float], Noise]) -> None:
+    """Refuse what does not add up, and what cannot be declared."""
+    if isinstance(noise, str):
+        if not noise.startswith("gaussian"):
+            raise ValueError(f"only Gaussian releases add up under a ledger, got noise {noise}")
+        return
+    given = _noise_as_it_is(noise)
+    describe(given)
+    if not isinstance(given, GaussianNoise):
+        raise ValueError(f"only Gaussian releases add up under a ledger, got {type(given).__name__}")
+
+
+def _noise_as_it_is(noise: Noise | Callable[[float], Noise]) -> Noise:
+    if isinstance(noise, type) or not isinstance(noise, Noise):
+        names = ", ".join(name for name in FAMILIES if name.startswith("gaussian"))
+        raise ValueError(
+            "a ledger takes no function as its noise: nobody could tell whether a later one is the same; give a name "
+            f"({names}) or a noise as it is, as GaussianNoise(2.0)"
+        )
+    return noise
+
+
+def _insecure_key(seed: int) -> bytes:
+    """The key of a ledger for tests, which everybody can compute."""
+    return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()
+
+
+def _insecure(job: Job) -> int | None:
+    """The seed of draw and noise, if one was given."""
+    return job.plan.insecure_seed if isinstance(job.plan, ProtectionPlan) else None
+
+
+def _data(job: Job, insecure: bool) -> str:
+    """What a ledger calls its data: a draw from a seed that was given is good for no other releases."""
+    digest = job.mechanism.points.digest
+    return f"insecure:{digest}" if insecure else digest
+
+
+def _checked(ledger: Ledger, job: Job) -> Ledger:
+    """Of this many records, with a coupling that this version knows, and with the seed that was given."""
+    draw, insecure = ledger.draw, _insecure(job)
+    if len(draw.member) != job.mechanism.n or draw.coupling not in _NAMES:
+        raise ValueError(f"{ledger.path} is no ledger of this version: its draw is not one of these data")
+    if insecure is not None and ledger.key != _insecure_key(insecure):
+        raise ValueError(f"{ledger.path} was begun with another insecure seed, got {insecure}: start another ledger")
+    return ledger
+
+
+def _opened(path: str, job: Job) -> Ledger:
+    """The ledger of a file, if it is of these data, and its draw as secret as that of the job."""
+    insecure = _insecure(job) is not None
+    try:
+        return _checked(Ledger.open(path, _data(job, insecure)), job)
+    except ValueError as reason:
+        try:
+            Ledger.open(path, _data(job, not insecure))
+        except ValueError:
+            raise reason from None
+    begun = "without" if insecure else "with"
+    raise ValueError(
+        f"{path} was begun {begun} an insecure seed: its draw is not for this release; start another ledger"
+    )
+
+
+def _coupling(job: Job) -> str:
+    """That of a new ledger: the exact swap where all its lengths can be kept, else one that suits every statistic."""
+    asked, mechanism = job.asked, job.mechanism
+    few = mechanism.n <= _MOST_EXACT
+    if asked.coupling == "swap" and mechanism.features is not None and not few:
+        raise ValueError(
+            f"a ledger keeps all pairs of the exact swap of up to {_MOST_EXACT:,} records, got {mechanism.n:,}: "
+            "take coupling complement"
+        )
+    if asked.coupling != "auto":
+        return asked.coupling
+    if mechanism.features is not None and few:
+        return "swap"
+    return "complement" if asked.promise == "every" else "average_swap"

@@ -1,0 +1,151 @@
+"""A pilot: few pairs of each coupling, thrown away, choose the coupling, the shape of the noise and the grid.
+
+The pairs that certify are drawn with another seed, so that whatever the pilot chose is independent of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.grid import Grid
+from leakscope.core.seeds import integer
+from leakscope.core.types import Noise
+from leakscope.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.pairs import SAMPLED, Measured, measured
+from leakscope.protection.target import Asked, Ready
+
+Array = np.ndarray
+
+_SHARE = 0.2  # of the fits, for the pilot
+_LEAST, _MOST = 4, 500  # pairs of a pilot, or rounds of swaps
+_FINER = 4.0  # the certified scale may be so many times below that of the pilot
+_UNSEEN = 2.0**-20  # of the outputs: a grid where none of them differ
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """What a pilot chose.
+
+    Parameters
+    ----------
+    measured : Measured
+        The pairs that will certify.
+    noised : bool array of shape (d,)
+        Coordinates that get noise: those in which some pair of the pilot differed, or all if none did.
+    second_moment : array of shape (e, e) or None
+        Of the differences in these e coordinates; None if no pair differed.
+    grid : Grid
+    """
+
+    measured: Measured
+    noised: Bool[Array, " d"]
+    second_moment: Float[Array, "e e"] | None
+    grid: Grid
+
+
+def piloted(
+    mechanism: Mechanism, asked: Asked, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
+) -> Pilot:
+    """Try the couplings that the fits can pay, and choose.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    asked : Asked
+    ready : callable
+        From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
+
+    Raises
+    ------
+    ValueError
+        If the fits pay for none: with the number that would. If the statistic fails on all data sets.
+    """
+    certifying = _affordable(mechanism, asked)
+    trials = [_trial(each, asked, len(certifying)) for each in certifying]
+    every = np.concatenate([trial.differences() for trial in trials])
+    seen = np.concatenate([trial.outputs() for trial in trials])
+    if not len(every):
+        raise ValueError(f"{mechanism.statistic.name} failed in every pair of the pilot: there is nothing to calibrate")
+    noised, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
+    if mechanism.features is not None:
+        noised &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
+    if asked.noise_scale is not None or mechanism.counts:
+        noised = np.ones_like(noised)  # a coordinate without noise would tell that all records agree in it
+    if not noised.any():  # the certifying pairs will tell whether they differ
+        return Pilot(certifying[0], ~noised, None, _grid(noised, np.empty((0, 0)), largest))
+    moment = _second_moment(every[:, noised])
+    chosen = 0
+    if len(trials) > 1:
+        noise, grid = ready(moment, int(noised.sum())), _grid(noised, moment, largest)
+        tried = [trial.shifts(grid, norm_of(noise), noised)[0] for trial in trials]
+        chosen = _best(tried, [each.pairs.n_pairs for each in certifying], asked, noise)
+    own = _second_moment(trials[chosen].differences()[:, noised])
+    moment = own if np.diagonal(own).all() else moment
+    return Pilot(certifying[chosen], noised, moment, _grid(noised, moment, largest))
+
+
+def norm_of(ready: Ready | Noise) -> Lp | Mahalanobis:
+    """In which the shifts are measured."""
+    noise = ready if isinstance(ready, Noise) else ready(1.0)
+    if not isinstance(noise.norm, Lp | Mahalanobis):
+        raise ValueError(f"the norm of the noise must be an Lp or a Mahalanobis, got {noise.norm!r}")
+    return noise.norm
+
+
+def _affordable(mechanism: Mechanism, asked: Asked) -> list[Measured]:
+    """The couplings that keep the promise, each with the pairs that the fits pay for beside its pilot."""
+    names = [name for name, kind in SAMPLED.items() if asked.promise == "average" or kind.promise == "every"]
+    if asked.coupling != "auto":
+        if asked.coupling not in names:
+            raise ValueError(
+                f"coupling {asked.coupling} does not promise {asked.promise} for a statistic that is fitted; "
+                f"known: auto, {', '.join(names)}"
+            )
+        names = [asked.coupling]
+    found, needed = [], {}
+    for name in names:
+        single = measured(mechanism, name, asked.seed)
+        least = pairs_needed(asked.eta, mechanism.prior, asked.confidence, single.pairs.share)
+        needed[name] = math.ceil(least * single.fits_a_pair / (1 - _SHARE))
+        n_pairs = single.most_pairs(int((1 - _SHARE) * asked.fits))
+        if n_pairs >= least:
+            found.append(single.with_pairs(n_pairs, single.pairs.seed))
+    if not found:
+        name = min(needed, key=needed.__getitem__)
+        raise ValueError(
+            f"eta = {asked.eta:g} at confidence {asked.confidence:g} needs at least {needed[name]:,} fits "
+            f"(coupling {name}), got {asked.fits:,}"
+        )
+    return found
+
+
+def _trial(certifying: Measured, asked: Asked, n_trials: int) -> Measured:
+    """The pilot of a coupling: few pairs with a seed of their own."""
+    n_pairs = certifying.most_pairs(int(_SHARE * asked.fits / n_trials))
+    return certifying.with_pairs(max(_LEAST, min(n_pairs, _MOST)), integer(asked.seed, "pilot"))
+
+
+def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], asked: Asked, noise: Ready | Noise) -> int:
+    """The coupling that should need the least noise, or let the given noise keep most."""
+    if isinstance(noise, Noise):
+        return int(np.argmin([noise.shift_tv(shifts.values).mean(axis=1).max() for shifts in tried]))
+    return most_promising(tried, n_pairs, asked.eta, noise, asked.promise, asked.confidence)
+
+
+def _grid(noised: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:
+    """Fine beside what the noise will be, in each coordinate; where there is none, beside the outputs."""
+    scale = np.where(largest > 0, largest * _UNSEEN, 1.0)
+    moved = np.sqrt(np.diagonal(moment))
+    moved = np.where(moved > 0, moved, moved.max(initial=0.0))
+    scale[noised] = np.where(moved > 0, moved / _FINER, scale[noised])  # where nothing moves, the noise was declared
+    return Grid.for_noise(scale, largest)
+
+
+def _second_moment(v: Float[Array, "m e"]) -> Float[Array, "e e"]:
+    return v.T @ v / len(v)

@@ -1,0 +1,221 @@
+"""What a release publishes: the public half of its certificate.
+
+Everything in it is declared public (n, k, names of columns, levels, the plan), or the released value and its noise as
+they are printed, or computed from these. The owner's half is `certificate`: it holds exact functions of the file.
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.findings import Finding
+from leakscope.core.tradeoff import Piecewise
+from leakscope.protection.calibration import Calibrated
+from leakscope.protection.certificate import (
+    SOURCES,
+    assumptions,
+    game_of,
+    has_ledger,
+    noise_content,
+    plan_of,
+    rms_finding,
+)
+from leakscope.protection.jobs import Job
+from leakscope.releases.statistics.logistic import Logistic
+from leakscope.releases.statistics.statistic import Fit
+from leakscope.reports import Curve, Report
+from leakscope.version import __version__
+
+Array = np.ndarray
+CHOSEN = "chosen by a pilot"  # a coupling of the plan's "auto" for statistics that are fitted
+FAILED = "the statistic failed on the draw; that it did is all that is released"
+ENOUGH = "the draw alone keeps the promise"
+STANDARDISED = "the columns were scaled by mean and deviation of all records, which are not published"
+_MOST_LABELS = 6
+
+
+def refuse_exact(job: Job, found: Calibrated) -> None:
+    """Refuse to publish a number that would get no noise.
+
+    A number that is the same for all records, or a fitted one that moves in no draw of the pilot, tells nothing of who
+    is in, so no noise is added; but it would be published exactly. Counts are not concerned: all their cells get noise
+    if one does.
+
+    Raises
+    ------
+    ValueError
+        In one line, for the owner.
+    """
+    if job.mechanism.features is None:
+        exact = ~found.noised
+        if not exact.any():
+            return
+    else:
+        exact = np.ptp(job.mechanism.features, axis=0) == 0
+        if not (exact & ~found.noised).any() or (job.mechanism.counts and not exact.all()):
+            return
+    labels = [label for label, same in zip(job.mechanism.labels, exact, strict=True) if same]
+    more = f" and {len(labels) - _MOST_LABELS:,} more" if len(labels) > _MOST_LABELS else ""
+    raise ValueError(
+        f"the same for all records or in every draw, so that it would be published exactly: "
+        f"{', '.join(labels[:_MOST_LABELS])}{more}; leave it out, or declare a noise_scale"
+    )
+
+
+def public_report(
+    job: Job, found: Calibrated, value: Float[Array, " d"], insecure: bool = False, note: str = ""
+) -> Report:
+    """Build the certificate that is published with a release.
+
+    Parameters
+    ----------
+    job : Job
+    found : Calibrated
+        Of it only the printed noise is told, and whether noise was needed.
+    value : array of shape (d,)
+        What was released.
+    insecure : bool
+        Draw and noise came from a seed that was given.
+    note : str
+        What is said of the ledger; empty where there is none.
+
+    Returns
+    -------
+    Report
+        A function of the plan, n, k, the names of the columns, the printed noise and the value.
+    """
+    eta, mechanism = job.asked.eta, job.mechanism
+    common: dict[str, Any] = {
+        "side": "upper",
+        "status": "certified",
+        "confidence": found.confidence,
+        "game": game_of(job),
+        "assumptions": assumptions(job, found),
+        "source": SOURCES.get(_coupling(job, found), SOURCES["swap"]),
+    }
+    ceiling = promised_curve(eta, mechanism.prior)
+    at = {"prior": mechanism.prior}
+    findings = [
+        Finding("success", mechanism.blind + eta, at=at, **common),
+        Finding("eta", eta, at=at, **common),
+        *(Finding("tpr", float(ceiling.tpr(rate)), at={"fpr": rate}, **common) for rate in job.plan.fpr),
+        rms_finding(found, source=common["source"]),
+    ]
+    about = _about(job, found, value)
+    about["insecure_seed"] = insecure
+    if note:
+        about["notes"].append(note)
+    return Report(about, findings, (Curve("certified", "", "certified", ceiling),))
+
+
+def promised_curve(eta: float, prior: float) -> Piecewise:
+    """Compute the ceiling that follows from the promise alone.
+
+    No attacker exceeds ``pi TPR + (1 - pi)(1 - FPR) <= max(pi, 1 - pi) + eta``.
+
+    Parameters
+    ----------
+    eta : float
+    prior : float
+        pi, the fraction k/n.
+
+    Returns
+    -------
+    Piecewise
+
+    Examples
+    --------
+    >>> from leakscope.protection.publication import promised_curve
+    >>> round(float(promised_curve(0.05, 0.5).tpr(0.01)), 12)
+    0.11
+    """
+    lowest = 1 - (max(prior, 1 - prior) + eta - (1 - prior)) / prior  # FNR at FPR = 0
+    if lowest <= 0:
+        return Piecewise([0.0], [0.0])
+    return Piecewise([0.0, min(1.0, lowest * prior / (1 - prior))], [lowest, 0.0])
+
+
+def _about(job: Job, found: Calibrated, value: Float[Array, " d"]) -> dict[str, Any]:
+    plan = job.plan
+    return {
+        "kind": "protected",
+        "audience": "public",
+        "leakscope": __version__,
+        "title": plan.title,
+        "question": f"Who is in the {plan.statistic}?",
+        "unit": plan.unit,
+        "date": plan.date,
+        "seed": plan.pairs_seed,
+        "confidence": plan.confidence,
+        "fpr": plan.fpr,
+        "command": "",
+        "plan": plan_of(job),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
+        "notes": [*job.notes, *_notes(job, found, value)],
+        "data": {"name": job.data.name, "digest": "", "records": job.mechanism.n},
+        "certificate": _certificate(job, found),
+        "values": _values(job, found, value),
+        "releases": [],
+    }
+
+
+def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
+    """The promise as it was asked for: what is proved beyond it, and by how many pairs, is a function of the file."""
+    mechanism = job.mechanism
+    return {
+        "eta": job.asked.eta,
+        "promise": job.asked.promise,
+        "prior": mechanism.prior,
+        "k": mechanism.k,
+        "n": mechanism.n,
+        "coupling": _coupling(job, found),
+        "noise": noise_content(job, found),
+        "exact": found.confidence is None,
+        "confidence": 1.0 if found.confidence is None else found.confidence,
+        "pairs": None,
+        "fits": None if found.confidence is None else job.asked.fits,
+        "failures": None,
+        "assumptions": assumptions(job, found),
+        "ledger": has_ledger(job),
+        "no_noise": found.noise is None,
+        "void": "",
+    }
+
+
+def _coupling(job: Job, found: Calibrated) -> str:
+    """What proves the promise, where that follows from plan and statistic; a choice by pilot tells of the file."""
+    if found.noise is None:
+        return ""
+    chosen = job.asked.coupling == "auto" and job.mechanism.features is None
+    return CHOSEN if chosen else found.coupling
+
+
+def _notes(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[str]:
+    """What a reader should know of the values."""
+    notes = [ENOUGH] if found.noise is None else []
+    if not np.isfinite(value).all():
+        notes.append(FAILED)
+    statistic = job.mechanism.statistic
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in job.plan.set:
+        notes.append(STANDARDISED)
+    return notes
+
+
+def _values(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[dict[str, Any]]:
+    """A row for each released number; its sampling error is a function of the file."""
+    return [
+        {
+            "name": label,
+            "unit": "",
+            "value": float(released) if np.isfinite(released) else None,
+            "noise_std": float(noise_std),
+            "sampling_std": None,
+            "sample_cost": None,
+        }
+        for label, released, noise_std in zip(job.mechanism.labels, value, found.rms, strict=True)
+    ]

@@ -1,0 +1,169 @@
+"""Matched rounds of swaps without a fit for each swap: a pair for every record at about the cost of one fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.grid import Grid
+from leakscope.noise import Lp, Mahalanobis, SampledSwap, Shifts
+from leakscope.noise.norms import EUCLIDEAN
+from leakscope.protection.mechanism import Mechanism
+from leakscope.releases.statistics.leave_one_out import exact, records_of, swapped
+from leakscope.runtime import pool
+from leakscope.runtime.observe import progress
+
+Array = np.ndarray
+_LENGTHS = 2**18  # that a worker makes at once, by whole rounds
+_ROUNDS = 64  # and at most so many
+_COUPLES = 2**15  # whose lengths are measured at once
+_DOUBLES = 10**8  # lengths beyond this number are kept in single precision
+
+
+def swap_shifts(
+    mechanism: Mechanism,
+    pairs: SampledSwap,
+    grid: Grid,
+    norm: Lp | Mahalanobis = EUCLIDEAN,
+    noised: Bool[Array, " d"] | None = None,
+) -> tuple[Shifts, int]:
+    """The shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
+
+    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noised)``, whose ``max(k, n-k) + 1``
+    fits a round this spares. Lengths are raised for the arithmetic of the closed form, which may round to the
+    next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
+    Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Of a covariance, least squares or quantiles. Its workers make the rounds.
+    pairs : SampledSwap
+        Of the same n and k.
+    grid : Grid
+        Of the release; the arithmetic error of the statistic is below its step.
+    norm, noised
+        As in ``SampledSwap.shifts``.
+
+    Returns
+    -------
+    shifts : Shifts
+        (n, n_pairs); beyond 10^8 lengths in single precision, rounded up. The same for any number of workers.
+    n_failures : int
+        Rounds in which the fit of D failed, or lies off the grid: all their lengths are infinite, as is that of a
+        swapped set on which the statistic fails.
+
+    Raises
+    ------
+    ValueError
+        If the statistic has no closed form, the pairs belong to another game, or no coordinate is noised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.grid import Grid
+    >>> from leakscope.protection.mechanism import Mechanism
+    >>> from leakscope.noise import SampledSwap
+    >>> from leakscope.runtime.observe import Workshop
+    >>> from leakscope.releases.statistics.statistic import named
+    >>> from leakscope.protection.swaps import swap_shifts
+    >>> from leakscope.core.types import Points
+    >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [20.0]]))
+    >>> median = Mechanism(named("quantiles", probabilities=(0.5,)), points, 3, Workshop(n_jobs=1))
+    >>> shifts, n_failures = swap_shifts(median, SampledSwap(n=6, k=3, n_pairs=100), Grid(2.0**-10))
+    >>> shifts.values.shape, float(shifts.values.max()), n_failures
+    ((6, 100), 3.0, 0)
+    """
+    statistic = mechanism.statistic
+    if records_of(statistic, mechanism.points) is None:
+        raise ValueError(
+            f"{statistic.name} has no closed form for a swap; covariance, least squares and quantiles have"
+        )
+    if (pairs.n, pairs.k) != (mechanism.n, mechanism.k):
+        raise ValueError(f"the pairs have n = {pairs.n}, k = {pairs.k}; the data {mechanism.n}, {mechanism.k}")
+    noised = np.ones(mechanism.d, dtype=bool) if noised is None else noised
+    if noised.shape != (mechanism.d,) or not noised.any():
+        raise ValueError(f"noised must be {mechanism.d} truth values, one of them true, got {noised.tolist()}")
+    single = pairs.n * pairs.n_pairs > _DOUBLES
+    values = np.empty((pairs.n, pairs.n_pairs), dtype=np.float32 if single else np.float64)
+    rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noised, single), 0
+    size = min(max(1, _LENGTHS // pairs.n), _ROUNDS)
+    chunks = [range(first, min(first + size, pairs.n_pairs)) for first in range(0, pairs.n_pairs, size)]
+    with progress(f"rounds of {statistic.name}", pairs.n_pairs) as advance:
+        places = mechanism.workshop.n_jobs, mechanism.workshop.temporary_place
+        for number, columns in pool.run(rounds.lengths, [(chunk,) for chunk in chunks], *places):
+            draws = chunks[number]
+            for draw, column in zip(draws, columns, strict=True):
+                n_failures += column is None
+                values[:, draw] = np.inf if column is None else column
+            advance(len(draws))
+    d = int(noised.sum())
+    return Shifts(values, pairs.name, d, norm, mechanism.prior, False, pairs.promise, share=pairs.share), n_failures
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounds:
+    """What a worker does."""
+
+    mechanism: Mechanism
+    pairs: SampledSwap
+    grid: Grid
+    norm: Lp | Mahalanobis
+    noised: Bool[Array, " d"]
+    single: bool
+
+    def lengths(self, draws: range) -> list[Float[Array, " n"] | None]:
+        """A length for each record; None for a round whose D fails."""
+        records = records_of(self.mechanism.statistic, self.mechanism.points)
+        assert records is not None
+        return [self._round(draw, records) for draw in draws]
+
+    def _round(self, draw: int, records: Float[Array, "n c"]) -> Float[Array, " n"] | None:
+        statistic, points = self.mechanism.statistic, self.mechanism.points
+        leaving, entering = self.pairs.couples(draw)
+        inside = np.zeros(self.pairs.n, dtype=bool)
+        inside[leaving] = True
+        fitted = self.grid.snap(statistic.observe(points, inside[None], np.zeros(1, dtype=int))["output"][0])
+        if not np.isfinite(fitted).all():
+            return None
+        made = swapped(statistic, points, inside, leaving, entering)
+        assert made is not None
+        lengths = np.empty(len(made), dtype=np.float32 if self.single else np.float64)
+        for start in range(0, len(made), _COUPLES):
+            some = slice(start, start + _COUPLES)
+            alike = (records[leaving[some]] == records[entering[some]]).all(axis=1)
+            found = np.where(alike, 0.0, self._raised(fitted - self.grid.snap(made[some])))
+            lengths[some] = _rounded_up(found) if self.single else found
+        return self.pairs.by_record(draw, lengths)
+
+    def _raised(self, v: Float[Array, "b d"]) -> Float[Array, " b"]:
+        """Lengths that are not below those of fits; NaN where a fit failed, infinite if a public coordinate moved.
+
+        A fit and the closed form differ by less than a step h in each coordinate. Real numbers less than h apart
+        have nearest multiples of h at most one step apart: from (m + 1/2) h, the last that may go down to m, to
+        (m + 3/2) h, the first that may go up to m + 2, it is h. So the differences v on the grid differ by a
+        vector e with |e_i| <= h, and by the triangle inequality ``||v_fit|| <= ||v|| + max ||e||``.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.norm(v[:, self.noised]) + self._slack
+            return np.where((v[:, ~self.noised] != 0).any(axis=1), np.inf, found)
+
+    @property
+    def _slack(self) -> float:
+        """At least the length of every vector with coordinates up to a step."""
+        if exact(self.mechanism.statistic):
+            return 0.0
+        steps = np.broadcast_to(self.grid.steps, self.noised.shape)[self.noised]
+        if isinstance(self.norm, Lp):
+            return float(self.norm(steps))
+        whitened = self.norm.standardise(np.diag(steps))  # e^T S^-1 e is at most the sum of |h_i S^-1_ij h_j|
+        return float(np.sqrt(np.abs(whitened @ whitened.T).sum()))
+
+
+def _rounded_up(lengths: Float[Array, " b"]) -> Float[Array, " b"]:
+    """In single precision, never below."""
+    with np.errstate(over="ignore"):
+        single = lengths.astype(np.float32)
+    return np.where(single < lengths, np.nextafter(single, np.float32(np.inf)), single)

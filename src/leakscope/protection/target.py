@@ -1,0 +1,45 @@
+"""What is promised, and by what means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from leakscope.core.types import Noise
+
+Ready = Callable[[float], Noise]  # the noise of each scale
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is promised, and by what means.
+
+    Parameters
+    ----------
+    eta : float
+        Allowed accuracy above the better prior guess.
+    promise : {"every", "average"}
+    noise : str, Noise, or callable
+        A row of ``FAMILIES``; a noise as it is, of which only the promise is checked; or the noise of each scale,
+        whose shape is public.
+    coupling : {"auto", "swap", "mixture_swap", "complement", "average_swap"}
+    confidence : float
+        Of what is sampled.
+    fits : int
+        Fits that may be made.
+    seed : int
+        Of the pairs.
+    noise_scale : tuple of float, optional
+        Scale of the noise that was declared before anybody looked at the data: one number, or one for each
+        coordinate. The least scale that keeps the promise where None.
+    """
+
+    eta: float
+    promise: Literal["every", "average"] = "every"
+    noise: str | Noise | Ready = "gaussian"
+    coupling: str = "auto"
+    confidence: float = 0.95
+    fits: int = 2000
+    seed: int = 0
+    noise_scale: tuple[float, ...] | None = None

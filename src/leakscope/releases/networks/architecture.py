@@ -1,0 +1,216 @@
+"""What a factory of networks makes, and how its networks are trained fastest."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Int, Shaped
+from torch import nn
+
+from leakscope.core.checks import nearest
+from leakscope.releases.networks.devices import seeded
+from leakscope.releases.networks.ensemble import has_convolution, is_stack
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.tensors import Inputs
+from leakscope.releases.specs import first_line
+
+Array = np.ndarray
+Kind = Literal["stack", "vmap", "one"]
+# Which way is fastest, by measurement (one thread, models for each second against a plain loop over the models):
+#
+#   kind    networks                                      why
+#   stack   sequences of linear layers and elementwise    a batched product for each layer: 15 times for 20-16-2 and 64
+#           functions                                     models, 4.8 for 100-32-10, 1.7 for 446-128-30
+#   vmap    others without convolution, buffers, ties     8 times for 20-16-2, 3.8 for 100-32-10; below 1.3 where a
+#           and frozen parts, below 5 MFLOP a step        step has more work than overhead
+#   one     all others                                    convolutions of many models side by side are slower than
+#                                                         one after the other, channels last: 1.4 times a plain loop
+LARGEST_STEP = 5e6  # FLOP, for vmap
+LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments that are worked on side by side: a cache holds them
+MOST = 64  # models side by side
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What is known of a network before there is data.
+
+    Parameters
+    ----------
+    kind : {"stack", "vmap", "one"}
+        How several of them are trained.
+    n_parameters : int
+        Those that are trained.
+    title : str
+        Name of the class.
+    digest : str
+        Of the layers and the shapes of parameters and buffers.
+    """
+
+    kind: Kind
+    n_parameters: int
+    title: str
+    digest: str
+
+    @classmethod
+    def of(cls, module: nn.Module, recipe: Recipe) -> Architecture:
+        """That of a network.
+
+        Raises
+        ------
+        ValueError
+            If nothing in it is trained, or it ends in probabilities.
+        """
+        trained = sum(each.numel() for each in module.parameters() if each.requires_grad)
+        title = type(module).__name__
+        if trained == 0:
+            raise ValueError(f"{title} has no parameters that are trained")
+        refuse_softmax(module)
+        return cls(_kind(module, recipe, trained), trained, title, _digest(module))
+
+    def chunk(self, recipe: Recipe) -> int:
+        """Models that are trained side by side: as many as a cache holds, one where there is no gain."""
+        if self.kind == "one":
+            return 1
+        tensors = 4  # parameters, gradients and two moments of Adam
+        if recipe.optimiser == "sgd":
+            tensors = 3 if recipe.momentum else 2
+        return int(min(max(LARGEST_STATE // (4 * tensors * self.n_parameters), 1), MOST))
+
+
+def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) -> nn.Module:
+    """A network with initial weights of its own, on the CPU.
+
+    Parameters
+    ----------
+    make : callable
+    parameters : mapping
+        Its keywords.
+    seed : int
+        Of PyTorch's random numbers meanwhile; the state of the process is as it was afterwards.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is unknown, with the nearest known one, or what is made is no network.
+    """
+    name = _name(make)
+    _refuse_unknown(make, parameters, name)
+    with seeded(seed):
+        try:
+            module = make(**parameters)
+        except Exception as error:  # the factory is the user's: it may raise anything
+            raise ValueError(f"{name}: no network can be made: {first_line(error)}") from error
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"{name} must make a network (torch.nn.Module), got a {type(module).__name__}")
+    return module
+
+
+def columns_of(
+    module: nn.Module, inputs: Inputs, classes: Shaped[Array, " K"], label: Int[Array, " N"], name: str
+) -> Int[Array, " N"]:
+    """The column of each point's class in what a network answers.
+
+    Parameters
+    ----------
+    module : nn.Module
+    inputs : Inputs
+    classes : array of shape (K,)
+        Sorted.
+    label : int array of shape (N,)
+        Numbers of the classes.
+    name : str
+        Of the release, for errors.
+
+    Returns
+    -------
+    int array of shape (N,)
+        The number of the class; where there are more columns and the labels are numbers of columns, the labels.
+
+    Raises
+    ------
+    ValueError
+        If the network cannot read the points, or has no column for each class.
+    """
+    n_columns = _answered(module, inputs, name)
+    if n_columns == len(classes):
+        return label
+    if classes.dtype.kind in "biu" and classes.min() >= 0 and classes.max() < n_columns:
+        return classes.astype(np.int64)[label]
+    raise ValueError(
+        f"{name} gives {n_columns} number{'s' * (n_columns != 1)} a point, and the label has {len(classes)} classes; a "
+        "network must give a number for each class"
+    )
+
+
+def refuse_softmax(module: nn.Module) -> None:
+    """A network must give logits: softmax is taken of what it answers."""
+    if isinstance(module, nn.Sequential) and len(module) and isinstance(module[-1], nn.Softmax):
+        raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
+
+
+def _refuse_probabilities(answer: torch.Tensor, name: str) -> None:
+    """What is positive and sums to one in every row is no logit."""
+    if bool((answer >= 0).all()) and bool(((answer.double().sum(dim=1) - 1).abs() < 1e-5).all()):
+        raise ValueError(f"{name} answers with probabilities; leave softmax out: it is taken of what it answers")
+
+
+def _answered(module: nn.Module, inputs: Inputs, name: str) -> int:
+    """Numbers that a network gives for each point."""
+    x = inputs.batch(np.arange(2), next(module.parameters()).device)
+    training = module.training
+    try:
+        with torch.no_grad():
+            answer = module.eval()(x)
+    except Exception as error:  # the network is the user's: it may raise anything
+        kind = next(module.parameters()).dtype
+        why = f"its weights are {kind}, points are float32" if kind != torch.float32 else first_line(error)
+        raise ValueError(f"{name} cannot read points of shape {inputs.shape}: {why}") from error
+    finally:
+        module.train(training)
+    if not isinstance(answer, torch.Tensor) or answer.ndim != 2 or len(answer) != 2:
+        got = f"shape {tuple(answer.shape)}" if isinstance(answer, torch.Tensor) else f"a {type(answer).__name__}"
+        raise ValueError(f"{name} must answer 2 points with a tensor of shape (2, classes), got {got}")
+    _refuse_probabilities(answer, name)
+    return answer.shape[1]
+
+
+def _kind(module: nn.Module, recipe: Recipe, n_parameters: int) -> Kind:
+    tied = len(list(module.named_parameters(remove_duplicate=False))) != len(list(module.parameters()))
+    if tied or not all(each.requires_grad for each in module.parameters()):
+        return "one"
+    if is_stack(module):
+        return "stack"
+    stateless = not list(module.buffers()) and not has_convolution(module)
+    small = 6 * n_parameters * recipe.batch < LARGEST_STEP  # a product and its two derivatives, 2 FLOP each
+    return "vmap" if stateless and small else "one"
+
+
+def _digest(module: nn.Module) -> str:
+    sha = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        sha.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+    return sha.hexdigest()
+
+
+def _refuse_unknown(make: Callable[..., Any], parameters: Mapping[str, Any], name: str) -> None:
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):
+        return  # it says itself what it takes
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()):
+        return
+    known: Sequence[str] = list(signature.parameters)
+    for parameter in parameters:
+        if parameter not in known:
+            listed = f"known: {', '.join(known)}" if known else "it takes none"
+            raise ValueError(f"{name}: unknown parameter {parameter!r}{nearest(parameter, known)}; {listed}")
+
+
+def _name(make: Callable[..., Any]) -> str:
+    return getattr(make, "__name__", type(make).__name__)

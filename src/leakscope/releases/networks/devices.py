@@ -1,0 +1,132 @@
+"""Where networks are trained: device, threads, precision, random state, and what is said when memory ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+from leakscope.releases.networks.recipe import Recipe
+
+T = TypeVar("T")
+LARGEST_ERROR = 2e-6  # relative, of a product of matrices in float32
+
+
+def device_of(recipe: Recipe) -> torch.device:
+    """The device that a recipe means.
+
+    Raises
+    ------
+    ValueError
+        If it asks for a GPU where there is none.
+    """
+    there = torch.cuda.is_available()
+    if recipe.device == "cuda" and not there:
+        raise ValueError("device='cuda' needs a GPU that PyTorch can use, and there is none; device='auto' takes one")
+    return torch.device("cuda" if there and recipe.device != "cpu" else "cpu")
+
+
+@contextmanager
+def working(recipe: Recipe) -> Iterator[torch.device]:
+    """One thread and the precision of the recipe, and both as they were afterwards.
+
+    Threads beside busy processes cost up to eight times what they save, and results do not depend on the number
+    of workers.
+
+    Raises
+    ------
+    ValueError
+        Where ``fast_matmul`` would lose digits on this machine, or the device is not there.
+    """
+    device = device_of(recipe)
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    torch.set_num_threads(1)
+    try:
+        if recipe.fast_matmul:
+            torch.set_float32_matmul_precision("medium")
+            _refuse_imprecision(_error_of_products(device))
+        yield device
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """PyTorch's own random numbers from a seed; the state of the process is as it was afterwards."""
+    cuda = device is not None and device.type == "cuda"
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if cuda else []):
+        torch.default_generator.manual_seed(seed)
+        if cuda:
+            torch.cuda.manual_seed(seed)
+        yield
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory did not suffice."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
+def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
+    """Do a piece of work with parts of this size, and with half of it as often as memory ends.
+
+    Parameters
+    ----------
+    work : callable
+        Called with the size.
+    size : int
+    refusal : str
+        What is said where a size of 1 is too much.
+
+    Raises
+    ------
+    MemoryError
+        Then.
+    """
+    while True:
+        try:
+            return work(size)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            if size == 1:
+                raise MemoryError(refusal) from None
+        size //= 2
+
+
+@contextmanager
+def clear_of_memory(refusal: str) -> Iterator[None]:
+    """Say so where memory ends.
+
+    Raises
+    ------
+    MemoryError
+        Then, in these words.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        raise MemoryError(refusal) from None
+
+
+@cache
+def _error_of_products(device: torch.device) -> float:
+    """Relative error of a product in float32 as PyTorch is set now, against float64."""
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(shape, generator=generator).to(device) for shape in ((128, 1024), (1024, 128)))
+    exact = a.double() @ b.double()
+    return float(torch.linalg.norm((a @ b).double() - exact) / torch.linalg.norm(exact))
+
+
+def _refuse_imprecision(error: float) -> None:
+    if error > LARGEST_ERROR:
+        raise ValueError(
+            f"fast_matmul: on this machine products err by {error:.1g}, more than {LARGEST_ERROR:g}; leave it out"
+        )

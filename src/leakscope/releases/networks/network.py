@@ -1,0 +1,309 @@
+"""Releases made by a network of PyTorch, and by one that is trained already."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import nn
+
+from leakscope.core.checks import count
+from leakscope.core.seeds import integer
+from leakscope.core.types import Points
+from leakscope.core.untrusted import in_one_line, refuse_archive
+from leakscope.releases.networks.architecture import Architecture, built, columns_of, refuse_softmax
+from leakscope.releases.networks.devices import device_of, working
+from leakscope.releases.networks.gradient_norms import Layers, layers_of
+from leakscope.releases.networks.last_layer import taylor
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.signals import signals_of
+from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
+from leakscope.releases.networks.training import Lesson, trained
+from leakscope.releases.source_code import digest_of_classes
+from leakscope.releases.specs import NoCanonicalForm, canonical, described, reason, versions
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network that is trained anew for each row of a game.
+
+    Row m begins from weights of the seed stream ("init"), reads its points in the order of ("batches", epoch) and
+    moves images by ("augment", epoch). Models of a chunk are trained side by side where that is faster, which changes
+    the last digits: what a row gives depends on its seed, its chunk, the version of PyTorch and the kind of processor.
+
+    Parameters
+    ----------
+    make : callable
+        A function or class that makes a network (``torch.nn.Module``); the network gives a number for each class,
+        whose softmax is read as its probabilities. How points become tensors: ``leakscope.releases.networks.tensors``.
+    recipe : Recipe
+    name : str
+        What the report calls it; the name of the function or class unless given.
+    parameters : mapping
+        Keywords of `make`.
+    layers : "all", "last", a name, or tuple of names
+        Whose parameters an attacker sees the gradients of, for ``gradient_norm``.
+    rows : int, optional
+        Models that are trained side by side and stored together; by size unless given.
+
+    Raises
+    ------
+    ValueError
+        If no network can be made, in one line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from leakscope.releases.networks.network import Network
+    >>> from leakscope.releases.networks.recipe import Recipe
+    >>> from leakscope.core.types import Points
+    >>> network = Network(lambda: nn.Linear(2, 2), Recipe(epochs=2, lr=0.1))
+    >>> points = Points(np.eye(2)[[0, 1, 0, 1]], np.array([0, 1, 0, 1]))
+    >>> member = np.array([[True, True, False, False], [False, True, True, False]])
+    >>> network.observe(points, member, np.array([3, 4]), ["loss"])["loss"].shape
+    (2, 4)
+    """
+
+    make: Callable[..., Any]
+    recipe: Recipe = field(default_factory=Recipe)
+    name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    layers: Layers = "all"
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.make, nn.Module):
+            raise ValueError(
+                f"give a function or class that makes the network, got a {type(self.make).__name__} that is made: "
+                "every model would begin with its weights; a trained network with its data is audited by audit_model"
+            )
+        if not callable(self.make):
+            raise ValueError(f"a network is made by a function or class, got a {type(self.make).__name__}")
+        if self.rows is not None:
+            count("rows", self.rows)
+        if not self.name:
+            own = getattr(self.make, "__name__", "<none>")
+            object.__setattr__(self, "name", self.architecture.title if "<" in own else own)
+        layers_of(self._built(0), self.layers)
+        device_of(self.recipe)
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """What is made."""
+        return Architecture.of(self._built(0), self.recipe)
+
+    @property
+    def chunk(self) -> int:
+        """Rows that are trained and stored together."""
+        return self.rows or self.architecture.chunk(self.recipe)
+
+    @property
+    def description(self) -> str:
+        """In words: the factory and the recipe."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{getattr(self.make, '__name__', self.name)}({given}), {self.recipe!r}"
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Import path and parameters of the factory, architecture, recipe, versions; None for a lambda.
+
+        The code of the classes that a network is made of is part of it.
+        """
+        return described(self._description)
+
+    @property
+    def not_stored(self) -> str:
+        """Why there is no description, and its models are not stored; empty where there is one."""
+        return reason(self._description)
+
+    def _description(self) -> Mapping[str, Any]:
+        if not (inspect.isfunction(self.make) or inspect.isclass(self.make)):
+            raise NoCanonicalForm(f"a {type(self.make).__name__} that makes networks has no import path")
+        made = {"make": canonical(self.make), "parameters": canonical(self.parameters)}
+        made["classes"] = digest_of_classes({type(each) for each in self._built(0).modules()})
+        recipe = self.recipe.describe() | {"device": device_of(self.recipe).type}
+        facts = {"architecture": self.architecture.digest, "recipe": recipe, "rows": self.chunk}
+        layers = self.layers if isinstance(self.layers, str) else list(self.layers)
+        return {"network": made, **facts, "layers": layers, "versions": versions({"torch", "numpy"})}
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Train one network for each row and read its signals at every point.
+
+        Raises
+        ------
+        ValueError
+            If the points do not fit the network, or its training runs away.
+        MemoryError
+            If not even one network can be trained.
+        """
+        if not member.any(axis=1).all():
+            raise ValueError(f"{self.name} needs training points, and a model has none")
+        inputs = inputs_of(points.x)
+        classes, label = labels_of(points, self.name)
+        label = columns_of(self._built(0), inputs, classes, label, self.name)
+        if self.recipe.augment != "none" and not inputs.image:
+            raise ValueError(f"augment={self.recipe.augment!r} is for images; points have shape {inputs.shape}")
+        with working(self.recipe) as device:
+            lesson = Lesson(inputs.on(device), torch.as_tensor(label, device=device), self.recipe, device, self.name)
+            members = [np.flatnonzero(row) for row in member]
+            modules = trained(self._built, self.architecture, lesson, members, seeds.tolist())
+            made = [self._seen(module, lesson, want) for module in modules]
+        return {name: np.stack([row[name] for row in made]) for name in made[0]}
+
+    def _seen(self, module: nn.Module, lesson: Lesson, want: Sequence[str]) -> Mapping[str, Float[Array, "N ..."]]:
+        around = taylor(module, lesson) if "taylor" in want else None
+        return {**signals_of(module, lesson, want, self.layers), **({} if around is None else {"taylor": around})}
+
+    def _built(self, seed: int) -> nn.Module:
+        return built(self.make, self.parameters, integer(seed, "init"))
+
+
+@in_one_line
+def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str | os.PathLike[str]) -> nn.Module:
+    """A network with the weights in a file; nothing but tensors is read of it.
+
+    Parameters
+    ----------
+    make : callable
+        A function or class that makes the network.
+    parameters : mapping
+        Keywords of `make`.
+    file : path
+        As ``torch.save(network.state_dict(), file)`` writes it.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    ValueError
+        In one line, if there is no such file, if it is no state dict, or that of another network.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from leakscope.releases.networks.network import weighted
+    >>> with tempfile.NamedTemporaryFile(suffix=".pt") as file:
+    ...     torch.save({"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, file.name)
+    ...     weighted(torch.nn.Linear, {"in_features": 3, "out_features": 2}, file.name).weight.sum().item()
+    6.0
+    """
+    module = built(make, parameters, 0)
+    state = _tensors(file)
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"{file}: no state dict; tensors alone are read, nothing is unpickled: save it by "
+            "torch.save(network.state_dict(), FILE)"
+        )
+    try:
+        module.load_state_dict(dict(state))
+    except Exception as error:  # RuntimeError for other shapes; others where a value is no tensor
+        if parts := [str(key) for key, each in state.items() if isinstance(each, Mapping)]:
+            raise ValueError(f"{file}: a state dict alone is read, this one stands in {' or '.join(parts)}") from None
+        reasons = [line.strip() for line in str(error).splitlines()[1:]]
+        raise ValueError(f"{file}: the weights of another network: {reasons[0] if reasons else error}") from None
+    return module
+
+
+def _tensors(file: str | os.PathLike[str]) -> Any:
+    """What PyTorch reads of a file without unpickling more than tensors; None for a file that is none of its own."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            refuse_archive(file, archive)
+    except FileNotFoundError:
+        raise ValueError(f"{file}: no such file") from None
+    except (zipfile.BadZipFile, NotImplementedError):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a file that is none of PyTorch's own
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception:  # torch has many for a file that is none of its own
+        return None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One network that is trained already, seen from inside.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Read in evaluation mode; the softmax of what it answers are its probabilities. It is not changed.
+    classes : array of shape (K,), optional
+        The label of each column; the sorted labels, or 0 ... K-1, unless given.
+    name : str
+    layers : "all", "last", a name, or tuple of names
+        As in `Network`.
+
+    Raises
+    ------
+    ValueError
+        If nothing in it is trained, or it ends in softmax.
+    """
+
+    module: nn.Module
+    classes: Array | None = None
+    name: str = "model"
+    layers: Layers = "all"
+    chunk: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.module, nn.Module):
+            raise ValueError(f"give the trained network, not {getattr(self.module, '__name__', self.module)!r}")
+        refuse_softmax(self.module)
+        layers_of(self.module, self.layers)
+
+    @property
+    def description(self) -> str:
+        """In words: the class."""
+        return type(self.module).__name__
+
+    def describe(self) -> None:
+        """Its weights are no canonical description: it is not stored."""
+        return
+
+    @property
+    def not_stored(self) -> str:
+        """Why: there is no recipe by which another run would know it again."""
+        return "a trained network has no recipe to know it by"
+
+    def observe(
+        self, points: Points, member: Bool[Array, "1 N"], seeds: Int[Array, 1], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "1 N ..."]]:
+        """The network's signals at every point, as one row."""
+        module = copy.deepcopy(self.module).eval()
+        device = next(module.parameters()).device
+        recipe = Recipe(device="cuda" if device.type == "cuda" else "cpu")
+        inputs = inputs_of(points.x)
+        with working(recipe):
+            label = torch.as_tensor(self._columns(module, inputs, points), device=device)
+            lesson = Lesson(inputs.on(device), label, recipe, device, self.name)
+            row = signals_of(module, lesson, want, self.layers)
+        return {name: array[None] for name, array in row.items()}
+
+    def _columns(self, module: nn.Module, inputs: Inputs, points: Points) -> Int[Array, " N"]:
+        classes, label = labels_of(points, self.name)
+        if self.classes is None:
+            return columns_of(module, inputs, classes, label, self.name)
+        given = list(self.classes)
+        if missing := [each for each in classes if each not in given]:
+            raise ValueError(f"{self.name}: the label {str(missing[0])!r} is none of classes=")
+        columns = columns_of(module, inputs, np.asarray(given), np.arange(len(given)), self.name)
+        return columns[np.array([given.index(each) for each in classes])][label]

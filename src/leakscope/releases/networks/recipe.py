@@ -1,0 +1,128 @@
+"""How a network is trained, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from leakscope.core.checks import count, non_negative, one_of, positive, probability
+from leakscope.releases.specs import from_words
+
+OPTIMISERS = ("adam", "adamw", "sgd")
+LOSSES = ("cross_entropy", "mse")
+AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
+SHIFT = 4  # pixels of a crop
+DEVICES = ("cpu", "cuda", "auto")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained.
+
+    Parameters
+    ----------
+    optimiser : {"adam", "adamw", "sgd"}
+        With the constants of PyTorch where nothing is said here.
+    lr : float
+        Step size.
+    momentum : float
+        Of SGD, in [0, 1).
+    weight_decay : float
+        Added to the gradient as ``weight_decay * parameter`` (adam, sgd), or taken off each step (adamw).
+    epochs : int
+        Passes over the training data; the most of them where ``stop`` is given.
+    batch : int
+        Points a step; the last batch of an epoch may be smaller.
+    loss : {"cross_entropy", "mse"}
+        Mean over the batch of the cross-entropy in nats, or of the squared distance of the softmax from the
+        one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5).
+    stop : float, optional
+        Training ends after an epoch whose mean training loss differs from the last one's by less than this.
+    augment : {"none", "flip", "crop", "flip_crop"}
+        Of images while training: mirrored left to right with probability 1/2; shifted by up to ``shift`` pixels
+        each way, zeros where nothing was.
+    shift : int, optional
+        Of crops, in pixels: 4 unless given.
+    device : {"cpu", "cuda", "auto"}
+        auto: a GPU if there is one.
+    fast_matmul : bool
+        Multiply matrices of float32 by PyTorch's precision "medium". On processors without hardware for bfloat16
+        that is another library at full precision, up to twice as fast; refused where it errs by more than
+        2e-6.
+    mixed_precision : bool
+        Products and convolutions in bfloat16, parameters and losses in float32 (``torch.autocast``): for networks that
+        are trained so. More than twice as fast on processors and GPUs with hardware for bfloat16.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+
+    Examples
+    --------
+    >>> from leakscope.releases.networks.recipe import Recipe
+    >>> Recipe(optimiser="sgd", lr=0.1, momentum=0.9).describe()["momentum"]
+    0.9
+    """
+
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    lr: float = 1e-3
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    epochs: int = 30
+    batch: int = 64
+    loss: Literal["cross_entropy", "mse"] = "cross_entropy"
+    stop: float | None = None
+    augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
+    shift: int | None = None
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    fast_matmul: bool = False
+    mixed_precision: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("optimiser", self.optimiser, OPTIMISERS)
+        one_of("loss", self.loss, LOSSES)
+        one_of("augment", self.augment, AUGMENTATIONS)
+        one_of("device", self.device, DEVICES)
+        for name in ("fast_matmul", "mixed_precision"):
+            if not isinstance(given := getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {given!r}")
+        checked = {
+            "lr": positive("lr", self.lr),
+            "momentum": probability("momentum", self.momentum),
+            "weight_decay": non_negative("weight_decay", self.weight_decay),
+            "epochs": count("epochs", self.epochs),
+            "batch": count("batch", self.batch),
+            "shift": self._shift(),
+            "stop": None if self.stop is None else positive("stop", self.stop),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.momentum == 1:
+            raise ValueError("momentum must be < 1, got 1")
+        if self.momentum and self.optimiser != "sgd":
+            raise ValueError(f"momentum is of optimiser='sgd'; {self.optimiser} takes none, got {self.momentum:g}")
+
+    def _shift(self) -> int | None:
+        """None without crops."""
+        if "crop" in self.augment:
+            return SHIFT if self.shift is None else count("shift", self.shift)
+        if self.shift is not None:
+            raise ValueError(f"shift is of augment='crop' or 'flip_crop', got {self.shift} with {self.augment!r}")
+        return None
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> Recipe:
+        """A recipe from a mapping: the table ``[model.train]`` of a plan, or ``--train NAME=VALUE``.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name, with the nearest known one, and as the recipe itself.
+        """
+        return from_words(cls, words, "train")
+
+    def describe(self) -> dict[str, Any]:
+        """Every field, as plain data."""
+        return asdict(self)

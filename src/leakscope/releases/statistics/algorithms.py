@@ -1,0 +1,189 @@
+"""Statistics that need a fit of their own for every data set: quantiles, least squares, any function.
+
+An algorithm is a frozen value: ``labels(points)`` names the numbers of its output where they are known
+beforehand, and called on the data in use it gives an array of fixed shape.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Num
+
+from leakscope.core.checks import probability
+from leakscope.core.types import Points
+from leakscope.releases.source_code import digest_of, digest_of_modules
+from leakscope.releases.specs import own
+from leakscope.releases.statistics.features import columns_of, numbers
+
+Array = np.ndarray
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """An array of fixed shape from the data in use."""
+
+    def labels(self, points: Points) -> list[str] | None:
+        """A name for each number; None where their number is not known beforehand."""
+        ...
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
+        """The output."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Quantiles:
+    """Quantiles of each column, interpolated linearly between the two nearest records.
+
+    Parameters
+    ----------
+    probabilities : tuple of float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.algorithms import Quantiles
+    >>> from leakscope.core.types import Points
+    >>> Quantiles((0.5,))(Points(np.array([[1.0], [2.0], [9.0]])), np.random.default_rng(0)).tolist()
+    [[2.0]]
+    """
+
+    probabilities: tuple[float, ...] = (0.25, 0.5, 0.75)
+
+    def __post_init__(self) -> None:
+        if not self.probabilities:
+            raise ValueError("probabilities must be at least one number in [0, 1]")
+        for each in self.probabilities:
+            probability("a quantile's probability", each)
+
+    def labels(self, points: Points) -> list[str]:
+        """``"quantile 0.5 of age"``."""
+        return [f"quantile {each:g} of {name}" for each in self.probabilities for name in columns_of(points.x)]
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, "q d"]:
+        """A row for each probability."""
+        return np.quantile(numbers(points.x), self.probabilities, axis=0)
+
+
+@final
+@dataclass(frozen=True)
+class LeastSquares:
+    """Coefficients of ordinary least squares: the intercept, then one a column.
+
+    The response is the label, or the last column where there is none. Where the columns are dependent it is the
+    shortest of the solutions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.algorithms import LeastSquares
+    >>> from leakscope.core.types import Points
+    >>> x = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> LeastSquares()(Points(x), np.random.default_rng(0)).round(6).tolist()
+    [1.0, 2.0]
+    """
+
+    def labels(self, points: Points) -> list[str]:
+        """The intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
+        """Solved by singular values."""
+        x, y = design(points)
+        return np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), numbers(y[:, None])[:, 0], rcond=None)[0]
+
+
+@final
+@dataclass(frozen=True)
+class Function:
+    """A function of the records: ``function(x)``, or ``function(x, y)`` where the points have labels.
+
+    It gets the data in use as they are, an array or a frame. Where it has an argument ``rng`` it gets a
+    ``numpy.random.Generator`` for its own randomness; a function that draws numbers elsewhere cannot be made
+    again.
+
+    Parameters
+    ----------
+    function : callable
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.algorithms import Function
+    >>> from leakscope.core.types import Points
+    >>> Function(np.median)(Points(np.array([[1.0], [2.0], [9.0]])), np.random.default_rng(0)).tolist()
+    2.0
+    """
+
+    function: Callable[..., Any]
+
+    def labels(self, points: Points) -> None:
+        """Unknown before a first fit."""
+
+    @property
+    def path(self) -> str | None:
+        """``module:name``; None where that does not lead back to the function (a lambda, one of ``__main__``)."""
+        module, name = getattr(self.function, "__module__", None), self.name
+        if module in (None, "__main__") or not name.isidentifier():
+            return None
+        try:
+            return f"{module}:{name}" if own(f"{module}:{name}") is self.function else None
+        except ValueError:
+            return None
+
+    @property
+    def source(self) -> str:
+        """Digest of all code of the user that the function reaches; empty where it is installed.
+
+        Raises
+        ------
+        NoCanonicalForm
+            If that code cannot be followed.
+        """
+        if inspect.isfunction(self.function) or inspect.isclass(self.function):
+            return digest_of(self.function) or ""
+        return digest_of_modules([self.function.__module__]) or ""  # compiled, or an object with a name
+
+    @property
+    def name(self) -> str:
+        """As it was defined."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
+        """Whatever the function gives, as an array."""
+        arguments = (points.x,) if points.y is None else (points.x, points.y)
+        return np.asarray(self.function(*arguments, rng=rng) if self._takes_rng else self.function(*arguments))
+
+    @property
+    def _takes_rng(self) -> bool:
+        try:
+            return "rng" in inspect.signature(self.function).parameters
+        except (TypeError, ValueError):  # compiled functions need not say
+            return False
+
+
+def design(points: Points) -> tuple[Num[Array, "n d"], Array]:
+    """Explaining columns and response: the label, or the last column where there is none.
+
+    Raises
+    ------
+    ValueError
+        If nothing explains.
+    """
+    table = numbers(points.x)
+    x, y = (table[:, :-1], table[:, -1]) if points.y is None else (table, np.asarray(points.y))
+    if not x.shape[1]:
+        raise ValueError(f"a regression needs a column beside its response, got {', '.join(columns_of(points.x))}")
+    return x, y
+
+
+def explaining(points: Points) -> list[str]:
+    """Names of the columns of `design`."""
+    return columns_of(points.x)[: -1 if points.y is None else None]

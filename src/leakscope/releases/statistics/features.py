@@ -1,0 +1,380 @@
+"""Features of single records: what a linear statistic sums over the data.
+
+A feature map is a frozen value: ``labels(x)`` names its d numbers, and called on the records it gives an array
+(N, d). Records are rows of an array, whose columns are called x0, x1, ..., or of a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.checks import count, one_of
+
+Array = np.ndarray
+_RECORDS = 8192  # records whose features are made at once
+_BLOCK = 512  # of them, those whose membership is held as doubles: 128 rows stay in the cache
+
+
+@runtime_checkable
+class Features(Protocol):
+    """Numbers of each record, which do not depend on the others."""
+
+    def labels(self, x: Any) -> list[str]:
+        """A name for each of the d numbers."""
+        ...
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """The numbers of each record."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Columns:
+    """The columns themselves: all of them, which must hold numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.features import Columns
+    >>> Columns()(np.array([[1, 2], [3, 4]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+
+    def labels(self, x: Any) -> list[str]:
+        """The names of the columns."""
+        return columns_of(x)
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """The records as numbers."""
+        return numbers(x)
+
+
+@final
+@dataclass(frozen=True)
+class SecondMoments:
+    """Products ``(x_i - c_i)(x_j - c_j)``, i <= j, around a public centre c.
+
+    Their mean is linear in the data. The covariance is not: it subtracts the square of the mean of the data in
+    use; for that take the statistic ``covariance``.
+
+    Parameters
+    ----------
+    centre : tuple of d floats, optional
+        0 unless given; not computed from the data in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.features import SecondMoments
+    >>> x = np.array([[1.0, 2.0]])
+    >>> SecondMoments()(x).tolist(), SecondMoments().labels(x)
+    ([[1.0, 2.0, 4.0]], ['x0 x0', 'x0 x1', 'x1 x1'])
+    """
+
+    centre: tuple[float, ...] | None = None
+
+    def labels(self, x: Any) -> list[str]:
+        """``"age hours"`` for the product of two columns."""
+        return pairs_of(columns_of(x))
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """The upper triangle, row by row."""
+        table = numbers(x)
+        if self.centre is not None:
+            if len(self.centre) != table.shape[1]:
+                raise ValueError(f"centre has {len(self.centre)} numbers, the data {table.shape[1]} columns")
+            table = table - np.array(self.centre)
+        return products(table)
+
+
+@final
+@dataclass(frozen=True)
+class Histogram:
+    """Membership of the bins of some columns; their sum is a histogram of counts.
+
+    A bin holds its left edge and not its right one, the last bin both, as in ``numpy.histogram``. Values outside
+    of the edges are in no bin.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    edges : tuple of tuples of float
+        Increasing; one tuple for each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.features import Histogram
+    >>> bins = Histogram(("x0",), ((0.0, 1.0, 2.0),))
+    >>> x = np.array([[0.5], [1.0], [2.0], [7.0]])
+    >>> bins(x).sum(axis=0).tolist(), bins.labels(x)
+    ([1.0, 2.0], ['x0 from 0 to 1', 'x0 from 1 to 2'])
+    """
+
+    columns: tuple[str, ...]
+    edges: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(self.columns) != len(self.edges):
+            raise ValueError(f"a histogram of {len(self.columns)} columns has {len(self.edges)} tuples of edges")
+        for name, edges in zip(self.columns, self.edges, strict=True):
+            if len(edges) < 2 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
+                raise ValueError(f"edges of {name} must be at least 2 finite increasing numbers, got {list(edges)}")
+
+    @classmethod
+    def spanning(cls, x: Any, columns: Sequence[str], n_bins: int = 10) -> Histogram:
+        """Bins of equal width over the range of all records: the same whichever of them are in the data in use."""
+        table = numbers(x)[:, _places(x, columns)]
+        low, high = table.min(axis=0), table.max(axis=0)
+        edges = np.linspace(low, np.where(high > low, high, low + 1), count("n_bins", n_bins) + 1)
+        return cls(tuple(columns), tuple(map(tuple, edges.T.tolist())))
+
+    def labels(self, x: Any) -> list[str]:
+        """``"age from 20 to 30"``."""
+        return [
+            f"{name} from {low:g} to {high:g}"
+            for name, edges in zip(self.columns, self.edges, strict=True)
+            for low, high in pairwise(edges)
+        ]
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """1 for the bin of each column that holds the record, 0 elsewhere."""
+        table = numbers(x)[:, _places(x, self.columns)]
+        made = []
+        for values, edges in zip(table.T, self.edges, strict=True):
+            bin_of = np.searchsorted(edges, values, side="right") - 1
+            bin_of[values == edges[-1]] = len(edges) - 2
+            made.append(bin_of[:, None] == np.arange(len(edges) - 1))
+        return np.hstack(made).astype(float)
+
+
+@final
+@dataclass(frozen=True)
+class Cells:
+    """Membership of the cells of a table: all combinations of the levels of some columns.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    levels : tuple of tuples
+        The values of each column that are counted; records with another one are in no cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.features import Cells
+    >>> x = np.array([[0, 1], [0, 1], [1, 0]])
+    >>> cells = Cells.of(x, ["x0", "x1"])
+    >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
+    ([0.0, 2.0, 1.0, 0.0], ['0 / 0', '0 / 1', '1 / 0', '1 / 1'])
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[Any, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(self.columns) != len(self.levels) or not all(self.levels):
+            raise ValueError(f"a table by {len(self.columns)} columns needs levels for each, got {len(self.levels)}")
+
+    @classmethod
+    def of(cls, x: Any, columns: Sequence[str]) -> Cells:
+        """The levels that occur among all records: the same whichever of them are in the data in use."""
+        found = [
+            sorted(set(_values(x, name).tolist()), key=lambda level: (str(type(level)), level)) for name in columns
+        ]
+        return cls(tuple(columns), tuple(map(tuple, found)))
+
+    @classmethod
+    def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
+        """Take the levels that were declared; those of a column without any are those that occur.
+
+        Parameters
+        ----------
+        x : array or frame of N rows
+        columns : sequence of str
+        levels : mapping of str to sequence
+            By column. Of a column of numbers they are read as numbers, of others as text.
+
+        Returns
+        -------
+        Cells
+            The labels follow from the declared levels alone, in their order.
+
+        Raises
+        ------
+        ValueError
+            If a record has a level that was not declared: it would be in no cell, and nobody would be told.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscope.releases.statistics.features import Cells
+        >>> x = np.array([[0], [0], [2]])
+        >>> cells = Cells.declared(x, ["x0"], {"x0": ["0", "1", "2"]})
+        >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
+        ([2.0, 0.0, 1.0], ['0', '1', '2'])
+        """
+        found = cls.of(x, columns)
+        for name in levels:
+            one_of("column of levels", name, columns)
+        return replace(
+            found,
+            levels=tuple(
+                _declared_levels(name, _values(x, name), levels[name]) if name in levels else seen
+                for name, seen in zip(found.columns, found.levels, strict=True)
+            ),
+        )
+
+    def labels(self, x: Any) -> list[str]:
+        """``"Sales / Female"``."""
+        names = [[str(level) for level in levels] for levels in self.levels]
+        return [" / ".join(cell) for cell in np.array(np.meshgrid(*names, indexing="ij")).reshape(len(names), -1).T]
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """1 for the cell that holds the record, 0 elsewhere; cells in the order of the levels, the last fastest."""
+        cell, counted = np.zeros(len(x), dtype=int), np.ones(len(x), dtype=bool)
+        for name, levels in zip(self.columns, self.levels, strict=True):
+            values, code = _values(x, name), np.full(len(x), -1)
+            for number, level in enumerate(levels):
+                code[values == level] = number
+            counted &= code >= 0
+            cell = cell * len(levels) + code
+        made = np.zeros((len(x), int(np.prod([len(levels) for levels in self.levels]))))
+        made[np.flatnonzero(counted), cell[counted]] = 1
+        return made
+
+
+def columns_of(x: Any) -> list[str]:
+    """Names of the columns: of a frame its own, of an array x0, x1, ..."""
+    return [f"x{number}" for number in range(x.shape[1])] if isinstance(x, np.ndarray) else [str(c) for c in x.columns]
+
+
+def numbers(x: Any) -> Float[Array, "N d"]:
+    """The records as finite numbers.
+
+    Raises
+    ------
+    ValueError
+        Naming the first column with text, or with missing or infinite values.
+    """
+    if isinstance(x, np.ndarray) and x.ndim != 2:
+        raise ValueError(f"x must have a row for each record and a column for each number, got shape {x.shape}")
+    try:
+        table = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        words = [name for name in columns_of(x) if not _holds_numbers(_values(x, name))]
+        raise ValueError(f"column {words[0] if words else '?'} holds no numbers; leave it out, or encode it") from None
+    if not np.isfinite(table).all():
+        name = columns_of(x)[int(np.argmin(np.isfinite(table).all(axis=0)))]
+        raise ValueError(f"column {name} has missing or infinite values; drop or fill them")
+    return table
+
+
+def pairs_of(names: Sequence[str]) -> list[str]:
+    """``"age hours"`` for each two columns of the upper triangle, row by row."""
+    return [f"{first} {second}" for row, first in enumerate(names) for second in names[row:]]
+
+
+def products(table: Float[Array, "N d"]) -> Float[Array, "N p"]:
+    """``x_i x_j``, i <= j, row by row; infinite where they overflow."""
+    columns = np.ascontiguousarray(table.T)  # long inner loops
+    with np.errstate(over="ignore"):
+        return np.concatenate([column * columns[i:] for i, column in enumerate(columns)]).T
+
+
+def sums(
+    table: Float[Array, "N d"],
+    member: Bool[Array, "m N"],
+    features: Callable[[Float[Array, "b d"]], Float[Array, "b p"]] | None = None,
+) -> tuple[Float[Array, "m p"], Float[Array, " m"]]:
+    """Sums of features over the members of each row, and how many they are: one matrix product, in blocks.
+
+    The product of a block is added to those before it, so the rounding error of a sum of n numbers of size s is
+    at most ``(528 + n/8192) 2^-53 n s``.
+
+    Parameters
+    ----------
+    table : array of shape (N, d)
+    member : bool array of shape (m, N)
+    features : callable, optional
+        Of a block of the table; the table itself unless given. They need not be held for all records at once.
+    """
+    parts = []
+    order = "F" if member.flags.f_contiguous else "C"
+    inside = np.empty((len(member), _BLOCK), order=order)
+    for start in range(0, len(table), _RECORDS):
+        rows = table[start : start + _RECORDS]
+        made = np.column_stack([rows if features is None else features(rows), np.ones(len(rows))])
+        total = np.zeros((len(member), made.shape[1]))
+        for first in range(0, len(made), _BLOCK):
+            block = made[first : first + _BLOCK]
+            chosen = inside[:, : len(block)]
+            np.copyto(chosen, member[:, start + first : start + first + len(block)])
+            total += chosen @ block
+        parts.append(total)
+    total = np.sum(parts, axis=0)
+    return total[:, :-1], total[:, -1]
+
+
+def _values(x: Any, name: str) -> Array:
+    """A column by its name."""
+    place = _places(x, [name])[0]
+    return x[:, place] if isinstance(x, np.ndarray) else np.asarray(x[list(x.columns)[place]])
+
+
+def _declared_levels(name: str, values: Array, levels: Sequence[Any]) -> tuple[Any, ...]:
+    """Declared levels in the type of the column, if every value is one of them."""
+    texts = [str(level).strip() for level in levels]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise ValueError(f"the level {twice!r} of column {name} is declared twice")
+    if values.dtype.kind in "iuf":
+        known: tuple[Any, ...] = tuple(_number(name, text) for text in texts)
+    elif values.dtype.kind == "b":
+        known = tuple({"true": True, "false": False}.get(text.lower(), text) for text in texts)
+    else:
+        same = {str(value): value for value in values.tolist()}  # values of an object column need not be texts
+        known = tuple(same.get(text, text) for text in texts)
+    counted = np.zeros(len(values), dtype=bool)
+    for level in known:
+        counted |= values == level
+    if not counted.all():
+        others, sizes = np.unique([str(value) for value in values[~counted]], return_counts=True)
+        some = ", ".join(f"{other!r} ({size:,})" for other, size in zip(others[:3].tolist(), sizes[:3], strict=True))
+        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+        raise ValueError(
+            f"column {name} holds values that are not among its declared levels: {some}{more}; declare them too, "
+            "or join them with others in the file"
+        )
+    return known
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"column {name} holds numbers, and the declared level {text!r} is none") from None
+
+
+def _places(x: Any, names: Sequence[str]) -> list[int]:
+    known = columns_of(x)
+    return [known.index(one_of("column", name, known)) for name in names]
+
+
+def _holds_numbers(values: Array) -> bool:
+    try:
+        values.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,309 @@
+"""Statistics of a data set after the swap of one record for another, without a fit of their own.
+
+Covariances, least squares and quantiles of D - x + x' follow from what is known of D and the two records: in
+O(d^2) numbers a swap, where a fit takes O(n d^2). So a round of matched swaps, a pair for every record, costs
+little more than one fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.core.checks import same_length
+from leakscope.core.types import Points
+from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles, design
+from leakscope.releases.statistics.features import numbers, products
+from leakscope.releases.statistics.statistic import Covariance, Fit, Statistic
+
+Array = np.ndarray
+_Rows = Float[Array, "b c"]  # records that leave, or enter
+_After = Callable[[_Rows, _Rows], tuple[Float[Array, "b d"], Bool[Array, " b"]]]
+_NUMBERS = 2**20  # outputs that are made at once
+_REFITTED = 2**22  # truth values of data sets that are fitted at once
+_LARGEST = 1e300  # beyond it a sum may overflow in another order: a fit decides
+_ROUGHEST = 1e-5  # squared inverse condition of the scaled columns: 2^-53 over it is the error
+_DEPENDENT = 1e-8  # inverse condition of the columns as they are; below, lstsq may leave a direction out
+_EPS = float(np.finfo(float).eps)
+
+
+def swapped(
+    statistic: Statistic,
+    points: Points,
+    inside: Bool[Array, " N"],
+    leaving: Int[Array, " s"],
+    entering: Int[Array, " s"],
+) -> Float[Array, "s d"] | None:
+    """A statistic of the data sets D - x + x', one for each couple (x, x').
+
+    With z = x - mean(D), z' = x' - mean(D) and |D| = k,
+
+    * the covariance is ``cov(D) + (z' z'^T - z z^T)/k - (z' - z)(z' - z)^T/k^2``;
+    * least squares move by the formula of Sherman, Morrison & Woodbury: in columns that are orthonormal on D,
+      with rows a of x and b of x' (the intercept is one column) and their residuals r and r' on D, the
+      coefficients move by ``(I - a a^T + b b^T)^-1 (b r' - a r)``, where the inverse needs a 2 x 2 system only;
+    * the j-th of the sorted values without x, t, is the j-th or the next one of D; with x' it is
+      ``min(max(x', t_(j-1)), t_j)``.
+
+    Of dependent columns a fit takes the shortest solution: the formula holds as long as x' fits the dependence and
+    the set without x shows no new one. A fit is made where it does not hold or would lose digits: where the
+    inverse condition of the columns (of their independent part) is below 1e-8, or that of the columns centred and
+    scaled has a square below 1e-5, before or after the swap; where x' outweighs all of D as much; and for outputs
+    beyond 1e300.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+    inside : bool array of shape (N,)
+        D.
+    leaving, entering : int arrays of shape (s,)
+        Records of D, and records outside of it.
+
+    Returns
+    -------
+    array of shape (s, d) or None
+        NaN in the rows where the statistic could not be computed. Quantiles are the same doubles as those of a fit.
+        Others err by less than 1e-9 of the spread of the records of D and x': for a covariance ``s_i s_j``, s the
+        standard deviations; for a coefficient ``s_y/s_j``, for the intercept ``s_y + |m_y| + sum_j |m_j| s_y/s_j``, m
+        the means. None for other statistics.
+
+    Raises
+    ------
+    ValueError
+        If the records are not finite numbers, or a couple does not swap a record of D for one outside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.statistic import named
+    >>> from leakscope.releases.statistics.leave_one_out import swapped
+    >>> from leakscope.core.types import Points
+    >>> points, inside = Points(np.array([[1.0], [2.0], [6.0], [9.0]])), np.array([True, True, True, False])
+    >>> swapped(named("covariance"), points, inside, np.array([0, 2]), np.array([3, 3])).round(9).tolist()
+    [[8.222222222], [12.666666667]]
+    >>> swapped(named("quantiles", probabilities=(0.5,)), points, inside, np.array([0, 2]), np.array([3, 3])).tolist()
+    [[6.0], [2.0]]
+    """
+    table = records_of(statistic, points)
+    if table is None:
+        return None
+    same_length(leaving=leaving, entering=entering)
+    if not inside[leaving].all() or inside[entering].any():
+        raise ValueError("a swap takes a record of D out and one from outside in; got others")
+    made = np.empty((len(leaving), len(statistic.labels(points))))
+    size = max(1, _NUMBERS // made.shape[1])
+    with np.errstate(all="ignore"):  # what overflows is found below, and fitted
+        after = _after(statistic, table[inside])
+        for start in range(0, len(made), size):
+            out, into = leaving[start : start + size], entering[start : start + size]
+            found, sound = after(table[out], table[into]) if after else (np.nan, np.zeros(len(out), dtype=bool))
+            made[start : start + size] = found
+            sound &= (np.abs(made[start : start + size]) < _LARGEST).all(axis=1)
+            rest = np.flatnonzero(~sound)
+            made[start + rest] = _fitted(statistic, points, inside, out[rest], into[rest])
+    return made
+
+
+def records_of(statistic: Statistic, points: Points) -> Float[Array, "N c"] | None:
+    """What a statistic reads of each record, if `swapped` knows it; None for other statistics.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+
+    Returns
+    -------
+    array of shape (N, c) or None
+        The columns; for least squares with the response as the last one.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite numbers.
+    """
+    match statistic:
+        case Covariance() | Fit(algorithm=Quantiles()):
+            return numbers(points.x)
+        case Fit(algorithm=LeastSquares()):
+            return numbers(np.column_stack(design(points)))
+        case _:
+            return None
+
+
+def exact(statistic: Statistic) -> bool:
+    """Whether `swapped` gives the same doubles as fits: quantiles, which are made of order statistics alone."""
+    return isinstance(statistic, Fit) and isinstance(statistic.algorithm, Quantiles)
+
+
+def _after(statistic: Statistic, rows: Float[Array, "k c"]) -> _After | None:
+    """The statistic after swaps of a data set with these records; None if each one needs a fit."""
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Quantiles):
+        return _OrderStatistics.of(rows, statistic.algorithm.probabilities).after
+    if isinstance(statistic, Covariance):
+        return _Moments.of(rows).after
+    solved = _Solution.of(rows)
+    return solved.after if solved else None
+
+
+@dataclass(frozen=True, eq=False)
+class _OrderStatistics:
+    """The values below, at and above two places of the sorted columns, for each quantile."""
+
+    near: Float[Array, "3 two q c"]
+    weight: Float[Array, "q c"]
+
+    @classmethod
+    def of(cls, rows: Float[Array, "k c"], probabilities: tuple[float, ...]) -> _OrderStatistics:
+        k = len(rows)
+        place = (k - 1) * np.array(probabilities)
+        first = np.minimum(np.floor(place), k - 1).astype(int)
+        places = np.array([first, np.minimum(first + 1, k - 1)])
+        near = np.clip(places + np.array([-1, 0, 1])[:, None, None], 0, k - 1)
+        values = np.partition(rows, np.unique(near), axis=0)[near]
+        values[0, places == 0] = -np.inf
+        values[2, places == k - 1] = np.inf
+        return cls(values, np.broadcast_to((place - first)[:, None], values.shape[2:]))
+
+    def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        below, at, above = self.near[..., None, :, :]
+        out, into = leaving[None, :, None], entering[None, :, None]
+        upper = np.where(at < out, at, above)  # the first of equal values leaves: what is at its place moves up
+        lower = np.where(below < out, below, at)
+        low, high = np.minimum(np.maximum(into, lower), upper)
+        t, gap = self.weight, high - low
+        made = np.where(t < 0.5, low + gap * t, high - gap * (1 - t))  # as numpy.quantile rounds
+        return made.reshape(len(leaving), -1), np.ones(len(leaving), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Size, mean and covariance; the mean as a rough one and what is left of it, which loses no digits."""
+
+    k: int
+    centre: Float[Array, " c"]
+    rest: Float[Array, " c"]
+    covariance: Float[Array, " d"]
+
+    @classmethod
+    def of(cls, rows: Float[Array, "k c"]) -> _Moments:
+        centre = rows.mean(axis=0)
+        moved = rows - centre
+        rest = moved.mean(axis=0)
+        covariance = moved.T @ moved / len(rows) - np.outer(rest, rest)
+        return cls(len(rows), centre, rest, covariance[np.triu_indices(len(rest))])
+
+    def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        out, into = leaving - self.centre - self.rest, entering - self.centre - self.rest
+        change = (products(into) - products(out)) / self.k - products(into - out) / self.k**2
+        return self.covariance + change, np.ones(len(leaving), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    """Least squares in columns that are centred and orthonormal on D; the intercept is a column ``1/sqrt(k)``."""
+
+    k: int
+    mean: tuple[Float[Array, " c"], Float[Array, " c"]]  # rough, and what is left of it
+    scale: Float[Array, " p"]  # of the centred columns
+    whiten: Float[Array, "p r"]  # from centred and scaled columns to orthonormal ones
+    back: Float[Array, "r p"]  # from those to centred and scaled columns
+    coefficients: Float[Array, " r"]  # of the orthonormal columns
+    roughest: float  # least eigenvalue of I - a a^T + b b^T, or of its inverse, with which no digits are lost
+    singular: tuple[float, float]  # smallest and largest singular value of the columns as they are, with ones
+    unseen: Float[Array, "q e"]  # directions in which no record of D has a part, ones included
+
+    @classmethod
+    def of(cls, rows: Float[Array, "k c"]) -> _Solution | None:
+        """None where columns are nearly dependent, or overflow."""
+        k, centre = len(rows), rows.mean(axis=0)
+        rest = (rows - centre).mean(axis=0)
+        moved = rows - centre - rest
+        x, y = moved[:, :-1], moved[:, -1]
+        scale = np.sqrt(np.square(x).mean(axis=0))
+        if not np.isfinite(scale).all():
+            return None
+        constant = scale <= 4 * _EPS * np.abs(centre[:-1])  # nothing but rounding
+        scale[constant] = np.where(centre[:-1] == 0, 1, np.abs(centre[:-1]))[constant]
+        x = np.where(constant, 0, x / scale)
+        triangle = np.linalg.qr(x, mode="r")
+        _, singular, axes = np.linalg.svd(triangle, full_matrices=False)
+        rank = int((singular**2 > _ROUGHEST * singular[0] ** 2).sum())
+        ones = np.sqrt(k) * np.r_[1.0, (centre + rest)[:-1]]
+        raw = np.vstack([ones, np.column_stack([np.zeros(len(triangle)), triangle * scale])])
+        _, lengths, directions = np.linalg.svd(raw)
+        cut = lengths[0] * _EPS * max(k, len(ones))  # that of lstsq
+        if not (lengths[rank] > 4 * cut and (lengths[rank + 1 :] < cut / 4).all()):
+            return None
+        whiten = axes[:rank].T / singular[:rank]
+        x = x @ whiten
+        coefficients = x.T @ y
+        coefficients = coefficients + x.T @ (y - x @ coefficients)  # what rounding left of the normal equations
+        roughest = _ROUGHEST * float(singular[0] / singular[rank - 1]) ** 2 if rank else _ROUGHEST
+        ends = float(lengths[rank]), float(lengths[0])
+        back = axes[:rank] * singular[:rank, None]
+        return cls(k, (centre, rest), scale, whiten, back, coefficients, roughest, ends, directions[rank + 1 :])
+
+    def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        a, r_a = self._orthonormal(leaving)
+        b, r_b = self._orthonormal(entering)
+        aa, ab, bb = ((u * v).sum(axis=1) for u, v in ((a, a), (a, b), (b, b)))
+        determinant = (1 - aa) * (1 + bb) + ab**2
+        of_a = (ab * r_b - (1 + bb) * r_a) / determinant
+        of_b = (ab * r_a + (1 - aa) * r_b) / determinant
+        moved = a * of_a[:, None] + b * of_b[:, None]
+        slopes = (self.coefficients + moved[:, 1:]) @ self.whiten.T / self.scale
+        centre, rest = self.mean
+        level = centre[-1] + (rest[-1] + moved[:, 0] / np.sqrt(self.k) - slopes @ centre[:-1] - slopes @ rest[:-1])
+        made = np.column_stack([level, slopes])
+        made -= made @ self.unseen.T @ self.unseen  # the shortest of the solutions
+        least = 2 * determinant / (2 - aa + bb + np.sqrt(np.maximum((aa + bb) ** 2 - 4 * ab**2, 0)))
+        steady = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
+        return made, steady & self._same_directions(least, entering)
+
+    def _centred(self, rows: _Rows) -> tuple[Float[Array, "b p"], Float[Array, " b"]]:
+        """Records in the centred and scaled columns, and their centred responses."""
+        moved = rows - self.mean[0] - self.mean[1]
+        return moved[:, :-1] / self.scale, moved[:, -1]
+
+    def _orthonormal(self, rows: _Rows) -> tuple[Float[Array, "b e"], Float[Array, " b"]]:
+        """Records in the orthonormal columns, that of the intercept first, and their residuals."""
+        x, y = self._centred(rows)
+        x = x @ self.whiten
+        return np.column_stack([np.full(len(x), 1 / np.sqrt(self.k)), x]), y - x @ self.coefficients
+
+    def _same_directions(self, least: Float[Array, " b"], entering: _Rows) -> Bool[Array, " b"]:
+        """Whether a fit sees the directions that D shows, all of them clearly and no other.
+
+        The singular values of D - x + x' in these directions are at least ``sqrt(least)`` times the smallest of D,
+        and their squares at most the largest of D squared plus ``1 + |x'|^2``.
+        """
+        smallest, largest = self.singular
+        dependent = max(_DEPENDENT, 4 * self.k * _EPS)
+        seen = least * smallest**2 > dependent**2 * (largest**2 + 1 + np.square(entering[:, :-1]).sum(axis=1))
+        x, _ = self._centred(entering)
+        size = np.abs(x).max(axis=1) + np.abs(self.mean[0][:-1] / self.scale).max()
+        fits = np.abs(x - x @ self.whiten @ self.back).max(axis=1) <= 16 * _EPS * size
+        return seen & (fits | (len(self.unseen) == 0))
+
+
+def _fitted(
+    statistic: Statistic,
+    points: Points,
+    inside: Bool[Array, " N"],
+    leaving: Int[Array, " s"],
+    entering: Int[Array, " s"],
+) -> Float[Array, "s d"]:
+    """The statistic itself on each of the swapped data sets."""
+    made = np.empty((len(leaving), len(statistic.labels(points))))
+    size = max(1, _REFITTED // len(inside))
+    for start in range(0, len(made), size):
+        out, into = leaving[start : start + size], entering[start : start + size]
+        member, row = np.repeat(inside[None], len(out), axis=0), np.arange(len(out))
+        member[row, out], member[row, into] = False, True
+        made[start : start + size] = statistic.observe(points, member, np.zeros(len(out), dtype=int))["output"]
+    return made

@@ -1,0 +1,84 @@
+"""Coefficients of a logistic regression, by scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.core.checks import count, positive
+from leakscope.core.types import Points
+from leakscope.releases.statistics.algorithms import design, explaining
+from leakscope.releases.statistics.features import numbers
+
+Array = np.ndarray
+
+
+@final
+@dataclass(frozen=True)
+class Logistic:
+    """Coefficients of a logistic regression of two classes: the intercept, then one a column.
+
+    The response is the label, or the last column where there is none; the second class in sorted order counts
+    as 1. Data in use that hold one class alone are a fit that failed.
+
+    Parameters
+    ----------
+    centre, spread : tuple of d floats, optional
+        Public numbers: the columns are ``(x - centre)/spread`` in the fit, and in the coefficients. 0 and 1
+        unless given. `standardised` takes them from all records.
+    penalty : float
+        C of scikit-learn, > 0: inverse strength of the squared penalty.
+    iterations : int
+        At most so many of scikit-learn's solver.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.logistic import Logistic
+    >>> from leakscope.core.types import Points
+    >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["no", "yes", "no", "yes"]))
+    >>> Logistic()(points, np.random.default_rng(0)).round(3).tolist()
+    [-0.679, 0.453]
+    """
+
+    centre: tuple[float, ...] | None = None
+    spread: tuple[float, ...] | None = None
+    penalty: float = 1.0
+    iterations: int = 1000
+
+    def __post_init__(self) -> None:
+        positive("penalty", self.penalty)
+        count("iterations", self.iterations)
+        for each in self.spread or ():
+            positive("a spread", each)
+
+    @classmethod
+    def standardised(cls, points: Points, **parameters: Any) -> Logistic:
+        """With mean and standard deviation of all records: the same whichever of them are in the data in use."""
+        x, _ = design(points)
+        spread = x.std(axis=0)
+        return cls(
+            tuple(x.mean(axis=0).tolist()),
+            tuple(np.where(spread > 0, spread, 1.0).tolist()),
+            **parameters,
+        )
+
+    def labels(self, points: Points) -> list[str]:
+        """The intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Fitted from zero, without randomness."""
+        x, y = design(points)
+        for name, public in (("centre", self.centre), ("spread", self.spread)):
+            if public is not None and len(public) != x.shape[1]:
+                raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explaining columns")
+        x = (numbers(x) - np.array(self.centre or 0.0)) / np.array(self.spread or 1.0)
+        model = LogisticRegression(C=self.penalty, max_iter=self.iterations).fit(x, y)
+        if model.coef_.shape[0] != 1:
+            raise ValueError(f"a logistic regression needs 2 classes, got {len(model.classes_)}")
+        return np.concatenate([model.intercept_, model.coef_[0]])

@@ -1,0 +1,366 @@
+"""Releases of a mean: of a table's member rows (pool games), or of fresh rows from a law (fresh games).
+
+Each is seen as step_dot, step_norm (one step) and dot by an attacker who knows the mean and the covariance of
+one record. Axes: m rows of a game (releases), N points, d columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num
+from numpy.typing import ArrayLike
+
+from leakscope.core.checks import count, non_negative, one_of, positive, probability
+from leakscope.core.covariance import ESTIMATES, Covariance, Diagonal, as_covariance, data_rows
+from leakscope.core.covariance.matrices import finite_array
+from leakscope.core.seeds import stream
+from leakscope.core.types import Points
+from leakscope.releases.specs import identity
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Knowledge:
+    """What an attacker knows of one record: the mean and the covariance of its law.
+
+    Parameters
+    ----------
+    mean : array of shape (d,)
+    covariance : Full, Diagonal, LowRank, or array of shape (d,) or (d, d)
+
+    Examples
+    --------
+    >>> from leakscope.releases.statistics.means import Knowledge
+    >>> Knowledge.from_rows([[0.0, 0.0], [2.0, 4.0]]).covariance
+    Diagonal(variance=array([2., 8.]))
+    """
+
+    mean: Float[Array, " d"]
+    covariance: Covariance
+
+    def __init__(self, mean: ArrayLike, covariance: Covariance | ArrayLike) -> None:
+        mean, covariance = finite_array("mean", mean), as_covariance(covariance)
+        if mean.ndim != 1:
+            raise ValueError(f"mean has shape {mean.shape}; give one number a column, (d,)")
+        covariance.quad(mean)  # the shapes fit
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", covariance)
+
+    @classmethod
+    def from_rows(cls, X: ArrayLike, covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal") -> Knowledge:
+        """What is learned from reference records (n0, d), as the population that a game sets aside.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not suffice for the covariance, or a column is constant.
+        """
+        one_of("covariance", covariance, ESTIMATES)
+        return cls(data_rows(X).mean(axis=0), ESTIMATES[covariance](X))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Bernoulli:
+    """Independent columns of 0 and 1: the law of fresh records.
+
+    Parameters
+    ----------
+    p : array of shape (d,)
+        Probabilities of 1, in (0, 1).
+
+    Examples
+    --------
+    >>> from leakscope.releases.statistics.means import Bernoulli
+    >>> Bernoulli([0.5, 0.2]).knowledge.covariance
+    Diagonal(variance=array([0.25, 0.16]))
+    """
+
+    p: Float[Array, " d"]
+
+    def __init__(self, p: ArrayLike) -> None:
+        p = finite_array("p", p)
+        if p.ndim != 1 or not p.size or not ((p > 0) & (p < 1)).all():
+            raise ValueError("p must be one probability > 0 and < 1 a column, (d,)")
+        object.__setattr__(self, "p", p)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Mean and covariance."""
+        return Knowledge(self.p, Diagonal(self.p * (1 - self.p)))
+
+    def deviation(self, n: int, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Sum of n records less its mean, exactly: binomial counts, not n times d bits."""
+        rare, side = self._rarer
+        return side * (rng.binomial(n, rare) - n * rare)
+
+    @cached_property
+    def _rarer(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+        """Probability of the rarer of 0 and 1, and 1 or -1 for which it is: numpy counts that one a fifth faster."""
+        return np.minimum(self.p, 1 - self.p), np.where(self.p <= 0.5, 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """N(mu, C): the law of fresh records.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        mu and C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.means import Knowledge, Normal
+    >>> Normal(Knowledge([0.0, 1.0], [1.0, 4.0])).deviation(9, np.random.default_rng(0)).shape
+    (2,)
+    """
+
+    knowledge: Knowledge
+
+    def deviation(self, n: int, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Sum of n records less its mean: one vector of N(0, n C)."""
+        return np.sqrt(n) * self.knowledge.covariance.sample(1, rng)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """The mean of the member rows of a table: the others of a target come from the pool.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        Of the attacker: given, or ``Knowledge.from_rows`` of records that are in no release.
+    noise : float
+        Standard deviation of the Gaussian noise that is added to each column of the mean.
+    rate : float
+        k/n in (0, 1]: k of the n member rows, drawn without replacement, are averaged.
+    pool : int, optional
+        N, where ``knowledge`` is that of a finite pool of N records from which the others are drawn: the
+        variance of a mean of k of them is C/k (1 - k/N).
+    name : str
+    chunk : int
+        Releases that are made and stored together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.games import half_split
+    >>> from leakscope.releases.statistics.means import Knowledge, Mean
+    >>> from leakscope.core.types import Points
+    >>> x, game = np.random.default_rng(0).normal(size=(50, 3)), half_split(50, 4)
+    >>> release = Mean(Knowledge(np.zeros(3), np.ones(3)))
+    >>> release.observe(Points(x), game.member, np.arange(4), ["step_dot"])["step_dot"].shape
+    (4, 50, 1)
+    """
+
+    knowledge: Knowledge
+    noise: float = 0.0
+    rate: float = 1.0
+    pool: int | None = None
+    name: str = "mean"
+    chunk: int = 256
+
+    def __post_init__(self) -> None:
+        _check(self.noise, self.rate)
+        if self.pool is not None:
+            count("pool", self.pool, least=2)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The parameters, arrays by their content."""
+        return _description(self)
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Release one mean for each row of ``member`` and see it at every point.
+
+        Raises
+        ------
+        ValueError
+            If the points are no table of the law's columns, or a row has too few members.
+        """
+        x = _table("x", points.x, self.knowledge)
+        rngs = [stream(int(seed), "mean") for seed in seeds]
+        n = member.sum(axis=1)
+        size = np.rint(self.rate * n).astype(int)
+        if (size < 1).any():
+            row = int(np.argmin(size))
+            raise ValueError(f"row {row} averages {self.rate:g} of {n[row]:,} members: a mean needs at least 1 record")
+        taken = np.array([_taken(*row) for row in zip(member, n.tolist(), size.tolist(), rngs, strict=True)])
+        deviation = taken.astype(float) @ (x - self.knowledge.mean) / size[:, None]
+        deviation += np.array([_noise(self.noise, x.shape[1], rng) for rng in rngs])
+        return _Seen(self.knowledge, self.noise, self.pool).signals(x, deviation, size, want)
+
+
+@dataclass(frozen=True, eq=False)
+class FreshMean:
+    """The mean of n records: the member rows, and others that are drawn anew from a law for every release.
+
+    A release takes O(d) draws, whatever n is. For games with fresh others, whose columns are the judged points
+    alone.
+
+    Parameters
+    ----------
+    law : Bernoulli or Normal
+        Of the others.
+    n : int
+        Records in the data, members included.
+    noise : float
+        Standard deviation of the Gaussian noise that is added to each column of the mean.
+    rate : float
+        k/n in (0, 1]: k of the n records, drawn without replacement, are averaged; a member is among them with
+        probability k/n.
+    inserted : array of shape (N, d), optional
+        What goes into the data for each point that is a member, where the attacker tests for another record
+        than the true one; the points themselves unless given.
+    knowledge : Knowledge, optional
+        Of the attacker; the law itself unless given.
+    name : str
+    chunk : int
+        Releases that are made and stored together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.games import per_datum
+    >>> from leakscope.releases.statistics.means import Bernoulli, FreshMean
+    >>> from leakscope.core.types import Points
+    >>> game = per_datum(1, 0, 8, others="fresh")
+    >>> release = FreshMean(Bernoulli([0.3, 0.4]), n=100)
+    >>> release.observe(Points(np.ones((1, 2))), game.member, np.arange(8), ["dot"])["dot"].shape
+    (8, 1)
+    """
+
+    law: Bernoulli | Normal
+    n: int
+    noise: float = 0.0
+    rate: float = 1.0
+    inserted: Num[Array, "N d"] | None = None
+    knowledge: Knowledge | None = None
+    name: str = "mean"
+    chunk: int = 256
+
+    def __post_init__(self) -> None:
+        _check(self.noise, self.rate)
+        if round(self.rate * count("n", self.n)) < 1:
+            raise ValueError(f"rate {self.rate:g} of n = {self.n:,} records is none: a mean needs at least 1 record")
+        if self.knowledge is not None:
+            _table("the known mean", self.knowledge.mean[None], self.law.knowledge)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The parameters, arrays by their content."""
+        return _description(self)
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Release one mean for each row of ``member`` and see it at every point.
+
+        Raises
+        ------
+        ValueError
+            If the points are no table of the law's columns, or a row has more than n members.
+        """
+        law, knowledge = self.law.knowledge, self.knowledge or self.law.knowledge
+        x = _table("x", points.x, law)
+        own = (x if self.inserted is None else _table("inserted", self.inserted, law)) - law.mean
+        if own.shape != x.shape:
+            raise ValueError(f"inserted has shape {own.shape}, the points {x.shape}; give one record for each point")
+        if (most := int(member.sum(axis=1).max(initial=0))) > self.n:
+            raise ValueError(f"a row has {most:,} members in a mean of n = {self.n:,} records")
+        rngs, size = [stream(int(seed), "mean") for seed in seeds], round(self.rate * self.n)
+        deviation = np.empty((len(member), x.shape[1]))
+        shift = law.mean - knowledge.mean
+        for row, (inside, rng) in enumerate(zip(member, rngs, strict=True)):
+            taken = _taken(inside, self.n, size, rng)
+            total = own[taken].sum(axis=0) + self.law.deviation(size - int(taken.sum()), rng)
+            deviation[row] = total / size + shift + _noise(self.noise, x.shape[1], rng)
+        return _Seen(knowledge, self.noise).signals(x, deviation, np.full(len(member), size), want)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """How released means look to an attacker."""
+
+    knowledge: Knowledge
+    noise: float
+    pool: int | None = None
+
+    def signals(
+        self, x: Float[Array, "N d"], deviation: Float[Array, "m d"], size: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """The wanted signals of means of so many records, given less the known mean.
+
+        Without the point a mean of k records has the covariance ``C0 = r/k (C + s^2 k/r I)``, r = 1, or 1 - k/N
+        for a pool of N and noise of deviation s; the point moves it by ``(z - mu)/k``.
+        """
+        z = x - self.knowledge.mean
+        made = {"dot": deviation @ z.T} if "dot" in want else {}
+        if not {"step_dot", "step_norm"} & set(want):
+            return made
+        if self.pool is not None and self.pool <= size.max():
+            raise ValueError(f"pool must be > the {size.max():,} records of a mean, got {self.pool:,}")
+        remaining = 1 - size / self.pool if self.pool is not None else np.ones(len(size))
+        added = self.noise**2 * size / remaining
+        dot, norm = np.empty((2, len(size), len(x)))
+        for variance in np.unique(added):
+            rows = added == variance
+            known = self.knowledge.covariance if variance == 0 else self.knowledge.covariance.plus(float(variance))
+            weighted = known.solve(z)
+            dot[rows] = deviation[rows] @ weighted.T / remaining[rows, None]
+            norm[rows] = (weighted * z).sum(axis=1) / (size * remaining)[rows, None]
+        steps = {"step_dot": dot[..., None], "step_norm": norm[..., None]}
+        return made | {name: array for name, array in steps.items() if name in want}
+
+
+def _taken(inside: Bool[Array, " N"], n: int, size: int, rng: np.random.Generator) -> Bool[Array, " N"]:
+    """Which members are among the records that are averaged: ``size`` of n, without replacement."""
+    if size == n:
+        return inside
+    places, members = rng.permutation(n)[:size], np.flatnonzero(inside)
+    taken = np.zeros_like(inside)
+    taken[members[places[places < len(members)]]] = True
+    return taken
+
+
+def _noise(scale: float, d: int, rng: np.random.Generator) -> Float[Array, " d"]:
+    return scale * rng.standard_normal(d) if scale else np.zeros(d)
+
+
+def _check(noise: float, rate: float) -> None:
+    non_negative("noise", noise)
+    positive("rate", probability("rate", rate))
+
+
+def _table(name: str, x: Any, knowledge: Knowledge) -> Float[Array, "N d"]:
+    table = finite_array(name, x)
+    if table.ndim != 2 or table.shape[1] != len(knowledge.mean):
+        raise ValueError(f"{name}: shape {table.shape} is no table of the {len(knowledge.mean):,} columns of the law")
+    return table
+
+
+def _description(release: Mean | FreshMean) -> Mapping[str, Any]:
+    """Class, parameters, and the library whose random numbers are used."""
+    names = [each.name for each in fields(release) if each.name not in ("name", "chunk")]
+    kept = {name: _canonical(getattr(release, name)) for name in names}
+    return {"release": identity(type(release)), **kept, "versions": {"numpy": np.__version__}}
+
+
+def _canonical(value: Any) -> Any:
+    """A parameter as plain JSON: arrays by a hash of their content, frozen values by their fields."""
+    if isinstance(value, np.ndarray):
+        content = f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        return hashlib.sha256(content).hexdigest()
+    if isinstance(value, Knowledge | Bernoulli | Normal | Covariance):
+        return {"kind": type(value).__name__} | {
+            each.name: _canonical(getattr(value, each.name)) for each in fields(value)
+        }
+    return value

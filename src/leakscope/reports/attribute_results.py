@@ -1,0 +1,97 @@
+"""One release whose attribute was guessed, as the report reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from leakscope.core.findings import Finding
+from leakscope.reports import Report, plain
+
+BASELINES = ("prior_guess", "imputation")
+
+
+@dataclass(frozen=True)
+class AttributeResult:
+    """A release of an audit of an attribute.
+
+    Parameters
+    ----------
+    facts : mapping
+        Its entry in ``about["releases"]``.
+    findings : sequence of Finding
+        Those of this release.
+    about : mapping
+        Of the whole report.
+    """
+
+    facts: Mapping[str, Any]
+    findings: Sequence[Finding]
+    about: Mapping[str, Any]
+    too_few = False  # shares are of records and values; there is no curve
+    constant = frozenset[str]()
+
+    @property
+    def title(self) -> str:
+        """The release in words."""
+        return self.facts["title"] or self.facts["name"]
+
+    @cached_property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the strategies, that with the largest gain first; those that do not apply last."""
+        names = dict.fromkeys(each.attack for each in self.findings if each.quantity == "attribute_gain")
+        return tuple(sorted(names, key=self._strength, reverse=True))
+
+    @property
+    def best(self) -> str:
+        """The strategy with the largest lower end of its gain, or an empty name."""
+        return self.facts["best"]
+
+    @property
+    def gain(self) -> Finding | None:
+        """Gain of the best strategy."""
+        return self.find("attribute_gain", self.best) if self.best else None
+
+    @property
+    def blind(self) -> float:
+        """Share of right guesses about members without the release, by the best way."""
+        found = self.find("attribute_success", self.facts["baseline"], True) if self.facts["baseline"] else None
+        return self.facts["chance"] if found is None or found.value is None else found.value
+
+    @property
+    def blind_title(self) -> str:
+        """The best way to guess without the release, in words."""
+        return self.attack_title(self.facts["baseline"]) if self.facts["baseline"] else "Chance"
+
+    def find(self, quantity: str, attack: str, inside: bool | None = None) -> Finding | None:
+        """The finding of this quantity that has a value, of members or of others."""
+        for finding in self.findings:
+            asked = finding.quantity == quantity and finding.attack == attack and finding.value is not None
+            if asked and (inside is None or finding.at.get("inside") == float(inside)):
+                return finding
+        return None
+
+    def attack_title(self, name: str) -> str:
+        """A strategy or a baseline in words."""
+        return self.about["attacks"].get(name, {}).get("title") or name
+
+    def _strength(self, name: str) -> tuple[float, float]:
+        finding = self.find("attribute_gain", name)
+        return (-2.0, -2.0) if finding is None else (finding.low or 0.0, finding.value or 0.0)
+
+
+def attribute_results(report: Report) -> tuple[AttributeResult, ...]:
+    """The releases of an audit of an attribute, in the order of the plan."""
+    about = plain(report.about)
+    return tuple(
+        AttributeResult(facts, tuple(each for each in report.findings if each.release == facts["name"]), about)
+        for facts in about["releases"]
+    )
+
+
+def ordered(result: AttributeResult) -> list[Finding]:
+    """What one gets without the release, then the strategies, that with the largest gain first."""
+    rank = {name: place for place, name in enumerate((*BASELINES, *result.strategies))}
+    return sorted(result.findings, key=lambda finding: rank[finding.attack])

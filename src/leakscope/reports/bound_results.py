@@ -1,0 +1,178 @@
+"""A bound as the report reads it: its findings by release, its headline, and its ranking of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from leakscope.core.findings import EVERY, Finding, Scope
+from leakscope.reports import Curve, Report, phrases, plain
+from leakscope.reports.ranking import Ranking
+from leakscope.reports.words import capital, plural
+
+TITLES = {"bayes": "exact Bayes"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a bound says of one release, such as the most exposed record.
+
+    Parameters
+    ----------
+    release : str
+        The id of the release in the findings; mostly empty.
+    findings : sequence of Finding
+    about : mapping
+        Of the whole report.
+    scope : Scope
+        Whom its findings are about.
+    """
+
+    release: str
+    findings: Sequence[Finding]
+    about: Mapping[str, Any]
+    scope: Scope = EVERY
+    too_few = False  # a theorem counts no games
+    constant = frozenset[str]()  # and no scores
+
+    @property
+    def title(self) -> str:
+        """The part in words."""
+        return capital(phrases.title(self.release, self.scope, phrases.row_word(self.about)))
+
+    @property
+    def of_all(self) -> bool:
+        """What holds of every record of the release itself: it needs no heading of its own."""
+        return not self.release and self.scope.kind == "every"
+
+    def attack_title(self, name: str) -> str:
+        """The attack in words."""
+        return attack_words(name)
+
+
+@dataclass(frozen=True)
+class BoundResult:
+    """A bound.
+
+    Parameters
+    ----------
+    findings, curves : sequences
+    about : mapping
+        Of the report, plain.
+    ranking : Ranking or None
+        The records (or cells) from most to least exposed.
+    """
+
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    about: Mapping[str, Any]
+    ranking: Ranking | None
+
+    @property
+    def unit(self) -> str:
+        """What a record is called."""
+        return self.about["unit"]
+
+    @property
+    def units(self) -> str:
+        """Several of them."""
+        return plural(self.unit)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The findings by release and scope, in order."""
+        return parts_of(self.findings, self.about)
+
+    @cached_property
+    def headline(self) -> Finding | None:
+        """The number that is printed large: the largest success of the kind that is given first.
+
+        Without a success the first finding that has a value.
+        """
+        known = [finding for finding in self.findings if finding.value is not None and not finding.attack]
+        success = [finding for finding in known if finding.quantity == "success"]
+        if not success:
+            return known[0] if known else None
+        return max((each for each in success if kind(each) == kind(success[0])), key=lambda each: each.value or 0.0)
+
+    @property
+    def peers(self) -> tuple[Finding, ...]:
+        """The same number of the other releases."""
+        head = self.headline
+        if head is None or head.quantity != "success":
+            return ()
+        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        return tuple(each for each in known if kind(each) == kind(head) and phrases.place(each) != phrases.place(head))
+
+    @property
+    def successes(self) -> tuple[Finding, ...]:
+        """Every success at the prior of the headline: lower bounds, exact values and upper bounds of it."""
+        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        return tuple(each for each in known if each.at.get("prior", 0.5) == self.prior)
+
+    @property
+    def prior(self) -> float:
+        """Share of the records that are members, in the headline."""
+        return 0.5 if self.headline is None else self.headline.at.get("prior", 0.5)
+
+    @property
+    def blind(self) -> float:
+        """Accuracy of a guess from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+    @property
+    def measured(self) -> tuple[Curve, ...]:
+        """Attacks that were run beside the bound."""
+        return tuple(curve for curve in self.curves if curve.role == "measured")
+
+    @property
+    def ceilings(self) -> tuple[Curve, ...]:
+        """Curves that no attacker exceeds."""
+        return tuple(curve for curve in self.curves if curve.role != "measured")
+
+    @property
+    def advantage(self) -> float:
+        """The largest advantage that a curve allows."""
+        return max((curve.tradeoff.advantage() for curve in self.curves), default=1.0)
+
+
+def attack_words(name: str) -> str:
+    """An attack that has no title, in words.
+
+    Examples
+    --------
+    >>> attack_words("likelihood_ratio"), attack_words("bayes")
+    ('likelihood ratio', 'exact Bayes')
+    """
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def parts_of(findings: Sequence[Finding], about: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Findings by release and scope, in order."""
+    own: dict[tuple[str, Scope], list[Finding]] = {}
+    for finding in findings:
+        own.setdefault((finding.release, finding.scope), []).append(finding)
+    return tuple(Part(release, tuple(found), about, scope) for (release, scope), found in own.items())
+
+
+def curve_name(curve: Curve, row: str) -> str:
+    """A curve in words: whom it is about where that is not everybody, else its name."""
+    return curve.name if curve.scope.kind == "every" else phrases.scope(curve.scope, row)
+
+
+def kind(finding: Finding) -> tuple[str, str, str, tuple[tuple[str, float], ...]]:
+    """What must be equal for two findings to be compared: all but whom they are about."""
+    return finding.side, finding.status, finding.source, tuple(sorted(finding.at.items()))
+
+
+def bound_result(report: Report) -> BoundResult:
+    """The bound of a report."""
+    about = plain(report.about)
+    result = BoundResult(report.findings, report.curves, about, None)
+    if not report.record_table or not len(next(iter(report.record_table.values()))):
+        return result
+    side = "upper" if result.headline is None else result.headline.side
+    ranking = Ranking(report.record_table, about["unit"], side, result.blind)
+    return BoundResult(report.findings, report.curves, about, ranking)

@@ -1,0 +1,107 @@
+"""Two reports side by side."""
+
+from __future__ import annotations
+
+from leakscope.core.findings import Finding
+from leakscope.reports import Report
+from leakscope.reports.phrases import place
+
+Key = tuple[str, str, str, str]
+OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched whichever it was
+
+
+def compare(first: Report, second: Report) -> list[dict[str, str]]:
+    """The findings of two reports, row by row, with whether their intervals are apart.
+
+    Parameters
+    ----------
+    first, second : Report
+
+    Returns
+    -------
+    list of dict
+        ``release``, ``attack``, ``quantity``, ``first``, ``second`` and ``difference``, as text. A finding
+        that one report does not have is a dash. Bounds are matched by their side and their prior too. A report
+        of one release is compared with each release of the other, whatever their names.
+
+    Examples
+    --------
+    >>> from leakscope.reports import Report
+    >>> from leakscope.core.findings import Finding
+    >>> one, two = (Report({}, [Finding("auc", v, v - 0.01, v + 0.01, attack="lira")]) for v in (0.6, 0.7))
+    >>> compare(one, two)[0]["difference"]
+    '+0.1, intervals apart'
+    """
+    names = max(_releases(first), _releases(second), key=len)
+    left, right = _by_key(first, names), _by_key(second, names)
+    rows = []
+    for key in [*left, *(key for key in right if key not in left)]:
+        before, after = left.get(key), right.get(key)
+        release, attack, quantity, at = key
+        rows.append(
+            {
+                "release": release or "-",
+                "attack": attack or "-",
+                "quantity": f"{quantity} {at}".strip().replace(" ,", ","),
+                "first": _shown(before),
+                "second": _shown(after),
+                "difference": _difference(before, after),
+            }
+        )
+    return [{name: cell for name, cell in row.items() if name != "release" or len(names) > 1} for row in rows]
+
+
+def _releases(report: Report) -> list[str]:
+    return list(dict.fromkeys(_place(report, finding) for finding in report.findings))
+
+
+def _place(report: Report, finding: Finding) -> str:
+    """The release of an audit; in a report of one release, whom a number is about."""
+    return finding.release if report.about.get("releases") else place(finding)
+
+
+def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
+    """Findings by release, attack, quantity and where it was taken; those of an only release under all names."""
+    found, alone = {}, len(_releases(report)) == 1
+    for each in report.findings:
+        attack = "" if each.quantity in OF_ALL_ATTACKS else each.attack
+        at = _of_bound(each) if _is_bound(each) else _at(each, "prior")
+        for release in names if alone else [_place(report, each)]:
+            key = release, attack, each.quantity, at
+            if key in found and _is_bound(each):  # two theorems about one number
+                key = release, attack, each.quantity, f"{at}, {each.source}"
+            found[key] = each
+    return found
+
+
+def _is_bound(finding: Finding) -> bool:
+    """A theorem about any attacker, not the number of an attack."""
+    return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.side == "lower")
+
+
+def _of_bound(finding: Finding) -> str:
+    """Where a bound was taken, the prior included, and its side."""
+    return _at(finding) + {"upper": ", upper bound", "lower": ", lower bound", "point": ""}[finding.side]
+
+
+def _at(finding: Finding, *but: str) -> str:
+    return " ".join(f"{name} {value:g}" for name, value in finding.at.items() if name not in but)
+
+
+def _shown(finding: Finding | None) -> str:
+    if finding is None or finding.value is None:
+        return "-"
+    if finding.refused:
+        return f"{finding.value:.4g} (too few models)"
+    if finding.low is None or finding.high is None:
+        return f"{finding.value:.4g}"
+    return f"{finding.value:.4g} ({finding.low:.3g}..{finding.high:.3g})"
+
+
+def _difference(before: Finding | None, after: Finding | None) -> str:
+    if before is None or after is None or before.value is None or after.value is None:
+        return "-"
+    ends = (before.low, before.high, after.low, after.high)
+    low, high, other_low, other_high = (end if end is not None else 0.0 for end in ends)
+    apart = None not in ends and (low > other_high or other_low > high)
+    return f"{after.value - before.value:+.3g}{', intervals apart' if apart else ''}"

@@ -1,0 +1,451 @@
+"""Make the releases of a game and see them: chunks of rows through the store and the pool, into signals."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakscope.core import seeds
+from leakscope.core.checks import count, known_keywords
+from leakscope.core.signals import SIGNALS
+from leakscope.core.types import Game, Points, Release, Signals
+from leakscope.core.untrusted import in_one_line
+from leakscope.data import arrays_of
+from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
+from leakscope.runtime import pool
+from leakscope.runtime.store import Store, key
+from leakscope.version import __version__
+
+if TYPE_CHECKING:
+    from leakscope.releases.statistics.statistic import Statistic
+
+Array = np.ndarray
+
+
+@dataclass
+class Tally:
+    """How many rows of a run came from the store, and how many were made.
+
+    Parameters
+    ----------
+    reused, made : int
+    """
+
+    reused: int = 0
+    made: int = 0
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where models are made.
+
+    Parameters
+    ----------
+    store : path, optional
+        Folder where finished chunks stay.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie; in the store unless given, and without a store in the system's folder
+        for temporary files.
+    tally : Tally
+        What was done here; it grows with every row.
+    """
+
+    store: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    tmp: str | os.PathLike[str] | None = None
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    @property
+    def execution(self) -> dict[str, dict[str, int]]:
+        """What a report says of the run: with a store, how many models came from it; nothing without one."""
+        return {} if self.store is None else {"execution": {"reused": self.tally.reused, "made": self.tally.made}}
+
+    @property
+    def temporary_place(self) -> str | os.PathLike[str] | None:
+        """The folder that holds the temporary one; None for that of the system."""
+        return self.store if self.tmp is None else self.tmp
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A release that says why it has no description."""
+
+    @property
+    def not_stored(self) -> str:
+        """The reason; empty where it has a description."""
+        ...
+
+
+def not_stored(releases: Sequence[Release | Statistic], workshop: Workshop) -> Iterator[str]:
+    """Say of each release whose models a store does not keep why that is so; nothing where no store is used.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+    workshop : Workshop
+
+    Yields
+    ------
+    str
+        A sentence for the notes of a report.
+    """
+    if workshop.store is None:
+        return
+    for release in releases:
+        description, reason = described(release)
+        if description is None:
+            yield f"{release.name} is not stored: {reason}"
+
+
+def described(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
+    """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
+
+    Parameters
+    ----------
+    release : Release
+
+    Returns
+    -------
+    mapping or None
+        None where two runs could not agree on it.
+    str
+        Why it has no description; empty where it has one.
+    """
+    description = release.describe()
+    if description is None:
+        return None, release.not_stored if isinstance(release, Explained) else "it has no description"
+    try:
+        code = digest_of_classes([type(release)])
+    except NoCanonicalForm as reason:
+        return None, str(reason)
+    return (description if code is None else {"release": description, "code": code}), ""
+
+
+@runtime_checkable
+class Sets(Protocol):
+    """Data sets to be fitted, of which not all need be in memory at once."""
+
+    @property
+    def n_fits(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        """A seed for each of them."""
+        ...
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Who is in some of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DataSets:
+    """Data sets that are listed.
+
+    Parameters
+    ----------
+    member : bool array of shape (m, N)
+    fit_seeds : array of shape (m,)
+    """
+
+    member: Bool[Array, "m N"]
+    fit_seeds: Int[Array, " m"]
+
+    @classmethod
+    def listed(cls, member: Bool[Array, "m N"], seed: int) -> DataSets:
+        """With the seed stream ("train", row) for each row."""
+        return cls(member, np.array([seeds.integer(seed, "train", row) for row in range(len(member))]))
+
+    @property
+    def n_fits(self) -> int:
+        """Rows of member."""
+        return len(self.member)
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Those rows."""
+        return self.member[rows]
+
+
+def observe(
+    release: Release,
+    points: Points,
+    member: Bool[Array, "M N"],
+    want: Sequence[str],
+    seed: int = 0,
+    workshop: Workshop = Workshop(),
+) -> dict[str, Float[Array, "M N ..."]]:
+    """The wanted signals of a release in every row of a game's ``member``.
+
+    Rows belong to chunks by their number alone, so that a chunk is the same whatever is there already and
+    whatever the number of workers.
+
+    Parameters
+    ----------
+    release : Release
+    points : Points
+    member : bool array of shape (M, N)
+    want : sequence of str
+        Names of signals; those that the release cannot give are left out.
+    seed : int
+        Row m is made with the seed stream ("train", m).
+    workshop : Workshop
+        Store and workers.
+
+    Returns
+    -------
+    mapping of str to array of shape (M, N, ...)
+        float32, point-major in memory.
+
+    Raises
+    ------
+    ValueError
+        If the release gives a signal for some models and not for others, or of another shape.
+    """
+    arrays: dict[str, Array] = {}
+    placed: dict[str, Bool[Array, " M"]] = {}
+    sets = DataSets.listed(member, seed)
+    job = _Job(release, points, sorted(want), "float32", (len(points),))
+    for rows, made in _finished(job, sets, "models", workshop):
+        _place(arrays, made, rows, len(member))
+        for name in made:
+            placed.setdefault(name, np.zeros(len(member), dtype=bool))[rows] = True
+    for name, rows_with in placed.items():
+        if not rows_with.all():
+            raise ValueError(
+                f"{release.name}: the signal {name!r} is missing of {np.count_nonzero(~rows_with):,} of "
+                f"{len(member):,} models; a release must give the same signals of every model"
+            )
+    return arrays
+
+
+@known_keywords()
+def signals_of(
+    release: Release,
+    points: Points,
+    game: Game,
+    want: Sequence[str],
+    *,
+    seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Signals:
+    """Make the releases of a game and see them: what an audit does before it attacks.
+
+    Parameters
+    ----------
+    release : Release
+        As ``leakscope.releases.Estimator(model)`` or ``leakscope.releases.Network(make)``.
+    points : Points
+    game : Game
+        Whose ``member`` has a column for each point.
+    want : sequence of str
+        Names of signals; those that the release cannot give are left out.
+    seed : int
+    store : path, optional
+        Folder where finished models' signals stay.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie, among them the data; in the store unless given.
+
+    Returns
+    -------
+    Signals
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> points = ls.data.from_arrays(*make_classification(60, random_state=0))
+    >>> game = ls.games.half_split(60, 8, seed=0)
+    >>> signals = ls.signals_of(ls.releases.Estimator(DecisionTreeClassifier()), points, game, ["loss"], n_jobs=1)
+    >>> ls.metrics.auc(ls.attacks.ATTACKS["loss"](signals)).value > 0.6
+    True
+    """
+    arrays = observe(release, points, game.member, want, seed, Workshop(store, n_jobs, tmp))
+    return Signals.observed(game, points, arrays)
+
+
+def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop = Workshop()) -> Float[Array, "m d"]:
+    """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+    sets : object with ``n_fits``, ``rows(slice)`` and ``fit_seeds``
+        The m data sets: a sampled coupling, or `DataSets`.
+    workshop : Workshop
+
+    Returns
+    -------
+    array of shape (m, d)
+        float64; NaN in the rows where the statistic could not be computed.
+    """
+    n_numbers = len(statistic.labels(points))
+    made = np.full((sets.n_fits, n_numbers), np.nan)
+    job = _Job(statistic, points, ["output"], "float64", (n_numbers,))
+    for rows, found in _finished(job, sets, "fits", workshop):
+        made[rows] = found["output"]
+    return made
+
+
+@in_one_line
+def read_signals(path: str | os.PathLike[str]) -> Signals:
+    """Signals from an ``.npz`` file with ``member`` (M, N) and arrays named like signals.
+
+    Optional arrays: ``judged`` (N,), all points that are in some model and out of another unless given,
+    ``n_targets``, all models unless given, and with ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
+
+    Raises
+    ------
+    ValueError
+        If an array is missing, unknown, or of the wrong shape.
+    """
+    path = os.fspath(path)
+    arrays = arrays_of(path)
+    if "member" not in arrays:
+        raise ValueError(f"{path}: no array 'member' (M, N); arrays: {', '.join(arrays)}")
+    member = _truths(path, "member", np.atleast_2d(arrays.pop("member")))
+    if member.ndim != 2:
+        raise ValueError(f"{path}: member must have shape (M, N), got {member.shape}")
+    n_targets = count(f"{path}: n_targets", arrays.pop("n_targets", np.array(len(member))).tolist())
+    mixed = np.asarray((member != member[0]).any(axis=0)) if len(member) > 1 else np.ones(member.shape[1])
+    judged = _truths(path, "judged", arrays.pop("judged", mixed))
+    labels = arrays.pop("labels", None)
+    if not judged.any():
+        raise ValueError(f"{path}: no point is judged, or each one is in all models or in none: nothing to guess")
+    if not arrays:
+        raise ValueError(f"{path}: no signals beside member; known: {', '.join(SIGNALS)}")
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
+    game = Game("signals", member, judged, n_targets)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
+        signals = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
+    return Signals(replace(game, prior=float(game.target_member.mean())), None, signals, labels)
+
+
+def _truths(path: str, name: str, values: Array) -> Array:
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{path}: {name} must hold truth values, or 0 and 1")
+    return values.astype(bool)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is made of every data set."""
+
+    release: Release | Statistic
+    points: Points
+    want: Sequence[str]
+    dtype: Literal["float32", "float64"]
+    columns: tuple[int, ...]  # of every array, behind its rows; further axes are free
+
+    def fits(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
+        """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
+        leading = (n_rows, *self.columns)
+        return bool(arrays) and all(
+            array.shape[: len(leading)] == leading and array.dtype == np.dtype(self.dtype) for array in arrays.values()
+        )
+
+    def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
+        """Everything that a chunk depends on, with the description of the release."""
+        return key(
+            release=description,
+            data=self.points.digest,
+            member=np.packbits(member, axis=1).tobytes().hex(),
+            seeds=row_seeds.tolist(),
+            signals=list(self.want),
+            leakscope=__version__,
+        )
+
+    def make(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> dict[str, Float[Array, "m ..."]]:
+        """What a worker does: make the rows of a chunk and see them."""
+        seen = self.release.observe(self.points, member, row_seeds, self.want)
+        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in seen.items()}
+        if arrays and not self.fits(arrays, len(member)):
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise ValueError(
+                f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
+            )
+        return arrays
+
+
+@dataclass(frozen=True)
+class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
+    """The arguments of each chunk, made when a worker takes them."""
+
+    sets: Sets
+    chunks: Sequence[slice]
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, number: Any) -> Any:
+        rows = self.chunks[number]
+        return self.sets.rows(rows), self.sets.fit_seeds[rows]
+
+
+def _finished(job: _Job, sets: Sets, what: str, workshop: Workshop) -> Iterator[tuple[slice, Mapping[str, Array]]]:
+    """The chunks: those in the store first, then the others as the workers finish them."""
+    size, n_rows = job.release.chunk, sets.n_fits
+    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    description = described(job.release)[0] if workshop.store is not None else None
+    shelf = Store(workshop.store) if workshop.store is not None and description is not None else None
+    with progress(f"{what} of {job.release.name}", n_rows) as advance:
+        missing, keys = [], []
+        for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if shelf else ():
+            name = job.key(description or {}, *arguments)
+            n_rows_here = rows.stop - rows.start
+            found = shelf.load(name, lambda arrays, n=n_rows_here: job.fits(arrays, n)) if shelf else None
+            if found is None:
+                missing.append(rows)
+                keys.append(name)
+            else:
+                advance(rows.stop - rows.start)
+                workshop.tally.reused += rows.stop - rows.start
+                yield rows, found
+        todo = missing if shelf else chunks
+        with shelf.prepared() if shelf and missing else nullcontext():
+            for number, made in pool.run(job.make, _Tasks(sets, todo), workshop.n_jobs, workshop.temporary_place):
+                if shelf:
+                    shelf.save(keys[number], made)
+                advance(todo[number].stop - todo[number].start)
+                workshop.tally.made += todo[number].stop - todo[number].start
+                yield todo[number], made
+
+
+def _place(arrays: dict[str, Array], made: Mapping[str, Array], rows: slice, n_models: int) -> None:
+    """Fill a chunk's rows into the point-major arrays."""
+    for name, chunk in made.items():
+        if name not in arrays:
+            shape = (chunk.shape[1], n_models, *chunk.shape[2:])
+            arrays[name] = np.full(shape, np.nan, dtype=np.float32).swapaxes(0, 1)  # what is not placed is no number
+        arrays[name][rows] = chunk
+
+
+@contextmanager
+def progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
+    """A bar on standard error, silent where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda rows: bar.update(task, advance=rows)

@@ -1,0 +1,109 @@
+"""Workers: processes with one BLAS thread each, by joblib, so that any of its back-ends will do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import ThreadpoolController
+
+from leakscope.core import temporary
+from leakscope.core.checks import count
+from leakscope.core.system import without_ctrl_c
+
+
+def run(
+    task: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Do a task for each tuple of arguments and give the results as they come.
+
+    Parameters
+    ----------
+    task : callable
+        Must be importable by the workers.
+    arguments : sequence of tuple
+    n_jobs : int, optional
+        Workers; all cores unless given. With 1 everything is done in this process.
+    tmp : path, optional
+        Where large arrays that the workers share lie as files, in a folder readable by its owner alone; the system's
+        folder for temporary files unless given. Never in shared memory, where they would outlive a kill.
+
+    Yields
+    ------
+    (int, object)
+        The position in ``arguments`` and the result, in order of completion.
+
+    Raises
+    ------
+    OSError
+        In one line, if the shared arrays do not fit on the disk of ``tmp``.
+    """
+    n_workers = min(workers(n_jobs), max(len(arguments), 1))
+    if n_workers == 1:
+        for number, given in enumerate(arguments):
+            yield number, _alone(task, given)
+        return
+    numbered = (delayed(_numbered)(number, task, given) for number, given in enumerate(arguments))
+    with temporary.folder(tmp) as shared:
+        # Workers are used again by the next call, with the folder that they began with, unless they are initialised
+        # otherwise: so they belong to this folder, and no others are taken for it.
+        parallel: Any = Parallel(
+            n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs",
+            temp_folder=str(shared), initializer=_begin, initargs=(str(shared),),
+        )  # fmt: skip
+        with _full_disk_in_one_line(shared):
+            with without_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
+                results = parallel(numbered)
+            for result in results:
+                temporary.touch(shared)
+                yield result
+
+
+def workers(n_jobs: int | None = None) -> int:
+    """The number of workers: as asked for, else one for each core that this process may use."""
+    return count("n_jobs", n_jobs) if n_jobs is not None else cpu_count()
+
+
+def _begin(shared: str) -> None:
+    """What a worker does first: files that it makes are for their owner alone."""
+    os.umask(0o077)
+
+
+@contextmanager
+def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
+    """joblib reports a full disk as a task that cannot be sent, with the reason in the text of its cause."""
+    try:
+        yield
+    except Exception as error:
+        no_space = os.strerror(errno.ENOSPC)
+        if no_space not in f"{error} {error.__cause__}":
+            raise
+        raise OSError(
+            f"the arrays that the workers share do not fit into {shared.parent}: {no_space}; name another place (tmp)"
+        ) from error
+
+
+def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """One BLAS thread, whatever the number of workers: results do not depend on it."""
+    with _threads(len(sys.modules)).limit(limits=1):
+        return task(*given)
+
+
+@lru_cache(maxsize=1)
+def _threads(n_modules: int) -> ThreadpoolController:
+    """The BLAS libraries of this process: to look for them takes longer than many a fit, and an import may add one."""
+    return ThreadpoolController()
+
+
+def _numbered(number: int, task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[int, Any]:
+    return number, _alone(task, given)

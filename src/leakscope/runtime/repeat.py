@@ -1,0 +1,130 @@
+"""A task for many arguments, by the pool; what is finished stays in the store, so that a killed study goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from leakscope.core.checks import known_keywords
+from leakscope.releases.source_code import NoCanonicalForm, digest_of
+from leakscope.runtime import pool
+from leakscope.runtime.observe import progress
+from leakscope.runtime.store import Store, key
+from leakscope.version import __version__
+
+Array = np.ndarray
+
+
+@known_keywords()
+def repeat(
+    task: Callable[..., Mapping[str, Any]],
+    arguments: Sequence[tuple[Any, ...]],
+    *,
+    what: str = "runs",
+    data: str = "",
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> list[dict[str, Shaped[Array, ...]]]:
+    """Do a task for each tuple of arguments, with a progress bar, worker processes and a store.
+
+    Parameters
+    ----------
+    task : callable
+        A function of a module: workers import it. It gives numbers or arrays by name, and draws its random numbers
+        from a seed among its arguments, so that the number of workers changes nothing.
+    arguments : sequence of tuple
+        With a store: of numbers, texts, truth values and None, or tuples of these.
+    what : str
+        What they are, for the progress bar.
+    data : str
+        With a store: a digest of the data that the task loads by itself, if it does.
+    store : path, optional
+        Folder where finished results stay, under the hash of the task's name, of all code of the user that it
+        reaches, of its arguments, of the data and of this version of leakscope. A task whose code cannot be followed
+        (it is interactive, compiled, or chooses what to import while it runs) is not stored, and a warning says why.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie; in the store unless given.
+
+    Returns
+    -------
+    list of dict of str to array
+        A result for each tuple of arguments, in their order.
+
+    Raises
+    ------
+    ValueError
+        With a store: if an argument cannot be part of a key.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> [round(result["mip_from_dp"].item(), 4) for result in ls.repeat(_example, [(0.0,), (1.0,)], n_jobs=1)]
+    [0.0, 0.2311]
+    """
+    shelf = Store(store) if store is not None else None
+    keys: list[str] = []
+    if shelf:
+        try:
+            code = _code(task)
+            keys = [_key(task, code, given, data) for given in arguments]
+        except NoCanonicalForm as reason:
+            warnings.warn(f"{what} of {task.__name__} are not stored: {reason}", stacklevel=2)
+            shelf = None
+    made: dict[int, dict[str, Array]] = {}
+    with progress(what, len(arguments)) as advance:
+        for number, name in enumerate(keys):
+            found = shelf.load(name) if shelf else None
+            if found is not None:
+                made[number] = found
+                advance(1)
+        todo = [number for number in range(len(arguments)) if number not in made]
+        with shelf.prepared() if shelf and todo else nullcontext():
+            for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, tmp or store):
+                number = todo[position]
+                made[number] = {name: np.asarray(value) for name, value in result.items()}
+                if shelf:
+                    shelf.save(keys[number], made[number])
+                advance(1)
+    return [made[number] for number in range(len(arguments))]
+
+
+def _code(task: Callable[..., Any]) -> str:
+    """A digest of all code that a task reaches; for one of ours, whose version is in the key, of its own file.
+
+    Raises
+    ------
+    NoCanonicalForm
+        If that code cannot be followed.
+    """
+    if task.__module__.partition(".")[0] == "leakscope":
+        return hashlib.sha256(inspect.getsource(sys.modules[task.__module__]).encode()).hexdigest()
+    return digest_of(task, main=True) or ""
+
+
+def _key(task: Callable[..., Any], code: str, given: tuple[Any, ...], data: str) -> str:
+    """Everything that a result depends on; a task whose code has changed is done again."""
+    try:
+        name = f"{task.__module__}:{task.__qualname__}"
+        return key(task=name, source=code, given=given, data=data, leakscope=__version__)
+    except TypeError as error:
+        raise ValueError(
+            f"{task.__name__} cannot be kept in a store: {error}; give numbers and texts, and load arrays in the task"
+        ) from None
+
+
+def _example(epsilon: float) -> dict[str, float]:
+    from leakscope.bounds import mip_from_dp
+
+    return {"mip_from_dp": mip_from_dp(epsilon)}

@@ -1,0 +1,303 @@
+"""Membership without the model: one source is left alone, two sources are found, and what follows of it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import roc_auc_score
+from sklearn.tree import DecisionTreeClassifier
+
+import leakscope as ls
+from leakscope import data
+from leakscope.auditing import baseline
+from leakscope.auditing.baseline import same_source, smallest_area
+from leakscope.auditing.gates import exit_code, failures
+from leakscope.core import games
+from leakscope.core.types import Game, NotApplicable
+from leakscope.data.features import features
+
+X, Y = load_breast_cancer(return_X_y=True)
+
+
+def source_test(x, member, y=None, group=None, **words):
+    """Records in any order, and who was in."""
+    game = Game("scores", member[None, :], np.ones(len(member), dtype=bool), 1, float(member.mean()))
+    return same_source(data.from_arrays(x, y, group), game, **{"n_jobs": 1, **words})
+
+
+def halves(n: int, seed: int) -> np.ndarray:
+    member = np.zeros(n, dtype=bool)
+    member[np.random.default_rng(seed).permutation(n)[: n // 2]] = True
+    return member
+
+
+class TestOneSource:
+    def false_alarms(self, x, y, n_splits):
+        return sum(source_test(x, halves(len(x), seed), y, seed=seed).found for seed in range(n_splits))
+
+    def test_random_splits_of_real_data(self, monkeypatch):
+        """At most 2.5 % each: more than 4 of 30 has probability below 1e-3."""
+        monkeypatch.setattr(baseline, "PLANTED", 0)
+        assert self.false_alarms(X, Y, 30) <= 4
+
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("columns", [30, 3])
+    def test_random_splits_of_real_data_many(self, monkeypatch, columns):
+        """At most 2.5 %: more than 21 of 400 has probability below 1e-3."""
+        monkeypatch.setattr(baseline, "PLANTED", 0)
+        assert self.false_alarms(X[:, :columns], Y, 400) <= 21
+
+    @pytest.mark.parametrize("n_splits", [4, pytest.param(100, marks=pytest.mark.nightly)])
+    def test_random_splits_of_adult(self, monkeypatch, real_data, n_splits):
+        """At most 2.5 %: 2 of 4 or 9 of 100 have a probability below 4e-3; columns of text, numbers and gaps."""
+        monkeypatch.setattr(baseline, "PLANTED", 0)
+        frame = pd.read_parquet(real_data / "adult.parquet").sample(1500, random_state=0)
+        assert self.false_alarms(frame, None, n_splits) <= {4: 1, 100: 8}[n_splits]
+
+
+class TestTwoSources:
+    def test_later_records(self):
+        """Records of a later time, whose mean moved by .8 standard deviations."""
+        rng = np.random.default_rng(0)
+        moved = X[:, :5] / X[:, :5].std(axis=0)
+        moved[300:, 2] += 0.8
+        shuffled = rng.permutation(len(X))
+        assert source_test(moved[shuffled], (np.arange(len(X)) < 300)[shuffled]).found
+
+    def test_older_people_of_adult(self, monkeypatch, real_data):
+        """The older a person, the likelier a member: 40 to 60 of 100 over the middle half of the ages."""
+        monkeypatch.setattr(baseline, "PLANTED", 0)
+        frame = pd.read_parquet(real_data / "adult.parquet").sample(4000, random_state=0)
+        age = frame["age"].rank(pct=True).to_numpy()
+        member = np.random.default_rng(0).random(len(frame)) < 0.3 + 0.4 * age
+        assert source_test(frame, member).found
+        assert not source_test(frame, halves(len(frame), 0)).found
+
+    def test_a_row_number_gives_it_away(self):
+        member = np.arange(len(X)) < 300
+        assert not source_test(X, halves(len(X), 0), Y).found
+        found = source_test(np.column_stack([X, np.arange(len(X))]), member, Y)
+        assert found.number.value > 0.97
+
+    def test_frames_with_text_categories_times_and_gaps(self):
+        rng = np.random.default_rng(1)
+        n = 300
+        member = np.arange(n) < 150
+        frame = pd.DataFrame(
+            {
+                "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+                "town": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+                "said": [" ".join(rng.choice(list("abcdefgh"), 6)) for _ in range(n)],
+                "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(1000, size=n), "D"),
+                "flag": rng.random(n) < 0.5,
+                "far": np.where(rng.random(n) < 0.1, np.inf, 0.0),
+            }
+        )
+        assert not source_test(frame, member).found
+        for column, values in {
+            "town": np.where(member, "a", "b"),
+            "said": ["the model said so today" if inside else "nobody ever said any thing" for inside in member],
+            "when": frame["when"] + pd.to_timedelta(np.where(member, 0, 2000), "D"),
+            "age": np.where(member, np.nan, frame["age"]),
+            "name": [f"P{row:05d}" for row in range(n)],
+        }.items():
+            assert source_test(frame.assign(**{column: values}), member).found, column
+
+    def test_images_that_are_brighter(self):
+        rng = np.random.default_rng(2)
+        member = halves(200, 3)
+        images = rng.integers(0, 200, size=(200, 40, 40, 3), dtype=np.uint8)
+        assert not source_test(images, member).found
+        assert source_test(images + np.where(member, 20, 0).astype(np.uint8)[:, None, None, None], member).found
+
+    def test_the_label_is_seen(self):
+        member = np.arange(400) < 200
+        x, y = np.random.default_rng(0).normal(size=(400, 2)), np.where(member, "yes", "no")
+        assert not source_test(x, member).found
+        assert source_test(x, member, y).found
+
+    def test_units_are_in_or_out_together(self):
+        """Ten rows of a person are one record: a random half of 60 people is one source."""
+        rng = np.random.default_rng(5)
+        person = np.repeat(np.arange(60), 10)
+        rows = rng.normal(size=(60, 3))[person] + 0.01 * rng.normal(size=(600, 3))
+        member = halves(60, 1)[person]
+        together = source_test(rows, member, group=person)
+        assert not together.found
+        assert together.number.detail["members"] == 30
+        assert source_test(rows, member).found  # where nobody says so, they look like a difference
+
+
+def test_the_area_is_the_mean_over_folds_of_the_area_by_scikit_learn():
+    rng = np.random.default_rng(0)
+    member, score = halves(200, 0), rng.normal(size=200)
+    fold = baseline._folds(member, 0)
+    found = baseline._area(score, np.arange(200), member, fold, 0.95)
+    by_fold = [roc_auc_score(member[fold == each], score[fold == each]) for each in range(5)]
+    assert found.value == pytest.approx(np.mean(by_fold))
+    assert found.low < found.value < found.high
+
+
+@pytest.mark.parametrize(("n_members", "n_others"), [(500, 500), (2000, 100)])
+def test_the_smallest_area_is_told_from_chance_in_9_of_10(n_members, n_others):
+    """Areas of normal scores with the variance of overlapping folds, drawn on the logit scale."""
+    area = smallest_area(n_members, n_others)
+    distance = np.sqrt(2) * stats.norm.ppf(area)
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(400):
+        scores = np.concatenate([rng.normal(distance, size=n_members), rng.normal(size=n_others)])
+        drawn.append(roc_auc_score(np.arange(n_members + n_others) < n_members, scores))
+    spread = np.sqrt(baseline.OVERLAP) * np.std(drawn)
+    assert stats.norm.cdf((area - 0.5) / spread - 1.96) == pytest.approx(0.9, abs=0.04)
+
+
+def test_the_smallest_shift_is_found_most_of_the_time():
+    """Nominally in 9 of 10; 6 of 10 or fewer has a probability of 1.3 % then."""
+    rng = np.random.default_rng(0)
+    detail = source_test(rng.normal(size=(400, 4)), halves(400, 0)).number.detail
+    found = 0
+    for seed in range(10):
+        rows, member = rng.normal(size=(400, 4)), halves(400, seed)
+        rows[:, 1] += detail["smallest_shift"] * member
+        found += source_test(rows, member, seed=seed).found
+    assert found >= 7
+    assert 0.5 < detail["smallest_auc"] < 0.75
+
+
+def test_the_same_seed_gives_the_same_number_with_any_number_of_workers(monkeypatch):
+    first = source_test(X, halves(len(X), 0), Y)
+    monkeypatch.setattr(baseline, "IN_ONE_PROCESS", 0)
+    assert source_test(X, halves(len(X), 0), Y, n_jobs=2).number == first.number
+    assert source_test(X, halves(len(X), 0), Y, seed=1).number != first.number
+
+
+def test_a_thousand_records_take_a_second_or_two():
+    rows = np.random.default_rng(0).normal(size=(1000, 20))
+    source_test(rows[:100], halves(100, 0))  # imports
+    started = time.process_time()
+    source_test(rows, halves(1000, 0))
+    assert time.process_time() - started < 4
+
+
+def test_large_data_are_sampled_and_wide_data_screened(monkeypatch):
+    monkeypatch.setattr(baseline, "MOST_ROWS", 200)
+    monkeypatch.setattr(baseline, "MOST_COLUMNS", 5)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 40))
+    member = np.arange(1000) < 800
+    rows[member, 17] += 5
+    found = source_test(rows, member)
+    assert (found.number.detail["members"], found.number.detail["others"]) == (160, 40)
+    assert found.found
+
+
+def test_models_with_different_members_are_tested_one_by_one():
+    """A difference in one model of three is found; the level is shared among them."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 3))
+    member = np.array([halves(400, 1), halves(400, 2), rows[:, 0] > 0])
+    game = Game("signals", member, np.ones(400, dtype=bool), 3)
+    assert same_source(data.from_arrays(rows), game, n_jobs=1).found
+    same = Game("signals", member[[0, 0, 1]], np.ones(400, dtype=bool), 3)
+    assert not same_source(data.from_arrays(rows), same, n_jobs=1).found
+
+
+def test_what_cannot_be_tested_says_why():
+    game = games.one_model(5, 50)
+    few = same_source(data.from_arrays(np.zeros((55, 1))), game, n_jobs=1)
+    assert "needs at least 10 members and 10 others, got 5 and 50" in str(few.number)
+    assert str(same_source(None, game).number) == "the records were not given"
+    with pytest.raises(NotApplicable, match="no classifier reads"):
+        features(ls.Points(range(4)), np.arange(4))
+
+
+class TestReports:
+    """An audit of scores that know nothing, of members that a row number gives away."""
+
+    ROWS = np.column_stack([np.random.default_rng(0).normal(size=(400, 2)), np.arange(400)])
+    MEMBER = np.arange(400) < 200
+
+    def report(self, **words):
+        scores = np.random.default_rng(1).normal(size=400) + self.MEMBER
+        return ls.audit_scores(
+            scores, self.MEMBER, points=self.ROWS, claim="epsilon=0.01,adjacency=replace_one", **words
+        )
+
+    def test_nothing_is_judged(self):
+        report = self.report()
+        text = " ".join(report.table().split())
+        assert "Members and others do not come from one source." in text
+        assert "No verdict, limit or epsilon is given" in text
+        assert "Cannot be tested" in text
+        (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
+        assert epsilon.value is None
+        assert "do not come from one source" in epsilon.reason
+        assert exit_code(report) == 3
+        lines = failures(report, ["auc=0.99"])
+        assert lines[0].startswith("scores: auc=0.99 could not be judged: members and others do not come from one")
+        assert "could not be tested" in lines[1]
+        assert "do not come from one source" in report.to_html()
+
+    def test_a_difference_that_is_accepted_is_a_sentence(self):
+        report = self.report(accept_shift=True)
+        assert "This was accepted" in " ".join(report.table().split())
+        (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
+        assert epsilon.value is not None
+        assert "do not come from one source" in epsilon.assumptions[0]
+        assert exit_code(report, ["auc=0.99"]) in (0, 2)  # by the verdict of the claim alone
+        assert failures(report, ["auc=0.99"]) == []
+
+    def test_the_number_is_a_row_of_table_page_and_json(self):
+        member = halves(400, 0)
+        scores = np.random.default_rng(1).normal(size=400)
+        report = ls.audit_scores(scores, member, points=(self.ROWS, np.arange(400) % 3))
+        text = " ".join(report.table().split())
+        assert "does not tell members from others" in text
+        assert "9 times out of 10" in text
+        assert "standard deviations" in text
+        assert "Membership without the model, area under the curve" in report.to_html()
+        found = [
+            each for each in json.loads(report.to_json())["findings"] if each["quantity"] == "membership_without_model"
+        ]
+        assert len(found) == 1
+        assert found[0]["low"] <= 0.5 <= found[0]["high"]
+
+    def test_without_records_it_is_said(self):
+        report = ls.audit_scores(np.arange(40.0), np.arange(40) % 2 == 0)
+        assert "was not tested: the records were not given" in " ".join(report.table().split())
+        assert failures(report, ["auc=0.99"]) == []
+
+    def test_our_own_draw_is_not_tested(self):
+        game = games.half_split(60, 4)
+        loss = np.random.default_rng(0).exponential(size=game.member.shape)
+        report = ls.audit_signals(ls.Signals(game, data.from_arrays(np.arange(120.0).reshape(60, 2)), {"loss": loss}))
+        assert "membership_without_model" not in {each.quantity for each in report.findings}
+
+    def test_bad_words(self):
+        with pytest.raises(ValueError, match="points has 3 records for 4 scores a model"):
+            ls.audit_scores(np.arange(4.0), np.arange(4) < 2, points=np.zeros((3, 1)))
+        with pytest.raises(TypeError, match="audit: unknown keyword 'accept_shift'"):
+            ls.audit(DecisionTreeClassifier(), X, Y, accept_shift=True)
+
+
+def test_a_single_model_is_tested():
+    def answers(x):
+        positive = 1 / (1 + np.exp(-x[:, 0]))
+        return np.column_stack([1 - positive, positive])
+
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(400, 3)), rng.integers(2, size=400)
+    sides = [(rows[:200], labels[:200]), (rows[200:], labels[200:])]
+    words = {"classes": [0, 1], "n_jobs": 1}
+    assert exit_code(ls.audit_model(answers, *sides, **words), ["auc=0.9"]) == 0
+    later = (rows[200:] + 2, labels[200:])
+    report = ls.audit_model(answers, sides[0], later, **words)
+    assert exit_code(report, ["auc=1e-9"]) == 3
+    assert exit_code(report) == 0  # no limit and no claim: nothing to judge

@@ -1,0 +1,93 @@
+"""Accuracy is balanced unless asked otherwise, and its baseline is a row of table, page and JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import leakscope as ls
+from leakscope.auditing.gates import exit_code, failures
+
+N = 1000
+ROWS = np.random.default_rng(1).normal(size=(N, 3))
+LABELS = np.random.default_rng(2).integers(2, size=N)
+
+
+def answers(x):
+    """A model that was trained on nothing of this: a logistic function of the first feature."""
+    positive = 1 / (1 + np.exp(-x[:, 0]))
+    return np.column_stack([1 - positive, positive])
+
+
+def without_a_leak(**words):
+    members, others = np.arange(N) < 800, np.arange(N) >= 800
+    sides = ((ROWS[side], LABELS[side]) for side in (members, others))
+    return ls.audit_model(answers, *sides, classes=[0, 1], **words)
+
+
+def of(report, quantity):
+    return [each for each in report.findings if each.quantity == quantity and each.value is not None]
+
+
+def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
+    """80 members to 20 others: the bound of 57 has a false alarm below 1e-2 for these fixed seeds, seen to hold."""
+    report = without_a_leak()
+    for each in of(report, "success"):
+        assert each.at["prior"] == 0.5
+        assert each.value == pytest.approx(0.5, abs=0.07)
+    assert exit_code(report, ["success=0.6"]) == 0
+    assert failures(report, ["success=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
+    (baseline,) = of(report, "baseline_accuracy")
+    assert (baseline.value, baseline.at["prior"], baseline.status) == (0.5, 0.5, "certified")
+
+
+def test_another_prior_on_request_comes_with_its_baseline():
+    report = without_a_leak(prior=0.8)
+    assert {each.at["prior"] for each in of(report, "success")} == {0.8}
+    (baseline,) = of(report, "baseline_accuracy")
+    assert baseline.value == 0.8
+    assert max(each.value for each in of(report, "success")) == pytest.approx(0.8, abs=0.02)
+    quantities = [each["quantity"] for each in json.loads(report.to_json())["findings"]]
+    assert quantities.count("baseline_accuracy") == 1
+    (row,) = [line for line in report.table().splitlines() if line.startswith("baseline ") and " 80 " in line]
+    assert row.split()[1:3] == ["80", "0.5"]
+    page = report.to_html()
+    assert "Baseline accuracy, without any attack" in page
+    assert "the axis starts at the baseline, 80" in page
+
+
+def test_the_page_of_a_balanced_audit_starts_at_50():
+    page = without_a_leak().to_html()
+    assert "the axis starts at the baseline, 50" in page
+
+
+@pytest.mark.parametrize("kind", ["signals", "scores", "audit"])
+def test_every_kind_of_audit_takes_the_prior(kind):
+    rng = np.random.default_rng(0)
+    if kind == "signals":
+        game = ls.games.half_split(200, 8)
+        report = ls.audit_signals(ls.Signals(game, None, {"loss": rng.exponential(size=game.member.shape)}), prior=0.3)
+    elif kind == "scores":
+        report = ls.audit_scores(rng.normal(size=200), np.arange(200) < 40, prior=0.3)
+    else:
+        from sklearn.tree import DecisionTreeClassifier
+
+        tree = DecisionTreeClassifier(max_depth=2)
+        report = ls.audit(tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], prior=0.3, n_jobs=1)
+    assert {each.at["prior"] for each in of(report, "success")} == {0.3}
+    assert of(report, "baseline_accuracy")[0].value == 0.7
+
+
+def test_a_claim_keeps_the_prior_of_its_game():
+    """800 of 1,000 are members: a guess is right in 80 of 100 cases, and eta is counted from there."""
+    report = without_a_leak(claim="eta=0.05")
+    (curve,) = (each for each in report.curves if each.role == "claimed")
+    assert curve.tradeoff.success(0.8) == pytest.approx(0.85)
+    assert "in more than 85 of 100 cases" in report.to_html()
+
+
+def test_an_attribute_has_no_prior_of_membership():
+    with pytest.raises(ValueError, match="prior is of guesses about membership"):
+        ls.plans.AuditPlan(attribute="age", prior=0.3)

@@ -1,0 +1,232 @@
+"""Claims put to the test: valid under the claim, and strong against leaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope.auditing import claim_tests
+from leakscope.auditing.claim_tests import (
+    LEAST_DEGREES,
+    LEVEL,
+    OF_NOISE,
+    Accounted,
+    StepNoise,
+    Trial,
+    accountant_verdict,
+    verdict,
+)
+from leakscope.core import games
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding
+from leakscope.core.types import Scores, Signals
+from leakscope.dpsgd.config import DpSgd
+from leakscope.metrics.counting import Guesses
+
+
+class Told:
+    """An attack that is told the truth through a channel: with probability 1 - flip it sees the membership."""
+
+    title = source = summary = ""
+
+    def __init__(self, flip: float, seed: int = 0, name: str = "told") -> None:
+        self.flip, self.seed, self.name = flip, seed, name
+
+    def __call__(self, signals: Signals) -> Scores:
+        rng = np.random.default_rng(self.seed)
+        shape = signals.game.member.shape
+        noise = rng.random(shape) < self.flip
+        seen = (signals.game.member ^ noise)[: signals.game.n_targets, signals.game.columns]
+        jitter = rng.random(seen.shape) * 1e-3
+        return Scores(self.name, seen + jitter, signals.game.target_member)
+
+
+def _same(scores: Scores) -> Scores:
+    return scores
+
+
+def _trial(game, *attacks) -> Trial:
+    return Trial.of(Signals(game, None, {}), attacks, _same)
+
+
+def test_a_leak_refutes_small_claims_and_not_large_ones() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.02))
+    small, large = (Claim("epsilon", value, 1e-5, "replace_one") for value in (1.0, 30.0))
+    assert verdict(small, game, trial, []).word == "refuted"
+    assert verdict(large, game, trial, []).word == "not_refuted"
+
+
+def test_a_leak_in_every_model_is_not_excused_by_delta() -> None:
+    """One lucky failure of probability n delta may explain one model, but not eight of them."""
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.0))
+    assert verdict(Claim("epsilon", 2.0, 1e-4, "replace_one"), game, trial, []).word == "refuted"
+
+
+def test_random_scores_refute_nothing() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.5))
+    for claim in (Claim("epsilon", 0.0, 0.0, "replace_one"), Claim("mu", 0.1, 0.0, "replace_one"), Claim("eta", 0.0)):
+        assert verdict(claim, game, trial, []).word == "not_refuted"
+
+
+@pytest.mark.statistics
+def test_level_of_true_claims() -> None:
+    """Randomised response with known epsilon: the claim is true, so at most LEVEL of the audits refute it.
+
+    Of 2,000 audits with two attacks 2 are expected at the very most; 9 or more would be a false alarm of 0.03 %.
+    """
+    epsilon = 1.0
+    flip = 1 / (1 + np.exp(epsilon / 2))  # a swap changes two records: epsilon / 2 for each of them
+    claim = Claim("epsilon", epsilon, 0.0, "replace_one")
+    wrong = 0
+    for run in range(2000):
+        game = games.half_split(60, 4, seed=run)
+        trial = _trial(game, Told(flip, seed=run), Told(flip, seed=run + 10_000, name="other"))
+        wrong += trial.p_value(claim) < LEVEL
+    assert wrong <= 8
+
+
+def test_add_remove_claims_are_halved_in_a_fixed_half() -> None:
+    game = games.half_split(400, 16)
+    trial = _trial(game, Told(0.02))
+    swap, add = (verdict(Claim("epsilon", 1.0, 0.0, kind), game, trial, []) for kind in ("replace_one", "add_remove"))
+    assert add.measured == pytest.approx(swap.measured / 2, abs=2e-4)
+
+
+def test_replace_one_claim_in_a_game_of_coins_cannot_be_tested() -> None:
+    game = games.half_split(400, 16, sampling="poisson")
+    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), [])
+    assert made.word == "cannot_be_tested"
+    assert "fixed" in made.reason
+
+
+def test_eta_is_refuted_by_the_games_of_one_record() -> None:
+    game = games.half_split(40, 64)
+    trial = _trial(game, Told(0.0))
+    made = verdict(Claim("eta", 0.1), game, trial, [])
+    assert made.word == "refuted"
+    # all games of 32 targets (the other half are references), 40 records: alpha ** (1/32) by Clopper-Pearson
+    assert made.measured == pytest.approx((LEVEL / 40) ** (1 / 32) - 0.5, abs=1e-6)
+
+
+def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
+    """Three judged records are too few for pairs; the games of one of them are enough for eta."""
+    game = games.half_split(400, 64)
+    game = replace(game, judged=np.arange(400) < 3)
+    trial = _trial(game, Told(0.02))
+    assert verdict(Claim("eta", 0.05), game, trial, []).word == "refuted"
+    assert verdict(Claim("eta", 0.05), game, _trial(game, Told(0.5)), []).word == "not_refuted"
+
+
+def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
+    game = games.half_split(400, 16)
+    rates = [
+        Finding("tpr", value, value - 0.01, value + 0.01, at={"fpr": fpr}, attack=name, detail={"false_alarms": 12})
+        for name, fpr, value in (("a", 0.01, 0.5), ("b", 0.001, 0.48), ("b", 0.01, 0.2))
+    ]
+    made = verdict(Claim("epsilon", 3.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), rates)
+    assert made.attack == "b"
+    assert made.at["fpr"] == 0.001
+    assert made.at["ceiling"] == pytest.approx(np.exp(3.0) * 0.001)
+
+
+def test_a_rate_without_an_interval_is_no_operating_point() -> None:
+    game = games.half_split(400, 16)
+    common = {"at": {"fpr": 0.01}, "detail": {"false_alarms": 12, "between_model_spread": 1.0}}
+    estimate = Finding("tpr", 0.99, attack="a", refused="too_few_models", **common)
+    given = Finding("tpr", 0.3, 0.2, 0.4, attack="b", **common)
+    trial = _trial(game, Told(0.02))
+    claim = Claim("epsilon", 3.0, 0.0, "replace_one")
+    assert verdict(claim, game, trial, [estimate, given]).attack == "b"
+    assert verdict(claim, game, trial, [estimate]).at == {}
+
+
+def test_nothing_applies() -> None:
+    class Never(Told):
+        def __call__(self, signals: Signals) -> Scores:
+            raise claim_tests.NotApplicable("needs a miracle")
+
+    game = games.half_split(400, 16)
+    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Never(0.0)), [])
+    assert (made.word, made.reason) == ("cannot_be_tested", "needs a miracle")
+
+
+def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curves() -> None:
+    """The twin tries every noise on a grid by itself."""
+    trial = Trial("coins", {"a": Guesses("coins", 200, np.array([100]), np.array([[90]]))}, {})
+    dpsgd = DpSgd(noise_multiplier=3.0, sample_rate=0.3, steps=2, batches="fixed")
+    told = Accounted(dpsgd, "replace_one", 1e-5)
+    curves = [replace(dpsgd, noise_multiplier=noise).ceiling("replace_one", 10.0) for noise in np.geomspace(0.5, 9, 8)]
+    refused = [trial.curve_p_value(curve) < LEVEL for curve in curves]
+    first = refused.index(True)
+    epsilon = [curve.epsilon(1e-5) for curve in curves]
+    assert first > 0
+    assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
+    assert told.text.endswith(
+        "by the accountant of noise multiplier 3, sample rate 0.3, 2 steps, batches of fixed size"
+    )
+
+
+class TestNoiseOfSteps:
+    TOLD = Accounted(DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
+    NONE = Trial("coins", {}, {}, "no attack applies")
+
+    @pytest.mark.parametrize(("square", "n_degrees"), [(3.0, 8), (700.0, 800), (11_000.0, 10_000)])
+    def test_p_value_is_that_of_a_poisson_process(self, square, n_degrees):
+        """An even number 2k of squares is below x if k points or more have come by the time x/2."""
+        expected = stats.poisson.sf(n_degrees // 2 - 1, square / 2)
+        assert StepNoise(square, n_degrees).p_value() == pytest.approx(expected, rel=1e-9)
+
+    @pytest.mark.statistics
+    def test_p_values_are_uniform_of_noise_alone_and_larger_with_gradients(self):
+        """Over 4,000 trainings of 20 steps in 30 dimensions; a false alarm has probability .1 %."""
+        rng = np.random.default_rng(0)
+        noise = rng.normal(size=(4000, 20, 30))
+        drift = np.cumsum(noise, axis=1) - noise  # what the steps before have led to
+        for gradient, side in ((0.0, "two-sided"), (0.1 * drift, "greater")):
+            squares = np.square(noise + gradient).sum(axis=(1, 2))
+            p = [StepNoise(square, 600).p_value() for square in squares]
+            assert stats.kstest(p, "uniform", alternative=side).pvalue > 5e-4
+
+    def test_it_is_told_by_the_largest_noise_that_is_not_refused(self):
+        noise = StepNoise(900.0, 1000)
+        most = noise.most(OF_NOISE)
+        assert StepNoise(900.0 / most**2, 1000).p_value() == pytest.approx(OF_NOISE)
+
+    @pytest.mark.parametrize(("square", "word"), [(990.0, "cannot_be_tested"), (500.0, "refuted")])
+    def test_it_needs_no_attack(self, square, word):
+        """By Fisher's approximation the 1e-5 quantile of 1,000 squares is (sqrt(1999) - 4.265)^2/2 = 818."""
+        made = accountant_verdict(self.TOLD, self.NONE, [], StepNoise(square, 1000))
+        assert made.word == word
+        assert ("of at most 1.56 (99.999 %), and 2 is claimed" in made.reason) == (word == "refuted")
+
+    @pytest.mark.parametrize(
+        ("noise", "word", "note"),
+        [
+            (StepNoise(10.0, 90.0), "refuted", ""),
+            (StepNoise(10.0, 90.0, 910.0), "cannot_be_tested", "the test for too little noise was not made: 910 of 1,"),
+            (StepNoise(0.0, 0.0, 1000.0), "cannot_be_tested", "the test for too little noise was not made: 1,000 of"),
+            (StepNoise(10.0, 200.0, 800.0), "refuted", "800 of 1,000 numbers in the steps are rounded too coarsely"),
+        ],
+    )
+    def test_it_is_not_made_where_too_little_is_seen(self, noise, word, note):
+        made = accountant_verdict(self.TOLD, self.NONE, [], noise)
+        assert made.word == word
+        assert noise.note.startswith(note)
+        assert bool(noise.note) == bool(note)
+
+    def test_half_of_the_noise_is_found_nearly_surely_where_it_is_made(self):
+        """Of 100 degrees: the chance that a quarter of chi-squared is above its own 1e-5 quantile is below 1 %."""
+        assert stats.chi2.sf(4 * stats.chi2.ppf(OF_NOISE, LEAST_DEGREES), LEAST_DEGREES) < 0.01
+
+    def test_of_several_models_together_and_none_without_steps(self):
+        seen = np.zeros((2, 3, 3))
+        seen[0, 1:], seen[1, :2] = (5.0, 40.0, 2.0), (7.0, 40.0, 1.0)  # each watches two points
+        game = games.half_split(3, 2)
+        assert StepNoise.of(Signals(game, None, {"step_noise": seen})) == StepNoise(12.0, 80.0, 3.0)
+        assert StepNoise.of(Signals(game, None, {})) is None

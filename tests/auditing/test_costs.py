@@ -1,0 +1,85 @@
+"""What an audit would cost: models, time, disk, and what a fit warns of."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakscope import data
+from leakscope.attacks import find
+from leakscope.auditing.api import run
+from leakscope.auditing.costs import cost
+from leakscope.auditing.setup import draw, wanted
+from leakscope.plans import AuditPlan, ModelPlan
+from leakscope.releases.estimator import Estimator, from_spec
+from leakscope.runtime.observe import Workshop, observe
+
+TREE = ModelPlan(spec="sklearn.tree:DecisionTreeClassifier", name="tree")
+SHORT = ModelPlan(spec="sklearn.linear_model:LogisticRegression", name="short", set={"max_iter": 2})
+
+
+def plan(*models: ModelPlan, n: int = 64, attacks: tuple[str, ...] = ("loss", "gap")) -> AuditPlan:
+    return AuditPlan(dataset="wine", n_models=n, attacks=attacks, model=models)
+
+
+def test_a_line_for_the_data_and_one_for_each_release():
+    lines = list(cost(plan(TREE, TREE.model_copy(update={"name": "other"})), n_jobs=2))
+    assert lines[0] == "wine: 178 points, 178 judged, 0 set aside"
+    assert [line.split(":")[0] for line in lines[1:]] == ["tree", "other"]
+    assert all(" 64 models, " in line and " with 2 workers, " in line for line in lines[1:])
+
+
+def test_a_population_is_set_aside_where_an_attack_needs_it():
+    first = next(cost(plan(TREE, attacks=("rmia",))))
+    assert first == "wine: 178 points, 161 judged, 17 set aside"
+
+
+def test_time_is_shared_by_the_workers(monkeypatch):
+    clock = iter([10.0, 12.0] * 2)
+    monkeypatch.setattr("leakscope.auditing.costs.time.perf_counter", lambda: next(clock))
+    one, four = (list(cost(plan(TREE, n=100), n_jobs=n_jobs))[1] for n_jobs in (1, 4))
+    assert "100 models, 2 s each, about 200 s with 1 workers" in one
+    assert "100 models, 2 s each, about 50 s with 4 workers" in four
+
+
+def test_the_disk_is_that_of_the_store(tmp_path):
+    one = plan(TREE, n=400)
+    line = list(cost(one))[1]
+    points = data.load("wine").points
+    chosen = find(one.attacks)
+    arrays = observe(
+        Estimator(from_spec(TREE.spec)),
+        points,
+        draw(one, points, chosen).member[:4],
+        wanted(chosen),
+        workshop=Workshop(n_jobs=1),
+    )
+    megabytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e6
+    assert line.endswith(f" {megabytes:,.0f} MB in the store")
+    assert round(megabytes) >= 1
+
+
+def test_warnings_of_a_fit_are_said_once_each():
+    lines = list(cost(plan(SHORT)))
+    warned = [line for line in lines if "a fit warns" in line]
+    assert len(warned) == 1
+    assert warned[0].startswith("short: a fit warns: lbfgs failed to converge")
+
+
+def test_the_fit_that_is_timed_is_the_first_of_the_audit(monkeypatch):
+    fits, real = [], Estimator.observe
+
+    def spy(self, points, member, row_seeds, want):
+        fits.append((member[0].tolist(), int(row_seeds[0]), list(want)))
+        return real(self, points, member, row_seeds, want)
+
+    monkeypatch.setattr(Estimator, "observe", spy)
+    list(cost(plan(TREE, n=4)))
+    run(plan(TREE, n=4), n_jobs=1)
+    _, trial, first = fits[:3]  # before its first fit the audit tries every model on a few points
+    assert fits[0] == first != trial
+
+
+@pytest.mark.parametrize("n_jobs", [0, -1])
+def test_workers_are_counted(n_jobs):
+    with pytest.raises(ValueError, match=f"n_jobs must be >= 1, got {n_jobs}"):
+        list(cost(plan(TREE), n_jobs=n_jobs))

@@ -1,0 +1,143 @@
+"""Attacks, metrics and claims where they meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from leakscope.attacks import find
+from leakscope.auditing.evaluate import judge, strongest
+from leakscope.auditing.observed import Subject
+from leakscope.core import games
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding
+from leakscope.core.types import Signals
+from leakscope.data import from_arrays
+
+
+def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: int = 0, group=None) -> Signals:
+    game = games.half_split(n_points, n_models, seed=seed, group=group)
+    rng = np.random.default_rng(seed)
+    log_odds = rng.normal(2 + leak * game.member)
+    loss = np.logaddexp(0, -log_odds)
+    points = from_arrays(rng.normal(size=(n_points, 3)), np.arange(n_points) % 2, group)
+    return Signals(game, points, {"log_odds": log_odds, "loss": loss, "correct": (log_odds > 0) * 1.0})
+
+
+def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
+    attacks = find(["gap", "confidence", "loss", "lira"])
+    made = judge(Subject("model", _signals()), attacks, (0.01,), 0.95)
+    keys = [(each.attack, each.quantity, *each.at.items()) for each in made.findings]
+    assert len(set(keys)) == len(keys)
+    success = {each.attack for each in made.findings if each.quantity == "success"}
+    assert success == {"", *(each.name for each in attacks)}  # the gap is no attack
+    reasons = [each.reason for each in made.findings if each.attack == "confidence"]
+    assert reasons == ["needs the signal log_prob, which this release does not give"]
+    assert {curve.name for curve in made.curves} == {"gap", "loss", "lira"}
+
+
+def test_sides_and_intervals_are_in_order() -> None:
+    made = judge(Subject("model", _signals()), find("default"), (0.1, 0.01), 0.9)
+    for each in made.findings:
+        if each.value is not None and each.low is not None and each.high is not None:
+            assert each.low <= each.value <= each.high
+            assert each.confidence == 0.9
+            assert each.method
+            assert each.source
+    sides = {each.quantity: each.side for each in made.findings}
+    assert sides["success"] == sides["tpr"] == sides["epsilon"] == sides["most_exposed"] == "lower"
+    assert sides["auc"] == "point"
+
+
+def test_rates_have_two_targets() -> None:
+    made = judge(Subject("model", _signals(n_models=16)), find(["loss"]), (0.1,), 0.95)
+    found = {each.quantity: each for each in made.findings if "fpr" in each.at}
+    assert found["tpr"].averages == "models"
+    assert found["tpr_these_models"].averages == "points"
+    assert found["tpr"].value == found["tpr_these_models"].value
+
+
+def test_a_rate_over_too_few_models_stands_without_an_interval() -> None:
+    """Models whose scores lie wholly apart: one threshold says nothing of models that were not trained."""
+    signals = _signals(n_models=16)
+    shift = 10.0 * np.arange(16)[:, None]
+    arrays = {name: array + shift for name, array in signals.arrays.items() if name == "loss"}
+    made = judge(Subject("model", replace(signals, arrays=arrays)), find(["loss"]), (0.01,), 0.95)
+    found = {each.quantity: each for each in made.findings if "fpr" in each.at}
+    for quantity in ("tpr", "ppv"):
+        assert (found[quantity].low, found[quantity].high, found[quantity].confidence) == (None, None, None)
+        assert (found[quantity].side, found[quantity].refused) == ("point", "too_few_models")
+        assert found[quantity].value is not None
+        assert found[quantity].detail["between_model_spread"] > 1
+    assert found["tpr_these_models"].low is not None
+    (curve,) = (each for each in made.curves if each.role == "measured")
+    assert not np.any(np.array(curve.at) < 0.25)  # 4 models for each 1/fpr: no band below
+
+
+def test_strongest_is_the_largest_lower_end() -> None:
+    found = [
+        Finding("success", 0.9, 0.5, 0.99, attack="wide"),
+        Finding("success", 0.8, 0.7, 0.85, attack="sharp"),
+        Finding("success", None, attack="none", reason="why"),
+        Finding("auc", 0.99, 0.98, 1.0, attack="other"),
+    ]
+    assert strongest(found) == "sharp"
+    assert strongest(found[2:]) == ""
+
+
+def test_the_gap_proves_what_the_gap_attack_does() -> None:
+    """For the 0-1 loss the theorem's attacker is the gap attack; the gap says so without attacking."""
+    signals = _signals(leak=2.0)
+    made = judge(Subject("model", signals), find(["gap"]), (0.1,), 0.95)
+    gap, attack = (
+        next(each for each in made.findings if each.quantity == "success" and each.attack == name)
+        for name in ("", "gap")
+    )
+    member, wrong = signals.game.member, 1 - signals.arrays["correct"]
+    rates = np.array([[row[~inside].mean(), row[inside].mean()] for row, inside in zip(wrong, member, strict=True)])
+    assert gap.value == pytest.approx(0.5 + (rates[:, 0] - rates[:, 1]).mean() / 2)
+    assert gap.value == pytest.approx(attack.value)
+    assert gap.low is not None
+    assert 0.5 < gap.low < gap.value
+    assert (gap.side, gap.status, gap.attack) == ("lower", "measured", "")
+    assert made.facts["best"] == "gap"
+
+
+def test_no_gap_without_members_and_others_or_without_predictions() -> None:
+    game = games.per_datum(50, 3, 16, references=8)
+    correct = np.ones(game.member.shape)
+    made = judge(Subject("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
+    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    assert reasons == ["a gap needs members and others in every attacked model"]
+    loss = Signals(games.half_split(40, 8), None, {"loss": np.ones((8, 40))})
+    made = judge(Subject("model", loss), find(["loss"]), (0.1,), 0.95)
+    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    assert reasons == ["needs the signal correct, which this release does not give"]
+
+
+def test_claim_about_another_adjacency_excludes_nothing() -> None:
+    game = games.half_split(100, 16, sampling="poisson")
+    loss = np.random.default_rng(0).exponential(np.where(game.member, 0.2, 1.0))
+    claim = Claim("epsilon", 1.0, 0.0, "replace_one")
+    made = judge(Subject("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95)
+    drawn = next(curve for curve in made.curves if curve.verdict)
+    assert drawn.verdict.word == "cannot_be_tested"
+    assert float(drawn.tradeoff.fnr(0.0)) == 0.0  # an infinite epsilon allows everything
+    assert float(drawn.tradeoff.fnr(1e-9)) == 0.0
+
+
+@pytest.mark.statistics
+def test_random_labels_expose_nobody_and_show_no_epsilon() -> None:
+    """400 audits of noise, LiRA with leave one out: at most 20 + 13 may name a record or show an epsilon above 0.
+
+    95 % are promised for each; 33 or more of 400 at a rate of 5 % happen with probability 0.5 %.
+    """
+    named = shown = 0
+    for run in range(400):
+        made = judge(Subject("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
+        named += made.facts["games"]["exposed"] > 0
+        shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
+    assert named <= 32
+    assert shown <= 32

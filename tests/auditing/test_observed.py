@@ -1,0 +1,44 @@
+"""A release that has been observed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.auditing.observed import Asked, Subject
+from leakscope.core import games
+from leakscope.core.findings import Term
+from leakscope.core.intervals import Interval
+from leakscope.core.types import NotApplicable, Scores, Signals
+from leakscope.data import from_arrays
+
+
+def _subject(group=None) -> Subject:
+    game = games.half_split(4, 2, group=group)
+    points = from_arrays(np.zeros((4, 1)), np.zeros(4), group)
+    return Subject("model", Signals(game, points, {}))
+
+
+def test_by_unit_averages_the_rows_of_each_unit() -> None:
+    subject = _subject(np.array(["b", "a", "b", "c"]))
+    value = np.array([[1.0, 5.0, 3.0, 7.0], [0.0, 1.0, 2.0, 3.0]])
+    member = np.array([[True, False, True, False], [False, True, False, True]])
+    pooled = subject.by_unit(Scores("x", value, member))
+    assert pooled.value.tolist() == [[5.0, 2.0, 7.0], [1.0, 1.0, 3.0]]
+    assert pooled.member.tolist() == [[False, True, False], [True, False, True]]
+
+
+def test_points_without_units_stay_as_they_are() -> None:
+    scores = Scores("x", np.zeros((2, 4)), np.zeros((2, 4), dtype=bool))
+    assert _subject().by_unit(scores) is scores
+
+
+def test_a_number_and_a_reason() -> None:
+    asked = Asked("tpr", "lower", "lira", "carlini2022", {"fpr": 0.01}, ("coins are fair",))
+    found = _subject().finding(
+        asked, Interval(0.2, 0.1, 0.3, 0.95, "models", (Term("cluster_t"),), {"false_alarms": 12})
+    )
+    assert (found.value, found.low, found.high, found.averages) == (0.2, 0.1, 0.3, "models")
+    assert (found.release, found.attack, found.at) == ("model", "lira", {"fpr": 0.01})
+    assert (found.game, found.assumptions) == ("half_split, others from the pool", ("coins are fair",))
+    missing = _subject().finding(asked, NotApplicable("too few"))
+    assert (missing.value, missing.reason, missing.source) == (None, "too few", "carlini2022")

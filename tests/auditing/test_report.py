@@ -1,0 +1,42 @@
+"""Observed releases side by side in one report."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from leakscope.attacks import find
+from leakscope.auditing.evaluate import Subject
+from leakscope.auditing.report import assemble
+from leakscope.core import games
+from leakscope.core.types import Signals
+from leakscope.plans import AuditPlan, ClaimPlan
+
+
+def _subject(name: str, seed: int) -> Subject:
+    game = games.half_split(80, 8, seed=seed)
+    loss = np.random.default_rng(seed).exponential(np.where(game.member, 0.5, 1.0))
+    return Subject(name, Signals(game, None, {"loss": loss}))
+
+
+def test_records_of_all_releases_stand_in_one_table() -> None:
+    report = assemble(AuditPlan(), find(["loss"]), [_subject("a", 0), _subject("b", 1)], ["a note"], "leakscope audit")
+    assert report.records()["release"].tolist() == ["a"] * 80 + ["b"] * 80
+    assert report.about["notes"] == ["a note"]
+    assert report.about["command"] == "leakscope audit"
+    assert set(report.to_frame()["release"]) == {"a", "b"}
+
+
+def test_no_path_and_no_clock() -> None:
+    plan = AuditPlan(data="/somewhere/private/people.csv", label="income")
+    text = assemble(plan, find(["loss"]), [_subject("a", 0)]).to_json()
+    assert "somewhere" not in text
+    assert json.loads(text)["about"]["plan"]["data"] == "people.csv"
+
+
+def test_claim_about_nobody() -> None:
+    plan = AuditPlan(claim=(ClaimPlan(eta=0.1, model="forest"),))
+    with pytest.raises(ValueError, match="a claim is about 'forest', which is no model here: a"):
+        assemble(plan, find(["loss"]), [_subject("a", 0)])

@@ -1,0 +1,149 @@
+"""From releases and a plan to a report: the game of each, its claims, and what stands in the notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+from leakscope import data
+from leakscope.attacks import find
+from leakscope.auditing.gates import exit_code
+from leakscope.auditing.run import claims_of, play, promise, setting
+from leakscope.auditing.setup import draw
+from leakscope.core import games
+from leakscope.core.claims import Claim
+from leakscope.data import Data, from_arrays
+from leakscope.plans import AuditPlan, ClaimPlan
+from leakscope.releases.making import release_of
+from leakscope.runtime.observe import Workshop
+
+HERE = Workshop(n_jobs=1)
+TREE = release_of(DecisionTreeClassifier(), "tree")
+STUMP = release_of(DecisionTreeClassifier(max_depth=1), "stump")
+HALF = games.half_split(20, 4)
+
+
+def claiming(*claims: ClaimPlan) -> AuditPlan:
+    return AuditPlan(n_models=4, claim=claims)
+
+
+@pytest.fixture(scope="module")
+def wine() -> Data:
+    return data.load("wine")
+
+
+class TestClaims:
+    def test_each_kind_is_read_as_what_it_is(self):
+        plan = claiming(
+            ClaimPlan(epsilon=2.0, delta=1e-5, adjacency="replace_one"), ClaimPlan(mu=0.5, adjacency="add_remove")
+        )
+        assert claims_of(plan, "tree", HALF) == [
+            Claim("epsilon", 2.0, 1e-5, "replace_one"),
+            Claim("mu", 0.5, 0.0, "add_remove"),
+        ]
+
+    def test_a_success_is_an_eta_above_the_better_blind_guess(self):
+        """With 30 members of 40 a blind guess is right in three cases of four."""
+        uneven = games.one_model(30, 10)
+        plan = claiming(ClaimPlan(success=0.875), ClaimPlan(eta=0.0625))
+        assert claims_of(plan, "tree", uneven) == [Claim("eta", 0.125), Claim("eta", 0.0625)]
+        assert claims_of(claiming(ClaimPlan(success=0.625)), "tree", HALF) == [Claim("eta", 0.125)]
+
+    def test_a_claim_is_of_the_release_that_it_names(self):
+        plan = claiming(ClaimPlan(eta=0.1, model="tree"), ClaimPlan(eta=0.2))
+        assert claims_of(plan, "tree", HALF) == [Claim("eta", 0.1), Claim("eta", 0.2)]
+        assert claims_of(plan, "stump", HALF) == [Claim("eta", 0.2)]
+
+    @pytest.mark.parametrize("claim", [ClaimPlan(eta=0.3), ClaimPlan(success=0.7)])
+    def test_what_the_prior_makes_impossible_is_refused(self, claim):
+        line = (
+            r"not possible where a blind guess is right in a share of 0\.75; eta is from 0 to 0\.25, success from 0\.75"
+        )
+        with pytest.raises(ValueError, match=line):
+            claims_of(claiming(claim), "tree", games.one_model(30, 10))
+
+
+class TestSetting:
+    def test_without_canaries_the_game_is_that_of_the_plan(self, wine):
+        plan = AuditPlan(n_models=6, seed=4)
+        made = setting(plan, find("rmia"), TREE, wine)
+        np.testing.assert_array_equal(made.game.member, draw(plan, wine.points, find("rmia")).member)
+        assert len(made.game.population) == 17
+        assert (made.release, made.data, made.planted) == (TREE, wine, "")
+
+    def test_with_canaries_they_are_planted(self, wine):
+        plan = AuditPlan(game="canaries", canaries="random", n_canaries=9)
+        made = setting(plan, find("loss"), TREE, wine)
+        assert (made.planted, made.game.n_judged, made.game.n_models) == ("random", 9, 1)
+
+    def test_named_canaries_are_drawn_as_any_game(self, wine):
+        made = setting(AuditPlan(game="canaries", target=(3, 5), n_models=4), find("loss"), TREE, wine)
+        assert (made.planted, made.game.columns.tolist()) == ("", [3, 5])
+
+    def test_an_estimator_has_no_accountant(self, wine):
+        assert promise(setting(AuditPlan(n_models=4), find("loss"), TREE, wine)) is None
+
+
+class TestPlay:
+    def test_all_releases_stand_in_the_report_in_the_same_game(self, wine):
+        attacks = find(["loss", "gap"])
+        report = play(AuditPlan(n_models=4), attacks, [TREE, STUMP], wine, HERE, "leakscope audit plan.toml")
+        assert [each["name"] for each in report.about["releases"]] == ["tree", "stump"]
+        assert {each.release for each in report.findings} == {"tree", "stump"}
+        assert report.about["command"] == "leakscope audit plan.toml"
+        alone = play(AuditPlan(n_models=4), attacks, [STUMP], wine, HERE)
+        assert [each for each in report.findings if each.release == "stump"] == list(alone.findings)
+
+    def test_a_claim_that_is_far_too_good_is_refuted(self, wine):
+        """A tree that is grown to the end knows its members by heart where labels are random: 2 in 100 by chance."""
+        points = from_arrays(
+            np.random.default_rng(0).normal(size=(200, 3)), np.random.default_rng(1).integers(2, size=200)
+        )
+        plan = AuditPlan(
+            n_models=16, claim=(ClaimPlan(epsilon=0.01, adjacency="replace_one", model="tree"), ClaimPlan(eta=0.49))
+        )
+        report = play(plan, find("loss"), [TREE], Data(points, "noise"), HERE)
+        words = {curve.name: curve.verdict.word for curve in report.curves if curve.verdict is not None}
+        assert list(words.values()) == ["refuted", "not_refuted"]
+        assert exit_code(report) == 2
+
+    def test_two_releases_of_one_name_are_refused(self, wine):
+        with pytest.raises(ValueError, match="two models have the same name; names: tree, tree"):
+            play(AuditPlan(n_models=4), find("loss"), [TREE, release_of(DecisionTreeClassifier(), "tree")], wine, HERE)
+
+    def test_a_claim_about_nobody_is_refused_before_anything_is_fitted(self, wine, monkeypatch):
+        monkeypatch.setattr(type(TREE), "observe", lambda *_: pytest.fail("a model was fitted"))
+        plan = claiming(ClaimPlan(eta=0.1, model="trees"))
+        with pytest.raises(ValueError, match="a claim is about 'trees', which is no model here: tree"):
+            play(plan, find("loss"), [TREE], wine, HERE)
+
+    def test_repeated_points_are_noted(self):
+        x = np.random.default_rng(0).normal(size=(20, 2))
+        points = from_arrays(np.concatenate([x, x[:3]]), np.r_[np.arange(20) % 2, 0, 1, 0])
+        report = play(AuditPlan(n_models=4), find("loss"), [TREE], Data(points, "d"), HERE)
+        assert report.about["notes"] == ["3 of 23 points repeat an earlier one in all features and the label"]
+
+    def test_what_cannot_be_stored_is_noted_where_there_is_a_store(self, wine, tmp_path):
+        bare = release_of(make_pipeline(FunctionTransformer(lambda x: x), DecisionTreeClassifier()), "bare")
+        stored = play(AuditPlan(n_models=4), find("loss"), [bare], wine, Workshop(tmp_path, 1))
+        assert stored.about["notes"] == ["bare is not stored: a lambda has no name to find it by"]
+        assert play(AuditPlan(n_models=4), find("loss"), [bare], wine, HERE).about["notes"] == []
+
+    def test_the_same_report_from_the_store(self, wine, tmp_path):
+        first, again = (
+            play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Workshop(tmp_path, 1)) for _ in range(2)
+        )
+        assert first.about["execution"] == {"reused": 0, "made": 4}
+        assert again.about["execution"] == {"reused": 4, "made": 0}
+        assert "Models: 4 came from the store, 0 were made in this run." in again.table()
+        assert "Models: 4 came from the store, 0 were made in this run." in again.to_html()
+        plain = play(AuditPlan(n_models=4), find("loss"), [TREE], wine, HERE)
+        assert "execution" not in plain.about
+        for each in (first, again):
+            about = {name: value for name, value in each.about.items() if name != "execution"}
+            assert replace(each, about=about).to_json() == plain.to_json()

@@ -1,0 +1,116 @@
+"""Bounds as reports: every row of the table, from words to findings."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import pytest
+from jsonschema import Draft202012Validator
+
+import leakscope as ls
+from leakscope.bounding.api import MAKERS, bound
+from leakscope.bounds import BOUNDS
+from leakscope.plans import BOUND_PLANS
+from leakscope.reports import Report
+
+NUMBERS = {
+    "dp": {"epsilon": 1.0},
+    "gaussian": {"mu": 1.0},
+    "dpsgd": {"noise_multiplier": 2.0, "sample_rate": 0.1, "steps": 5},
+    "gap": {"gap": 0.1},
+    "information": {"information": 0.1},
+}
+OF_DATA = {
+    "pmp": {"clip": 2.0, "scale": 0.5, "drop": ("id",)},
+    "leakage": {},
+    "table": {"by": "city,sex"},
+    "total": {"column": "hours"},
+    "regression": {"drop": ("id",)},
+}
+
+
+@pytest.fixture
+def people(tmp_path) -> str:
+    """Forty people, one of them far from all others."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(40),
+            "hours": np.r_[rng.integers(30, 50, 39), 99],
+            "wage": np.r_[rng.normal(20, 4, 39), 90.0],
+            "city": ["Paris", "Rome"] * 20,
+            "sex": ["f", "f", "m", "m"] * 10,
+        }
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    return str(tmp_path / "people.csv")
+
+
+def made(name: str, people: str) -> Report:
+    words = NUMBERS[name] if name in NUMBERS else OF_DATA[name] | {"data": people}
+    return bound(name, **words)
+
+
+def test_every_row_has_a_plan_and_a_maker() -> None:
+    assert set(BOUNDS) == set(BOUND_PLANS) == set(MAKERS) == set(NUMBERS) | set(OF_DATA)
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_the_json_of_every_bound_matches_the_schema(name: str, people: str) -> None:
+    schema = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(made(name, people).to_json()))
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+class TestEveryBound:
+    def test_says_what_it_is(self, name: str, people: str) -> None:
+        report = made(name, people)
+        assert report.about["kind"] == "bound"
+        assert report.about["bound"] == name
+        assert report.about["subject"]
+        assert report.findings
+        for each in report.findings:
+            assert each.value is not None
+            assert each.status in ("certified", "asymptotic")
+            assert each.source
+            assert each.game or each.assumptions
+        success = [each for each in report.findings if each.quantity == "success"]
+        assert all(0.5 <= (each.value or 0) <= 1 for each in success)
+
+    def test_the_same_words_give_the_same_bytes_without_path_or_clock(self, name: str, people: str, tmp_path) -> None:
+        first, second = (made(name, people).to_json() for _ in range(2))
+        assert first == second
+        assert str(tmp_path) not in first
+
+    def test_json_comes_back(self, name: str, people: str, tmp_path) -> None:
+        report = made(name, people)
+        report.to_json(tmp_path / "report.json")
+        assert Report.from_json(tmp_path / "report.json").to_json() == report.to_json()
+        assert json.loads(report.to_json())["schema"] == 1
+
+    def test_text_page_and_plot(self, name: str, people: str) -> None:
+        report = made(name, people)
+        assert max(map(len, report.table().splitlines())) <= 100
+        assert report.to_html().startswith("<!doctype html>")
+        assert report._repr_html_()
+        if report.curves:
+            assert report.plot().get_lines()
+
+    def test_status_is_that_of_the_row(self, name: str, people: str) -> None:
+        assert {each.status for each in made(name, people).findings} == {BOUNDS[name].status}
+
+
+def test_unknown_bound_and_unknown_word() -> None:
+    with pytest.raises(ValueError, match="unknown bound 'tabel' \\(did you mean 'table'\\?\\); known: dp, gaussian"):
+        bound("tabel")
+    with pytest.raises(ValueError, match="bound dp: unknown key 'epsilom' \\(did you mean 'epsilon'\\?\\)"):
+        bound("dp", epsilom=1)
+
+
+def test_it_is_public() -> None:
+    assert ls.bound is bound
+    assert ls.bounds.mip_from_dp(1.0) == pytest.approx((math.e - 1) / (2 * (math.e + 1)))

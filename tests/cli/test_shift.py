@@ -1,0 +1,52 @@
+"""Members and others of two sources, on the command line: exit code 3, and --accept-shift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cli.calling import caller
+
+N = 400
+GATE = "--fail-above auc=0.99"
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+    """A command beside signals of two models that know nothing, records of one source, and with a row number."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    member = np.tile(np.arange(N) < N // 2, (2, 1))
+    np.savez("signals.npz", member=member, judged=np.ones(N, dtype=bool), loss=rng.exponential(size=(2, N)))
+    rows = rng.normal(size=(N, 2))
+    for name, extra in (("same", rng.normal(size=N)), ("numbered", np.arange(N))):
+        table = np.column_stack([rows, extra])
+        np.savetxt(f"{name}.csv", table, delimiter=",", header="a,b,c", comments="")
+    return caller(monkeypatch, capfd)
+
+
+def test_signals_with_their_records(leakscope):
+    plain = f"audit --signals signals.npz --attack loss --n-jobs 1 {GATE}"
+    said = leakscope(plain)
+    assert said.code == 0
+    assert "was not tested: the records were not given" in " ".join(said.out.split())
+    said = leakscope(f"{plain} --data same.csv --label c")
+    assert said.code == 0
+    assert "does not tell members from others" in " ".join(said.out.split())
+    assert leakscope(f"{plain} --data numbered.csv").code == 3
+    said = leakscope(f"{plain} --data numbered.csv --label c")
+    assert said.code == 3
+    assert "auc=0.99 could not be judged: members and others do not come from one source" in said.err
+    said = leakscope(f"{plain} --data numbered.csv --label c --accept-shift")
+    assert said.code == 0
+    assert "This was accepted" in " ".join(said.out.split())
+
+
+def test_bad_words(leakscope):
+    said = leakscope("audit --dataset wine --accept-shift")
+    assert (said.code, said.out) == (1, "")
+    assert "an audit without --predict or --weights takes no --accept-shift" in said.err
+    np.savetxt("short.csv", np.zeros((5, 2)), delimiter=",", header="a,b", comments="")
+    said = leakscope("audit --signals signals.npz --data short.csv --label b")
+    assert (said.code, said.out) == (1, "")
+    assert "--data has 5 records, the signals have 400 points" in said.err

@@ -1,0 +1,208 @@
+"""What a command does where it is not trusted: with odd streams, odd names, other people's plans, and secrets."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.releases.specs import imported, only_from
+from leakscope.reports import Report
+from tests.cli.calling import caller
+
+SMALL = "audit --data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 8 --n-jobs 1"
+REFUTED = f"{SMALL} --claim epsilon=0.001,adjacency=add_remove"
+MODULE = """
+open("imported", "w").close()
+from importlib import import_module
+class Forest: pass
+def mean(x): return x.mean(axis=0)
+"""
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(40, 2)).round(3)
+    pd.DataFrame(rows, columns=["a", "b"]).assign(label=np.arange(40) % 2).to_csv("people.csv", index=False)
+    for name in ("evil", "sklearn_evil"):
+        Path(f"{name}.py").write_text(MODULE)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return caller(monkeypatch, capfd)
+
+
+def shell(command):
+    """A command as a shell runs it."""
+    quick = {"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1", "PYTHON": sys.executable}
+    line = command.replace("leakscope", "$PYTHON -m leakscope.cli")
+    return subprocess.run(["bash", "-c", line], env=os.environ | quick, capture_output=True, text=True, timeout=300)
+
+
+class TestStreams:
+    def test_who_reads_the_first_line_loses_no_report_and_no_exit_code(self, leakscope):
+        done = shell(f"set -o pipefail; leakscope {REFUTED} | head -1")
+        assert done.returncode == 2
+        assert len(done.stdout.splitlines()) == 1
+        assert "Traceback" not in done.stderr
+        assert "BrokenPipe" not in done.stderr
+        assert Report.from_json("leakscope-report/report.json").findings
+
+    @pytest.mark.parametrize("redirect", [">&-", ">/dev/full", "2>&-", ">&- 2>&- <&-"])
+    def test_closed_and_full_streams(self, leakscope, redirect):
+        done = shell(f"leakscope {REFUTED} {redirect}")
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert "unexpected" not in done.stderr
+        assert Report.from_json("leakscope-report/report.json").findings
+
+    def test_prose_never_goes_to_standard_output(self, leakscope):
+        done = shell(f"leakscope {SMALL} --json 2>&-")
+        assert done.stdout == Path("leakscope-report/report.json").read_text(encoding="utf-8")
+
+
+class TestNames:
+    ODD = "a\x1b[2Jb\u202egnp"
+
+    def test_a_column_name_does_not_reach_the_terminal_in_an_error(self, leakscope):
+        pd.read_csv("people.csv").rename(columns={"a": self.ODD}).to_csv("odd.csv", index=False)
+        left = leakscope("audit --data odd.csv --label lable")
+        assert left.code == 1
+        assert r"a\x1b[2Jb\u202egnp" in left.err
+        assert left.err.removesuffix("\n").isprintable()
+
+    def test_nor_in_a_table_or_in_json(self, leakscope):
+        pd.read_csv("people.csv").rename(columns={"a": self.ODD}).to_csv("odd.csv", index=False)
+        Path("plan.toml").write_text(
+            'data = "odd.csv"\nlabel = "label"\nn_models = 8\ntitle = "t\\u001b[31m\\u202e"\n'
+            '[[model]]\nspec = "sklearn.tree:DecisionTreeClassifier"\nname = "m\\u001b[5m"\n'
+        )
+        for flag in ("", " --json"):
+            left = leakscope(f"audit plan.toml --n-jobs 1{flag}")
+            assert left.code == 0
+            assert left.out.replace("\n", "").isprintable()
+            assert left.err.replace("\n", "").isprintable()
+
+    def test_a_long_error_is_one_line_of_300_letters(self, leakscope):
+        left = leakscope(f"audit --data people.csv --label {'x' * 5000}")
+        assert left.code == 1
+        assert left.err.count("\n") == 1
+        assert len(left.err.removeprefix("leakscope: error: ").removesuffix("\n")) <= 300
+
+
+class TestModules:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "audit --dataset wine --model evil:Forest --allow-modules sklearn",
+            "audit --dataset wine --model evil:Forest --allow-modules sklearn --dry-run",
+            "audit --dataset wine --model sklearn_evil:Forest --allow-modules sklearn",
+            "audit --dataset wine --model sklearn.ensemble:Forest --allow-modules sklearn.tree",
+            "audit --predict evil:mean --members people.csv --others people.csv --label label --allow-modules sklearn",
+            "protect --data people.csv --eta 0.1 --statistic evil:mean --allow-modules sklearn",
+            "calibrate --data people.csv --eta 0.1 --statistic evil:mean --allow-modules numpy",
+        ],
+    )
+    def test_what_is_not_allowed_is_refused_before_it_is_imported(self, leakscope, words):
+        left = leakscope(words)
+        assert left.code == 1
+        assert "is not among the allowed ones (--allow-modules)" in left.err
+        assert not Path("imported").exists()
+        assert not Path("leakscope-report").exists()
+
+    def test_what_an_allowed_module_passes_on_is_refused(self, leakscope, monkeypatch):
+        monkeypatch.syspath_prepend(Path.cwd())
+        with only_from("evil"), pytest.raises(ValueError, match="the module importlib is not among the allowed"):
+            imported("evil:import_module")
+
+    @pytest.mark.parametrize("names", ["", ",", "sklearn,os.path;x", "../x"])
+    def test_names_that_are_no_modules(self, leakscope, names):
+        left = leakscope(f"audit --dataset wine --allow-modules '{names}'")
+        assert left.code == 1
+        assert left.err.startswith("leakscope: error: allow_modules names modules, as sklearn,my_package.nets; got")
+
+    def test_a_dry_run_lists_what_would_be_imported_and_imports_none_of_the_users(self, leakscope):
+        left = leakscope("audit --dataset wine --model evil:Forest --dry-run")
+        assert left.code == 0
+        assert left.out.splitlines()[0] == "imports evil:Forest"
+        assert "--allow-modules evil,sklearn" in left.out
+        assert not Path("imported").exists()
+
+    def test_a_dry_run_lists_the_hooks_of_dpsgd_too(self, leakscope):
+        hooks = "noise_multiplier=1,clip=1,sample_rate=0.1,steps=2,train=evil:train"
+        left = leakscope(f"audit --dataset wine --model evil:Forest --dpsgd {hooks} --dry-run")
+        assert left.out.splitlines()[0] == "imports evil:Forest, evil:train"
+        assert not Path("imported").exists()
+
+    def test_an_allowed_module_is_imported(self, leakscope):
+        left = leakscope("audit --dataset wine --model evil:Forest --allow-modules evil,sklearn")
+        assert "a Forest is no estimator" in left.err
+        assert Path("imported").exists()
+
+    def test_the_attacks_of_ours_need_no_leave(self, leakscope):
+        words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 8 --n-jobs 1"
+        assert leakscope(f"audit {words} --attribute a --bins 3 --allow-modules sklearn.tree").code == 0
+        assert leakscope("protect --data people.csv --eta 0.2 --statistic quantiles --allow-modules numpy").code == 0
+
+
+class TestSecrets:
+    def mode(self, path):
+        return stat.S_IMODE(Path(path).stat().st_mode)
+
+    @pytest.fixture(autouse=True)
+    def common_umask(self):
+        before = os.umask(0o022)
+        yield
+        os.umask(before)
+
+    def test_an_audit_is_for_its_owner_alone(self, leakscope):
+        assert leakscope(f"{SMALL} --out one/two").code == 0
+        assert self.mode("one/two") == 0o700
+        assert {self.mode(file) for file in Path("one/two").iterdir() if file.is_file()} == {0o600}
+
+    def test_a_bound_on_data_too(self, leakscope):
+        assert leakscope("bound leakage --data people.csv --out bound").code == 0
+        assert self.mode("bound") == 0o700
+        assert self.mode("bound/report.json") == self.mode("bound/report.html") == 0o600
+
+    def test_what_is_published_is_without_records_and_open(self, leakscope):
+        left = leakscope(f"{SMALL} --publish --out there")
+        assert left.code == 0
+        assert self.mode("there") == 0o755
+        assert self.mode("there/report.json") == self.mode("there/report.html") == 0o644
+        assert self.mode("there/run.json") == 0o600
+        report = Report.from_json("there/report.json")
+        assert dict(report.record_table) == {}
+        assert report.to_json() == report.to_json(publish=True)
+        assert report.digest() in Path("there/report.html").read_text(encoding="utf-8")
+
+    def test_a_published_bound_prints_no_record(self, leakscope):
+        shown = leakscope("bound leakage --data people.csv --out bound").out
+        published = leakscope("bound leakage --data people.csv --out bound2 --publish").out
+        assert "most exposed records" in shown
+        assert "most exposed records" not in published
+
+    def test_a_folder_of_the_users_own_is_left_alone(self, leakscope):
+        Path("out/.new").mkdir(parents=True)
+        Path("out/.new/notes").write_text("mine")
+        Path("out/report.json.part").write_text("mine")
+        assert leakscope(f"{SMALL} --out out").code == 0
+        assert Path("out/.new/notes").read_text() == "mine"
+        names = {each.name for each in Path("out").iterdir()}
+        assert names == {".new", "report.json.part", "report.json", "report.html", "run.json", "store"}
+
+
+def test_an_edited_report_is_compared_on_request_alone(leakscope):
+    assert leakscope(f"{SMALL} --out out").code == 0
+    file = Path("out/report.json")
+    file.write_text(file.read_text(encoding="utf-8").replace('"auc"', '"advantage"', 1), encoding="utf-8")
+    left = leakscope("compare out/report.json out/report.json")
+    assert (left.code, left.out) == (1, "")
+    assert "is not as it was written" in left.err
+    assert leakscope("compare out/report.json out/report.json --unverified").code == 0

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope.core.types import Scores
+from leakscope.metrics.rows import rows
+from leakscope.metrics.spread import Shifts
+
+
+def drawn(n_models, n_records, spread, decimals=9, seed=0):
+    rng = np.random.default_rng(seed)
+    member = np.tile(np.arange(n_records) % 2 == 0, (n_models, 1))
+    value = rng.normal(size=member.shape) + spread * rng.normal(size=(n_models, 1)) + member
+    return Scores("drawn", value.round(decimals), member)
+
+
+@pytest.mark.parametrize("decimals", [0, 9])
+def test_normal_scores_are_those_of_mid_ranks(decimals):
+    scores = drawn(5, 40, 0.5, decimals)
+    ranks = stats.rankdata(scores.value).reshape(scores.value.shape)
+    expected = stats.norm.ppf((ranks - 0.5) / scores.value.size)
+    assert Shifts(rows(scores)).normal_scores == pytest.approx(expected)
+
+
+def test_an_increasing_transform_of_the_scores_changes_nothing():
+    scores = drawn(6, 50, 1.0)
+    transformed = Scores("transformed", np.exp(3 * scores.value), scores.member)
+    first, second = (Shifts(rows(each)) for each in (scores, transformed))
+    assert first.spread == pytest.approx(second.spread)
+    assert first.shift == pytest.approx(second.shift)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 2.0])
+def test_the_spread_is_found(spread):
+    # 400 models: the standard error of the estimate is 4 % of it
+    assert Shifts(rows(drawn(400, 200, spread))).spread == pytest.approx(spread, rel=0.15, abs=0.05)
+
+
+def test_upper_limits_are_those_of_a_standard_deviation():
+    shifts = Shifts(rows(drawn(9, 200, 1.0)))
+    measured = np.std(shifts.shift, ddof=1) / shifts.noise
+    assert shifts.spread_upper(0.05) == pytest.approx(measured * np.sqrt(8 / stats.chi2.ppf(0.05, 8)))
+    assert shifts.dilation(0.05) == pytest.approx(np.sqrt(4 / stats.chi2.ppf(0.05, 4)))
+
+
+def test_dilated_scores_shift_whole_models():
+    shifts = Shifts(rows(drawn(4, 30, 1.0)))
+    moved = shifts.dilated(3.0) - shifts.normal_scores
+    assert np.ptp(moved, axis=1) == pytest.approx(np.zeros(4))
+    assert moved[:, 0] == pytest.approx(2 * (shifts.shift - shifts.shift.mean()))
+    assert shifts.dilated(1.0) == pytest.approx(shifts.normal_scores)
+
+
+def test_scores_without_noise_have_a_finite_spread():
+    member = np.tile(np.arange(20) % 2 == 0, (4, 1))
+    assert Shifts(rows(Scores("perfect", member * 1.0, member))).spread == 0
+    apart = Shifts(rows(Scores("apart", member * 0.0 + np.arange(4.0)[:, None], member)))
+    assert 1e3 < apart.spread < np.inf

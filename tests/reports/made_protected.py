@@ -1,0 +1,291 @@
+"""Reports of protected releases made by hand, with every number in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.tradeoff import Gaussian, Piecewise
+from leakscope.reports import Curve, Report
+
+FPR = (0.01, 0.001)
+PHI = NormalDist()
+CERTIFIED: Mapping[str, Any] = {"side": "upper", "status": "certified"}
+SECRET = 40.123456  # a value without noise, which no page may show
+MEANS = (
+    ("mean of age", "years", 43.217, 0.56, 0.57),
+    ("mean of gross monthly income", "EUR 1,000", 2.9164, 0.0517, 0.0524),
+    ("mean of weekly working hours", "hours", 36.58, 0.37, 0.39),
+)
+
+
+def mu_of(eta: float) -> float:
+    """Gaussian noise with Phi(mu/2) - 1/2 = eta at even odds."""
+    return 2 * PHI.inv_cdf(0.5 + eta)
+
+
+def values(rows: Sequence[tuple[str, str, float, float, float | None]], k: int = 500) -> list[dict[str, Any]]:
+    """What was released; the noise costs k noise^2/(noise^2 + sampling^2) records."""
+    return [
+        {
+            "name": name,
+            "unit": unit,
+            "value": value,
+            "noise_std": noise,
+            "sampling_std": sampling,
+            "sample_cost": None if sampling is None else k * noise**2 / (noise**2 + sampling**2),
+        }
+        for name, unit, value, noise, sampling in rows
+    ]
+
+
+def protected(
+    findings: Sequence[Finding],
+    curves: Sequence[Curve] = (),
+    certificate: Mapping[str, Any] | None = None,
+    noise: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> Report:
+    """A report of a protected release."""
+    promised = {
+        "eta": 0.05,
+        "promise": "every",
+        "prior": 0.5,
+        "k": 500,
+        "n": 1000,
+        "coupling": "swap",
+        "noise": {
+            "family": "gaussian",
+            "scale": 1.0,
+            "rms": [0.56, 0.0517, 0.37],
+            "grid": [2.0**-20] * 3,
+            "deviations": [0.56, 0.0517, 0.37],
+            "correlations": None,
+            "declared": False,
+        }
+        | dict(noise or {}),
+        "exact": True,
+        "confidence": 1.0,
+        "pairs": 999,
+        "fits": 0,
+        "failures": 0,
+        "assumptions": ["the draw is uniform", "the shape of the noise was fixed without looking at the draw"],
+        "ledger": False,
+        "no_noise": False,
+        "void": "",
+    } | dict(certificate or {})
+    whole = {
+        "kind": "protected",
+        "audience": "owner",
+        "leakscope": "0.1.0",
+        "title": "Three means of a survey",
+        "question": "Who is in the mean?",
+        "unit": "person",
+        "date": "",
+        "seed": 0,
+        "insecure_seed": False,
+        "confidence": 0.95,
+        "fpr": list(FPR),
+        "command": "leakscope protect --data survey.csv --statistic mean --eta 0.05 --out release",
+        "plan": {"data": "survey.csv", "statistic": "mean", "eta": 0.05},
+        "versions": {"numpy": "2.4.6"},
+        "notes": [],
+        "releases": [],
+        "data": {"name": "survey.csv", "digest": "0123456789abcdef", "records": 1000},
+        "certificate": promised,
+        "values": values(MEANS),
+    } | about
+    return Report(whole, tuple(findings), tuple(curves), {})
+
+
+def ceiling(eta: float = 0.05, **words: Any) -> tuple[list[Finding], Curve]:
+    """What a certificate of Gaussian noise allows: findings and curve."""
+    curve = Gaussian(mu_of(eta))
+    said = {**CERTIFIED, **words}
+    found = [
+        Finding("success", 0.5 + eta, at={"prior": 0.5}, **said),
+        Finding("eta", eta, **said),
+        *(Finding("tpr", float(curve.tpr(fpr)), at={"fpr": fpr}, **said) for fpr in FPR),
+        Finding("pmp_epsilon", 1.0572, at={"delta": 1e-5}, **said),
+    ]
+    return found, Curve("certified", "", "certified", curve)
+
+
+def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
+    """The likelihood ratio on a Gaussian with this mu, on so many games each."""
+    curve = Gaussian(mu)
+    fpr = np.r_[np.geomspace(1e-4, 0.1, 80), np.linspace(0.11, 0.999, 80)]
+    tpr = np.asarray(curve.tpr(fpr))
+    half = 1.96 * np.sqrt(tpr * (1 - tpr) / games)
+    band = {"at": fpr.tolist(), "low": np.clip(tpr - half, 0, 1).tolist(), "high": np.clip(tpr + half, 0, 1).tolist()}
+    success, error = curve.success(0.5), 1.96 * math.sqrt(0.25 / (2 * games))
+    words: dict[str, Any] = {"confidence": 0.95, "side": "lower", "status": "measured", "source": "azize2024"}
+    found = [
+        Finding(
+            "success",
+            success,
+            success - error,
+            success + error,
+            at={"prior": 0.5},
+            attack="likelihood_ratio",
+            scope=Scope("worst", 10617),
+            method=(Term("clopper_pearson"),),
+            **words,
+        )
+    ]
+    measured = Piecewise(fpr, 1 - tpr)
+    name = "likelihood_ratio"
+    return found, Curve(name, "", "measured", measured, **band, confidence=0.95, n_nonmember=games)
+
+
+def without(mu: float = 0.37) -> tuple[list[Finding], Curve]:
+    """The same release without its noise, for large n."""
+    curve = Gaussian(mu)
+    words: dict[str, Any] = {"status": "asymptotic", "side": "point", "source": "azize2024, Theorem 4.1"}
+    found = [Finding("success", curve.success(0.5), at={"prior": 0.5}, release="without_noise", **words)]
+    return found, Curve("without_noise", "without_noise", "asymptotic", curve)
+
+
+@cache
+def means() -> Report:
+    """Three means under an exact swap: at most 55 of 100, the attack reaches 53.9, without noise about 57.3."""
+    parts = [ceiling(), attack(), without()]
+    rms = [
+        Finding("noise_rms", each, at={"coordinate": n}, status="certified") for n, each in enumerate((0.56, 0.0517))
+    ]
+    return protected([each for found, _ in parts for each in found] + rms, [curve for _, curve in parts])
+
+
+@cache
+def published() -> Report:
+    """The same three means for publication: the promise and the printed noise, no function of the data beside them."""
+    rows = [(name, unit, value, noise, None) for name, unit, value, noise, _ in MEANS]
+    ceiling = Piecewise([0.0, 0.9], [0.9, 0.0])
+    found = [
+        Finding("success", 0.55, at={"prior": 0.5}, **CERTIFIED),
+        Finding("eta", 0.05, **CERTIFIED),
+        *(Finding("tpr", fpr + 0.1, at={"fpr": fpr}, **CERTIFIED) for fpr in FPR),
+    ]
+    return protected(
+        found,
+        [Curve("certified", "", "certified", ceiling)],
+        {"pairs": None, "fits": None, "failures": None},
+        audience="public",
+        command="",
+        data={"name": "survey.csv", "digest": "", "records": 1000},
+        values=values(rows),
+    )
+
+
+@cache
+def compared() -> Report:
+    """A calibration that released nothing, beside what other methods need."""
+    found, curve = ceiling()
+    own = [Finding("noise_rms", 0.0357, status="certified")]
+    rows = (
+        ("DP Laplace (clipped)", 0.21, "certified", Scope(), "dwork2006"),
+        ("PAC privacy", 0.547, "certified", Scope(), "xiao2023"),
+        ("averaged information", 0.0061, "certified", Scope("average"), "xiao2023"),
+        ("Algorithm 1 as printed", 0.51, "estimated", Scope(), "izzo2022, Alg. 1"),
+    )
+    others = [
+        Finding("noise_rms", rms, release=name, status=status, scope=scope, side="point", source=source)
+        for name, rms, status, scope, source in rows
+    ]
+    others.append(Finding("noise_rms", None, release="DP Gaussian", reason="the statistic has no bound to clip to"))
+    return protected(
+        [*found, *own, *others],
+        [curve],
+        noise={"rms": [0.0357] * 3},
+        title="",
+        values=[],
+        command="leakscope calibrate --data survey.csv --statistic mean --eta 0.05 --compare",
+    )
+
+
+@cache
+def average() -> Report:
+    """A promise for a random record, from sampled pairs of which three failed."""
+    found, curve = ceiling(0.1, confidence=0.95)
+    many = [(f"coefficient {n}", "", 0.3 * n - 10, 0.01 * (n + 1), 0.2) for n in range(300)]
+    certificate = {
+        "eta": 0.1,
+        "promise": "average",
+        "coupling": "average swap",
+        "exact": False,
+        "confidence": 0.95,
+        "pairs": 500,
+        "fits": 1000,
+        "failures": 3,
+    }
+    measured, line = attack(0.3, 2000)
+    return protected(
+        [*found, *measured],
+        [curve, line],
+        certificate,
+        noise={"rms": [0.01 * (n + 1) for n in range(300)]},
+        values=values(many),
+        title="",
+        question="Who is in the logistic regression?",
+        notes=["three fits did not converge"],
+    )
+
+
+@cache
+def void() -> Report:
+    """A release whose ledger is broken: no promise, whatever was calculated."""
+    found, curve = ceiling()
+    return protected([*found, *attack()[0]], [curve, attack()[1]], {"void": "the ledger holds another draw"})
+
+
+@cache
+def insecure() -> Report:
+    """Noise from a seed that was given."""
+    found, curve = ceiling()
+    command = "leakscope protect --data survey.csv --insecure-seed 86420 --eta 0.05"
+    plan = {"data": "survey.csv", "insecure_seed": 86420}
+    return protected(found, [curve], insecure_seed=True, command=command, plan=plan)
+
+
+@cache
+def no_noise() -> Report:
+    """Counts whose cells are large: the draw alone keeps the promise; exact Bayes is the best attack."""
+    rows = [(f"income > {10 * n}", "", 120.0 + n, 0.0, None) for n in range(3)]
+    exact = Finding(
+        "success",
+        0.5396,
+        at={"prior": 0.5},
+        side="lower",
+        status="certified",
+        attack="bayes",
+        scope=Scope("worst"),
+    )
+    certificate = {"no_noise": True, "coupling": "", "assumptions": []}
+    found = [Finding("success", 0.55, at={"prior": 0.5}, **CERTIFIED), exact]
+    return protected(found, (), certificate, noise={"rms": [0.0] * 3, "scale": 0.0, "grid": None}, values=values(rows))
+
+
+@cache
+def uneven() -> Report:
+    """A fifth of the candidates: guessing gives 80, the promise 82.5; sizes of every magnitude."""
+    rows = [("sum <of> a", "EUR", -123456789.0, 4.5e6, 2.0e6), ("b", "", 1.2345678e-7, 3.2e-9, None)]
+    return protected(
+        [Finding("success", 0.825, at={"prior": 0.2}, **CERTIFIED)],
+        (),
+        {"k": 200, "prior": 0.2, "eta": 0.025},
+        noise={"rms": [4.5e6, 3.2e-9]},
+        values=values(rows, 200),
+        unit="household",
+    )
+
+
+@cache
+def nothing() -> Report:
+    """A certificate without findings, curves or values."""
+    return protected([], values=[], title="", data={"name": "", "digest": "", "records": 1000})

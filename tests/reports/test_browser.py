@@ -1,0 +1,99 @@
+"""The page in a browser: no error, no sideways scrolling on a phone, and a print."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.reports import made_bounds, made_protected, samples
+
+pytestmark = pytest.mark.browser
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--allow-file-access-from-files",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=4000",
+)
+PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title>
+<iframe src="page.html" style="border:0;width:{width}px;height:800px"></iframe><pre id="seen"></pre><script>
+document.querySelector("iframe").onload = function () {{
+  var page = this.contentDocument, root = page.documentElement;
+  var handle = page.querySelector("#findings .sort");
+  if (handle) handle.click();
+  document.getElementById("seen").textContent = JSON.stringify([root.scrollWidth, root.clientWidth,
+    page.scripts.length, page.querySelectorAll("#findings th[aria-sort]").length, page.title]);
+}};
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None and os.environ.get("LEAKSCOPE_NO_BROWSER") == "1":
+        pytest.skip("LEAKSCOPE_NO_BROWSER=1")
+    assert found is not None, "no Chromium found; LEAKSCOPE_NO_BROWSER=1 leaves these tests out"
+    return found
+
+
+def run(chromium: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [chromium, *QUIET, profile, *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+
+def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
+    """What the page itself wrote: errors, warnings, refusals of its policy."""
+    return [line for line in finished.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        samples.two_models,
+        samples.no_leak,
+        samples.tiny,
+        made_bounds.leakage,
+        made_bounds.odd_cells,
+        made_protected.means,
+        made_protected.compared,
+        made_protected.average,
+        made_protected.void,
+    ],
+)
+def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample, width):
+    sample().to_html(tmp_path / "page.html")
+    (tmp_path / "probe.html").write_text(PROBE.format(width=width), encoding="utf-8")
+    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
+    assert console(finished) == []
+    seen = re.search(r'<pre id="seen">\[(\d+),(\d+),(\d+),(\d+),"', finished.stdout)
+    assert seen is not None, finished.stdout[-500:]
+    scroll, client, scripts, sorted_columns = map(int, seen.groups())
+    assert client == width
+    assert scroll <= client
+    assert scripts == 1  # nothing that a user wrote became a script
+    assert sorted_columns == 1  # the script ran: the policy admits it
+
+
+@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means])
+def test_prints(chromium, tmp_path, sample):
+    sample().to_html(tmp_path / "page.html")
+    pdf = tmp_path / "page.pdf"
+    options = (f"--print-to-pdf={pdf}", "--no-pdf-header-footer")
+    finished = run(chromium, tmp_path, *options, f"file://{tmp_path}/page.html")
+    assert console(finished) == []
+    content = pdf.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) >= 1

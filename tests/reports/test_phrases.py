@@ -1,0 +1,156 @@
+"""Words are made by the tables of reports alone: other phrases change the words of a report and nothing else.
+
+Every table of phrases is replaced by one whose entries are markers. A marker names the phrase that it stands for and
+repeats its gaps, so that the report with markers can be read back: it must be the report with the phrases.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import leakscope as ls
+from leakscope.auditing.gates import exit_code, failures
+from leakscope.core.findings import Scope
+from leakscope.reports import Report, phrases
+from tests.reports import made_bounds, made_guesses, made_protected, samples
+
+TABLES = {"PHRASES": phrases.PHRASES, "SCOPES": phrases.SCOPES, "RELEASES": phrases.RELEASES}
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+MARKER = re.compile(r"\u27e6(\w+)/(\w+)((?:\u27e8[^\u27e9]*\u27e9)*)\u27e7")
+
+
+def gaps(phrase: str) -> list[str]:
+    """The gaps of a phrase as they stand in it, as ``{worked:,}``."""
+    parsed = [(name, form) for _, name, form, _ in string.Formatter().parse(phrase) if name]
+    return [f"{{{name}:{form}}}" if form else f"{{{name}}}" for name, form in parsed]
+
+
+def markers(name: str, table: Mapping[str, str]) -> dict[str, str]:
+    """A table of markers in place of phrases."""
+    marked = {}
+    for key, phrase in table.items():
+        values = "".join(f"\u27e8{gap}\u27e9" for gap in gaps(phrase))
+        marked[key] = f"\u27e6{name}/{key}{values}\u27e7"
+    return marked
+
+
+def with_phrases(text: str) -> str:
+    """A text with markers as it would be with phrases, but for what `plainly` leaves out."""
+
+    def phrase(found: re.Match[str]) -> str:
+        pattern = ORIGINAL[found[1]][found[2]]
+        values = re.findall(r"\u27e8([^\u27e9]*)\u27e9", found[3])
+        for gap, value in zip(gaps(pattern), values, strict=True):
+            pattern = pattern.replace(gap, value)
+        return pattern
+
+    text = without_charts(text)
+    while MARKER.search(text):
+        text = MARKER.sub(phrase, text)
+    return text
+
+
+ORIGINAL = {name: dict(table) for name, table in TABLES.items()}
+
+
+def without_charts(text: str) -> str:
+    """Without the charts, in which long names are shortened."""
+    return re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
+
+
+def plainly(text: str) -> str:
+    """Without charts, line breaks and columns, in small letters."""
+    return re.sub(r"[\s-]+", " ", without_charts(text)).lower()
+
+
+@pytest.fixture
+def marked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Replace all phrases by markers, wherever a module holds the table."""
+
+    def mark() -> None:
+        for name, table in TABLES.items():
+            for module in [each for key, each in sys.modules.items() if key.startswith("leakscope.")]:
+                if getattr(module, name, None) is table:
+                    monkeypatch.setattr(module, name, markers(name, table))
+
+    return mark
+
+
+def audited(**words: Any) -> Report:
+    """A small audit with a claim."""
+    x = np.random.default_rng(1).normal(size=(80, 3))
+    tree = DecisionTreeClassifier(max_depth=3)
+    return ls.audit(tree, x, x[:, 0] > 0, n_models=8, attacks=["loss", "lira"], claim="eta=0.01", n_jobs=1, **words)
+
+
+MADE: Mapping[str, Callable[[], Report]] = {
+    "dp": lambda: ls.bound("dp", epsilon=1.0),
+    "dp, a limit": lambda: ls.bound("dp", at_most="success=0.6"),
+    "gaussian": lambda: ls.bound("gaussian", mu=1.0),
+    "gap": lambda: ls.bound("gap", gap=0.1, low=0.0, high=1.0),
+    "information": lambda: ls.bound("information", information=0.1, unit="random walk"),
+    "leakage": made_bounds.leakage,
+    "cells": made_bounds.many_cells,
+    "sub-sampled": made_bounds.subsampled,
+    "audit": audited,
+    "two models": samples.two_models,
+    "attribute": made_guesses.two,
+    "protected": lambda: ls.protect("mean", ROWS, eta=0.1, games=60, seed=1).owner,
+    "compared": made_protected.compared,
+    "means": made_protected.means,
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_other_phrases_change_the_words_of_a_report_and_nothing_else(make, marked) -> None:
+    report = make()
+    table, page, published = report.table(), report.to_html(), report.to_html(publish=True)
+    marked()
+    again = make()
+    assert again.to_json() == report.to_json()
+    assert again.to_json(publish=True) == report.to_json(publish=True)
+    for text, other in ((page, again.to_html()), (published, again.to_html(publish=True)), (table, again.table())):
+        assert plainly(with_phrases(other)) == plainly(text)
+
+
+def test_other_phrases_change_no_gate(marked) -> None:
+    report, limits = samples.two_models(), ["auc=0.6", "tpr@0.00001=0.5"]
+    before = exit_code(report, limits), len(failures(report, limits))
+    marked()
+    assert (exit_code(report, limits), len(failures(report, limits))) == before
+
+
+def test_markers_are_seen(marked) -> None:
+    """The test above compares something: the page of a bound holds markers."""
+    marked()
+    assert "\u27e6PHRASES/bisection" in ls.bound("dp", at_most="success=0.6").to_html()
+    assert "\u27e6SCOPES/one" in ls.bound("information", information=0.1).table()
+
+
+def test_a_proof_for_every_record_says_so_whatever_the_record_is_called(marked) -> None:
+    """The most exposed record is known by its scope, so that what holds for it holds for all."""
+    said = "whoever the record is and whatever the attacker computes"
+    report = made_bounds.bound([made_bounds.dp().findings[0]], bound="table")
+    exposed = Report(report.about, [replace(report.findings[0], scope=Scope("worst", name="Rome"))])
+    assert said in plainly(exposed.table())
+    marked()
+    assert said in plainly(exposed.table())
+
+
+def test_every_term_that_the_code_makes_has_its_phrase() -> None:
+    """Read from the source, so that no id is forgotten."""
+    made: set[str] = set()
+    for path in Path(ls.__file__).parent.rglob("*.py"):
+        made |= set(re.findall(r"\bTerm\(\s*\"(\w+)\"", path.read_text(encoding="utf-8")))
+    assert not sorted(made - set(phrases.PHRASES))
+    assert len(made) > 30

@@ -1,0 +1,114 @@
+"""A text that reads like an infinity stays a text; infinities come back as numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import leakscope as ls
+from leakscope.core.findings import Finding
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.reviving import revived
+from tests.reports import made_bounds, made_protected, samples
+from tests.reports.made import made
+
+TEXTS = ("inf", "-inf", "nan", "Infinity", "null", "true", "1")
+
+
+def again(report: Report, folder) -> Report:
+    report.to_json(folder / "report.json")
+    return Report.from_json(folder / "report.json")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_names_stay_what_they_are(text, tmp_path):
+    """Title, unit, date, notes, and the model, which is in findings, curves and records."""
+    rng = np.random.default_rng(0)
+    game = ls.games.half_split(60, 8)
+    signals = ls.Signals(game, None, {"loss": rng.exponential(size=game.member.shape)})
+    report = ls.audit_signals(
+        signals, name=text, title=text, unit=text, date=text, claim="epsilon=1,adjacency=replace_one"
+    )
+    back = again(report, tmp_path)
+    for name in ("title", "unit", "date"):
+        assert back.about[name] == text
+    assert {each["name"] for each in back.about["releases"]} == {text}
+    assert {each.release for each in back.findings} == {each.release for each in back.curves} == {text}
+    assert set(back.record_table["release"]) == {text}
+    assert back.to_json() == report.to_json()
+    assert back.table() == report.table()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_string_of_a_report_stays_a_string(text):
+    """Each string leaf of the samples that the schema leaves free is replaced, one report at a time."""
+    for report in (samples.two_models(), made_bounds.dp(), made_protected.means()):
+        content = json.loads(report.to_json())
+        changed = _with_text(content, text)
+        read = revived(changed)
+        for before, after in zip(_leaves(changed), _leaves(read), strict=True):
+            if after != before:
+                assert math.isinf(after)  # only where the file had an infinity before
+        n_before = sum(leaf in ("inf", "-inf") for leaf in _leaves(content))
+        assert sum(isinstance(leaf, float) and math.isinf(leaf) for leaf in _leaves(read)) <= n_before
+
+
+def test_infinite_numbers_come_back(tmp_path):
+    verdict = Verdict("inf", "not_refuted", "epsilon", math.inf, 0.5, 0.999, "inf", {"fpr": 0.1, "ceiling": math.inf})
+    base = made(
+        findings=(
+            Finding(
+                "epsilon",
+                1.0,
+                low=1.0,
+                high=math.inf,
+                at={"delta": math.inf},
+                release="inf",
+                detail={"most": -math.inf},
+            ),
+        )
+    )
+    curves = (
+        Curve("inf", "inf", "claimed", EpsilonDelta(math.inf), verdict=verdict),
+        Curve("b", "inf", "claimed", Gaussian(math.inf)),
+        Curve("c", "inf", "certified", Profile([0.0, math.inf], [0.5, 0.1])),
+    )
+    back = again(Report(base.about, base.findings, (*base.curves, *curves)), tmp_path)
+    finding = back.findings[-1]
+    assert (finding.high, finding.at["delta"], finding.detail["most"], finding.release) == (
+        math.inf,
+        math.inf,
+        -math.inf,
+        "inf",
+    )
+    claimed = back.curves[-3]
+    assert claimed.verdict is not None
+    assert (claimed.verdict.allowed, claimed.verdict.claim, claimed.verdict.attack) == (math.inf, "inf", "inf")
+    assert claimed.verdict.at["ceiling"] == math.inf
+    assert claimed.tradeoff.to_dict() == EpsilonDelta(math.inf).to_dict()
+    assert back.curves[-2].tradeoff.to_dict()["mu"] == math.inf
+    assert back.curves[-1].tradeoff.to_dict()["epsilon"] == [0.0, math.inf]
+
+
+def _leaves(value):
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _with_text(value, text, kind=True):
+    """Every string but the infinities and the kinds by which curves and reports are told."""
+    if isinstance(value, dict):
+        return {name: item if name == "kind" else _with_text(item, text) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_text(item, text) for item in value]
+    return text if isinstance(value, str) and value not in ("inf", "-inf") else value

@@ -1,0 +1,84 @@
+"""Sentences of README and CHANGELOG that are facts about the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leakscope.attacks import ATTACKS
+from leakscope.bounds import BOUNDS
+from leakscope.papers import PAPERS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def test_the_changelog_names_every_attack():
+    assert f"{len(ATTACKS)} attacks" in CHANGELOG
+    named = set(re.findall(r"`(\w+)`", CHANGELOG))
+    assert set(ATTACKS) <= named
+
+
+def test_the_changelog_names_every_call():
+    import leakscope
+
+    calls = set(re.findall(r"`ls\.(\w+)`", CHANGELOG))
+    assert calls >= {"bound", "calibrate", "protect", "reproduce"}
+    assert all(callable(getattr(leakscope, call)) for call in calls)
+
+
+def test_the_readme_counts_its_theorems():
+    assert f"{NUMBERS[len(BOUNDS)].capitalize()} theorems are commands" in README
+
+
+def test_the_readme_counts_its_papers():
+    assert len({experiment.paper for experiment in PAPERS.values()}) == 5
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
+def test_what_is_there_is_not_said_to_be_missing(page):
+    """Every line that says that something is not there, by hand: none today."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert not re.findall(r"[^.]*not in this version[^.]*\.", text)
+
+
+def test_commands_of_the_readme_exist():
+    from typer.main import get_command
+
+    from leakscope.cli.main import app
+
+    commands = get_command(app).commands
+    named = set(re.findall(r"^leakscope ([a-z]+)", README, re.MULTILINE)) | set(
+        re.findall(r"`leakscope ([a-z]+)", README)
+    )
+    assert named
+    assert named <= set(commands)
+    bounds = set(re.findall(r"leakscope bound ([a-z]+)", README))
+    assert bounds <= set(BOUNDS)
+
+
+def test_the_table_of_peers_agrees_with_the_code():
+    """A row that says yes for leakscope has an attack or a call behind it, and the other way round."""
+    rows = {}
+    for line in README.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 4:
+            rows[cells[1]] = cells[2]
+    behind = {
+        "LiRA online / offline": {"lira", "lira_offline"},
+        "RMIA": {"rmia"},
+        "MAST (calibrated loss)": {"mast"},
+        "shadow classifier": {"shadow"},
+        "gradients, steps of DP-SGD": {"gradient_norm", "glir"},
+    }
+    for row, attacks in behind.items():
+        assert rows[row] == "yes"
+        assert attacks <= set(ATTACKS)
+    from leakscope.attacks.attribute import strategies
+
+    assert rows["attribute inference"] == "yes"
+    assert strategies(("default",))

@@ -1,0 +1,342 @@
+"""Keywords of the public calls, fields of the plans, keys of TOML files and flags of the commands are the same words.
+
+A plan's fields are the keys of its file. Here keywords and flags are compared with them: names, defaults, choices.
+What differs is declared, with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_overloads, get_type_hints
+
+import numpy as np
+import pytest
+import typer
+from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
+
+import leakscope as ls
+from leakscope import protection
+from leakscope.attacks import ATTACKS
+from leakscope.auditing import api
+from leakscope.bounding import api as bounding_api
+from leakscope.bounding.api import bound
+from leakscope.cli import audits, bounds, protects
+from leakscope.cli import main as cli
+from leakscope.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
+from leakscope.plans.plan import Plan
+from leakscope.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
+
+EXECUTION = {"store", "n_jobs", "tmp"}  # where work is done: no part of what is asked
+OF_FILES = {"data", "dataset", "label", "drop"}  # a call takes arrays
+OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
+OF_FITS = {  # what an audit without fits has not
+    "game", "sampling", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins", "n_models",
+    "references", "seed",
+}  # fmt: skip
+
+
+class Call(NamedTuple):
+    """A public call: its keywords are the fields of the plan, but for what is declared."""
+
+    function: Callable[..., Any]
+    plan: type[Plan]
+    not_keywords: set[str]
+    own: set[str]
+    renamed: Mapping[str, str] = MappingProxyType({})
+
+
+CALLS = {
+    "audit": Call(
+        api.audit,
+        AuditPlan,
+        # models are objects; limits are for the exit code of the command; nothing shifts between random halves
+        OF_FILES | {"model", "fail_above", "accept_shift"},
+        OF_A_MODEL | EXECUTION,
+    ),
+    "audit_model": Call(
+        api.audit_model,
+        AuditPlan,
+        OF_FILES | OF_FITS | {"model", "fail_above"},
+        # `references` is the recipe here, and `n_models` and `seed` are those of the references
+        {"references", "n_models", "seed", "train", "layers", "classes", "name", "weights", "sources"} | EXECUTION,
+    ),
+    "audit_signals": Call(
+        api.audit_signals, AuditPlan, OF_FILES | OF_FITS | {"model", "fail_above"}, {"name", "n_jobs"}
+    ),
+    "audit_scores": Call(
+        api.audit_scores,
+        AuditPlan,
+        OF_FILES | OF_FITS | {"model", "fail_above", "attacks"},
+        {"name", "points", "n_jobs"},
+    ),
+    "calibrate": Call(
+        protection.calibrate, CalibrationPlan, {"data", "label", "drop", "statistic"}, EXECUTION
+    ),
+    "protect": Call(
+        protection.protect,
+        ProtectionPlan,
+        {"data", "label", "drop", "statistic", "declare"},  # `protection.declare` is a call of its own
+        EXECUTION,
+        {"insecure_seed": "seed"},  # the flag and the field warn, for they are typed where releases are made
+    ),
+}  # fmt: skip
+
+
+def keywords_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+def test_keywords_are_the_fields_of_the_plan(name: str) -> None:
+    call = CALLS[name]
+    fields = {call.renamed.get(field, field) for field in call.plan.model_fields if field not in call.not_keywords}
+    assert set(keywords_of(call.function)) == fields | call.own
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+def test_defaults_are_those_of_the_plan(name: str) -> None:
+    call = CALLS[name]
+    for field, info in call.plan.model_fields.items():
+        keyword = keywords_of(call.function).get(call.renamed.get(field, field))
+        if keyword is None or field in call.own or info.is_required():
+            continue
+        default = None if info.default == {} else info.default
+        if field == "n_models":
+            default = None  # 64, and 1 where canaries are planted
+        if field == "attacks":
+            default = "default"
+        assert keyword.default == default, field
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+def test_choices_are_those_of_the_plan(name: str) -> None:
+    call = CALLS[name]
+    hints, fields = get_type_hints(call.function), get_type_hints(call.plan)
+    for field, kind in fields.items():
+        if field in hints and field not in call.own and choices_of(kind):
+            assert choices_of(hints[field]) == choices_of(kind), field
+
+
+def choices_of(kind: Any) -> tuple[str, ...]:
+    """Of Literal[...] or Literal[...] | None."""
+    literals = [each for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
+    return get_args(literals[0]) if literals else ()
+
+
+def test_every_public_call_is_compared() -> None:
+    calls = {name for name in ls.__all__ if name.startswith("audit") or name in ("calibrate", "protect")}
+    assert calls == set(CALLS)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [*(call.function for call in CALLS.values()), api.run, bound, protection.declare, protection.calibrate_file,
+     protection.protect_file, protection.declare_file, ls.repeat, ls.signals_of, ls.reproduce],
+    ids=lambda function: function.__name__,
+)  # fmt: skip
+def test_every_keyword_is_explained(function: Callable[..., Any]) -> None:
+    """In numpydoc's section of parameters, and so in ``help()``."""
+    section = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")[2].partition("\n-----")[0]
+    explained = {name for line in section.splitlines() if not line.startswith(" ")
+                 for name in re.findall(r"\w+", line.partition(" : ")[0])}  # fmt: skip
+    assert set(inspect.signature(function).parameters) <= explained
+
+
+def test_calls_of_files_take_the_fields() -> None:
+    assert set(get_type_hints(CalibrationOptions)) == set(CalibrationPlan.model_fields)
+    assert set(get_type_hints(ProtectionOptions)) == set(ProtectionPlan.model_fields)
+    named = set(inspect.signature(protection.declare).parameters)
+    assert set(get_type_hints(ArraysOptions)) | named >= set(keywords_of(protection.calibrate)) - EXECUTION
+    for function, words in ((protection.protect_file, ProtectionOptions), (protection.declare, ArraysOptions)):
+        assert all(f"``{word}``" in (inspect.getdoc(function) or "") for word in get_type_hints(words))
+
+
+@cache
+def overloads_of_bound() -> tuple[Callable[..., Any], ...]:
+    """From the source itself: the type checks of the tests wrap functions, and ``get_overloads`` would see one."""
+    spec = importlib.util.spec_from_file_location("bounding_api_alone", bounding_api.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return tuple(get_overloads(module.bound))
+
+
+@pytest.mark.parametrize("name", list(BOUND_PLANS))
+def test_bounds_have_the_keywords_of_their_plans(name: str) -> None:
+    (overload,) = (each for each in overloads_of_bound() if get_args(get_type_hints(each)["name"]) == (name,))
+    fields, keywords, hints = BOUND_PLANS[name].model_fields, keywords_of(overload), get_type_hints(overload)
+    assert set(keywords) == set(fields) | {"command"}
+    for field, info in fields.items():
+        default = inspect.Parameter.empty if info.is_required() else info.default
+        assert keywords[field].default == default, field
+        kinds = {info.annotation, *get_args(info.annotation)}
+        assert choices_of(hints[field]) == next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+
+
+@pytest.mark.parametrize("name", list(BOUND_PLANS))
+def test_help_lists_the_keywords_of_each_bound(name: str) -> None:
+    text = inspect.getdoc(bound) or ""
+    entry = re.split(r"\n    (?=\w)", text.partition(f"\n    {name}\n")[2])[0]
+    assert entry
+    for field, info in BOUND_PLANS[name].model_fields.items():
+        place = text if field in ("title", "unit", "date", "fpr") else entry
+        shown = info.is_required() or info.default in (None, "")
+        default = "" if shown else f"={info.default!r}".replace("'", '"')
+        if "`" in default or (field == "delta" and info.default == 1e-5):
+            default = "=1e-5"
+        assert f"``{field}{default}``" in place, field
+
+
+def test_parameters_of_attacks_are_listed() -> None:
+    text = " ".join((inspect.getdoc(ls.attacks.Attack.with_parameters) or "").split())
+    for attack in ATTACKS.values():
+        for name, keyword in keywords_of(attack._function()).items():
+            shown = f"{name}={keyword.default!r}".replace("'", '"')
+            assert re.search(rf"``{re.escape(shown)}`` of [^;.]*\b{attack.name}\b", text), (attack.name, name)
+
+
+class Command(NamedTuple):
+    """A command: its flags are the fields of the plan, but for what is declared."""
+
+    function: Callable[..., Any]
+    plan: type[Plan]
+    own: frozenset[str] = frozenset()
+
+
+ON_A_PAGE = {"out", "as_json"}
+AUDIT_OWN = {
+    "plan", "predict", "weights", "classes", "members", "others", "signals", "records", "publish", "allow_modules",
+    "dry_run",
+} | ON_A_PAGE | EXECUTION  # fmt: skip
+FITTED = {"signals", "allow_modules"} | EXECUTION | ON_A_PAGE
+
+
+def callback_of(app: Any, name: str) -> Callable[..., Any]:
+    found = app.registered_callback if name == "" else next(c for c in app.registered_commands if c.name == name)
+    return found.callback
+
+
+COMMANDS = {
+    "audit": Command(
+        audits.audit,
+        AuditPlan,
+        own=frozenset(AUDIT_OWN | {"set_", "train", "layers", "dpsgd"}),  # of the last --model
+    ),
+    "calibrate": Command(callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | {"context"})),
+    "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"as_json"})),
+    "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
+    **{
+        f"bound {name}": Command(callback_of(bounds.app, name), plan, own=frozenset({"records", "publish"} | ON_A_PAGE))
+        for name, plan in BOUND_PLANS.items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_flags_are_the_fields_of_the_plan(name: str) -> None:
+    command = COMMANDS[name]
+    assert set(inspect.signature(command.function).parameters) == (set(command.plan.model_fields) | command.own)
+
+
+def all_commands() -> list[tuple[str, Any]]:
+    """Every command by what is typed, those below others too."""
+
+    def below(name: str, group: Any) -> list[tuple[str, Any]]:
+        inner = [each for word, one in getattr(group, "commands", {}).items() for each in below(f"{name} {word}", one)]
+        return [(name, group), *inner]
+
+    return below("leakscope", typer.main.get_command(cli.app))
+
+
+@pytest.mark.parametrize(("name", "command"), all_commands(), ids=[name for name, _ in all_commands()])
+def test_help_of_every_command(name: str, command: Any) -> None:
+    """By -h and --help alike; the options of what takes many are in named panels, and its example can be read."""
+    short, long = (CliRunner().invoke(cli.app, [*name.split()[1:], flag]) for flag in ("-h", "--help"))
+    assert (short.exit_code, short.output) == (0, long.output)
+    if len(command.params) > 12:
+        panels = {each.rich_help_panel for each in command.params if each.name != "plan"}
+        assert None not in panels
+        assert len(panels) >= 3
+    if name.split()[1:2] in ([], ["store"]):
+        return
+    words = shlex.split(command.epilog.removeprefix("Example: "))
+    assert words[: len(name.split())] == name.split()
+    if name != "leakscope bound":  # whose example is of a command below it
+        command.make_context(name, words[len(name.split()) :])
+
+
+def test_shells_complete_commands_and_flags() -> None:
+    code = "import sys; sys.argv[0] = 'leakscope'; from leakscope.cli.main import main; main()"
+    for typed, expected in (("leakscope au", "audit"), ("leakscope audit --n-j", "--n-jobs")):
+        words = {"_LEAKSCOPE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+        done = subprocess.run([sys.executable, "-c", code], env=os.environ | words, capture_output=True, text=True)
+        assert expected in done.stdout.split()
+
+
+def test_flags_of_a_model_are_fields_of_its_table() -> None:
+    assert {"set", "train", "layers", "dpsgd"} <= set(ModelPlan.model_fields)
+
+
+class TestPaths:
+    """Wherever a text names a file, a path does too."""
+
+    def test_plans_take_paths(self) -> None:
+        path = Path("folder") / "people.csv"
+        assert AuditPlan.model_validate({"data": path}).data == str(path)
+        plan = ProtectionPlan.model_validate({"data": path, "eta": 0.1, "ledger": path.with_suffix(".ledger")})
+        assert (plan.data, plan.ledger) == (str(path), str(path.with_suffix(".ledger")))
+        for name, kind in BOUND_PLANS.items():
+            if "data" in kind.model_fields:
+                needed = {"by": "age", "column": "age", "clip": 1.0, "scale": 1.0}
+                words = {word: value for word, value in needed.items() if word in kind.model_fields}
+                assert kind.model_validate({**words, "data": path}).model_dump()["data"] == str(path), name
+
+    def test_calls_take_paths(self, tmp_path: Path) -> None:
+        rows = np.random.default_rng(0).normal(size=(20, 2))
+        np.savez(tmp_path / "rows.npz", x=rows)
+        bound_of_a_file = ls.bound("pmp", data=tmp_path / "rows.npz", clip=1.0, scale=1.0)
+        assert bound_of_a_file.about["data"]["records"] == 20
+        released = ls.protect("mean", rows, eta=0.1, games=0, n_jobs=1, ledger=tmp_path / "own.ledger")
+        assert (released.value.shape, (tmp_path / "own.ledger").is_file()) == ((2,), True)
+
+
+class TestUnknownWords:
+    def test_models_and_jobs_are_numbers_of_them(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """The words of other libraries, and of earlier versions, are refused in a line that names ours."""
+        data = np.zeros((4, 1)), np.zeros(4)
+        with pytest.raises(TypeError, match=r"^audit: unknown keyword 'models' \(did you mean 'n_models'\?\)"):
+            ls.audit(DecisionTreeClassifier(), *data, models=4)
+        for function in (ls.audit, ls.calibrate, ls.protect):
+            with pytest.raises(TypeError, match=r"unknown keyword 'jobs' \(did you mean 'n_jobs'\?\)"):
+                function("mean", *data, jobs=1)
+        (tmp_path / "plan.toml").write_text("models = 4\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"unknown key 'models' \(did you mean 'n_models'\?\)"):
+            ls.plans.from_toml(tmp_path / "plan.toml")
+        for typed, ours in (("audit --models 4", "--n-models"), ("audit --jobs 4", "--n-jobs"),
+                            ("calibrate --jobs 4", "--n-jobs"), ("protect --jobs 4", "--n-jobs"),
+                            ("reproduce --jobs 4", "--n-jobs")):  # fmt: skip
+            assert cli._guarded(partial(cli.app, typed.split(), standalone_mode=False)) == 1
+            line = capsys.readouterr().err
+            assert line.startswith(f"leakscope: error: No such option: {typed.split()[1]}")
+            assert (ours in line, line.count("\n")) == (True, 1)
+
+    def test_the_nearest_keyword_is_named(self) -> None:
+        with pytest.raises(TypeError, match=r"^audit: unknown keyword 'atacks' \(did you mean 'attacks'\?\); known: "):
+            ls.audit(DecisionTreeClassifier(), np.zeros((4, 1)), np.zeros(4), atacks="all")
+        with pytest.raises(ValueError, match=r"^bound gap: unknown key 'prio' \(did you mean 'prior'\?\); known: "):
+            ls.bound("gap", gap=0.1, prio=0.3)
+        with pytest.raises(ValueError, match=r"unknown key 'etta' \(did you mean 'eta'\?\)"):
+            protection.declare("mean", np.zeros((4, 1)), eta=0.1, ledger="l.json", etta=0.2)
