@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.noise import dpsgd_multiplier
+from leakscope.dpsgd import dpsgd_multiplier
 
 ADVANTAGE, RATE, STEPS = 0.1, 0.01, 1000
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.releases.statistics import Covariance
-from leakscope.seeds import stream, subsets
-from leakscope.types import Points
+from leakscope.core.seeds import stream, subsets
+from leakscope.core.types import Points
+from leakscope.releases.statistics.statistic import Covariance
 
 Array = np.ndarray
 N_RECORDS, N_COLUMNS, N_HALVES = 500_000, 3, 128

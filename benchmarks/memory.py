@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import resource
-
 import numpy as np
 
+from benchmarks.peak import peak_bytes
 from leakscope.attacks.lira import lira
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
 
 N_MODELS, N_POINTS = 256, 1_000_000
 LIMIT = 4.0
@@ -21,7 +20,7 @@ def peak_gigabytes() -> float:
     member = rng.integers(0, 2, size=(N_POINTS, N_MODELS), dtype=np.bool_).T
     judged = np.ones(N_POINTS, dtype=bool)
     lira(Signals(Game("half_split", member, judged, N_MODELS), None, {"log_odds": log_odds}))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # Linux counts KiB
+    return peak_bytes() / 1e9
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.releases.architecture import Architecture
-from leakscope.releases.devices import seeded, working
-from leakscope.releases.recipe import Recipe
-from leakscope.releases.tensors import inputs_of
-from leakscope.releases.training import Lesson, trained
+from leakscope.releases.networks.architecture import Architecture
+from leakscope.releases.networks.devices import seeded, working
+from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.tensors import inputs_of
+from leakscope.releases.networks.training import Lesson, trained
 
 
 def dense(*widths: int) -> nn.Module:

@@ -6,21 +6,21 @@ process that does nothing but calibrate.
 
 from __future__ import annotations
 
-import resource
 import sys
 
 import numpy as np
 
+from benchmarks.peak import peak_bytes
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.grid import Grid
+from leakscope.core.grid import Grid
+from leakscope.core.types import Points
 from leakscope.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
-from leakscope.observing import Workshop
-from leakscope.protecting.asking import Asked
-from leakscope.protecting.calibrating import calibrated
-from leakscope.protecting.mechanisms import Mechanism
-from leakscope.protecting.swapping import swap_shifts
-from leakscope.releases.statistics import Covariance
-from leakscope.types import Points
+from leakscope.protection.calibration import calibrated
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.swaps import swap_shifts
+from leakscope.protection.target import Asked
+from leakscope.releases.statistics.statistic import Covariance
+from leakscope.runtime.observe import Workshop
 
 Array = np.ndarray
 ETA = 0.05
@@ -49,7 +49,7 @@ def refitted(mechanism: Mechanism, pairs: SampledSwap, n_swaps: int) -> Array:
 
 def swaps() -> Row:
     """A length for every record in each round, in closed form."""
-    mechanism = Mechanism(Covariance(), Points(normal(N_COUPLED)), N_COUPLED // 2, Workshop(jobs=1))
+    mechanism = Mechanism(Covariance(), Points(normal(N_COUPLED)), N_COUPLED // 2, Workshop(n_jobs=1))
     pairs = SampledSwap(N_COUPLED, N_COUPLED // 2, N_ROUNDS)
     part = N_ROUNDS * N_COUPLED // 2 / N_REFITTED
     return Row(
@@ -84,9 +84,9 @@ def rows() -> list[Row]:
 
 def peak_gigabytes() -> float:
     """Calibrate the noise of a covariance, and look up the largest size that this process has had."""
-    mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), workshop=Workshop(jobs=1))
+    mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), workshop=Workshop(n_jobs=1))
     calibrated(mechanism, Asked(ETA, fits=N_FITS))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9  # Linux counts KiB
+    return peak_bytes() / 1e9
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from leakscope.attacks.lira import lira
 from leakscope.attacks.rmia import rank_share
-from leakscope.types import Game, Signals
+from leakscope.core.types import Game, Signals
 
 Array = np.ndarray
 N_MODELS, N_POINTS, N_POPULATION = 256, 50_000, 10_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.games import per_datum
-from leakscope.releases.means import Bernoulli, FreshMean
-from leakscope.types import Points
+from leakscope.core.games import per_datum
+from leakscope.core.types import Points
+from leakscope.releases.statistics.means import Bernoulli, FreshMean
 
 Array = np.ndarray
 N_RECORDS, N_COLUMNS, N_ROUNDS = 1000, 5000, 2000
