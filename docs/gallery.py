@@ -14,7 +14,8 @@ from pathlib import Path
 from PIL import Image
 
 from leakscope.papers import PAPERS
-from leakscope.report.claims import counted, measured, stated, verdict
+from leakscope.papers.printed import changes
+from leakscope.reports.claims import counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES = HERE / "_static" / "papers", HERE / "papers"
@@ -46,6 +47,16 @@ def table(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def changed() -> str:
+    """Changes of the claims since their tolerances were committed, as Markdown."""
+    lines = ["| experiment | claims | change | why |", "|---|---|---|---|"]
+    for paper in dict.fromkeys(experiment.paper for experiment in PAPERS.values()):
+        for change in changes(paper):
+            keys = ", ".join(f"`{key}`" for key in change.keys)
+            lines.append(f"| {change.experiment} | {keys} | {change.what} | {change.why} |")
+    return "\n".join(lines) + "\n"
+
+
 def told(claim: dict) -> str:
     """The verdict, with a link to the erratum that explains it."""
     if claim["verdict"] == "erratum":
@@ -57,6 +68,7 @@ def main(results: Path) -> None:
     """All experiments of a folder."""
     for folder in (PICTURES, TABLES):
         folder.mkdir(parents=True, exist_ok=True)
+    (TABLES / "changes.md").write_text(changed(), encoding="utf-8")
     for name in (each.replace("/", "-") for each in PAPERS):
         if (results / name / "figure.png").is_file():
             picture(results / name / "figure.png", PICTURES / f"{name}.png")
