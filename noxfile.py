@@ -1,0 +1,74 @@
+"""What people and CI run, under one name each: ``nox -l`` lists the sessions, ``nox`` runs them.
+
+With ``LEAKSCOPE_HERE=1`` the sessions run in the environment that is active, and install nothing. nox itself needs one
+of its own: it asks for another release of attrs than dp-accounting does.
+"""
+
+from __future__ import annotations
+
+import os
+
+import nox
+
+HERE = os.environ.get("LEAKSCOPE_HERE") == "1"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+EVERYTHING = ".[dev,parquet,images,torch,dpsgd,docs]"
+
+nox.options.sessions = ["tests", "networks", "lint", "types", "doctests", "docs"]
+nox.options.default_venv_backend = "none" if HERE else "virtualenv"
+
+
+def install(session: nox.Session, *what: str) -> None:
+    """Install into the session's own environment, unless it runs in the one that is there."""
+    if not HERE:
+        session.install(*what)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests but those of networks and the nightly ones."""
+    install(session, ".[dev,parquet]")
+    session.run("python", "-m", "pytest", "-n", "2", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def networks(session: nox.Session) -> None:
+    """Networks and DP-SGD."""
+    install(session, EVERYTHING)
+    session.run("python", "-m", "pytest", "-n", "2", "tests/networks", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and format."""
+    install(session, ".[dev]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the package."""
+    install(session, EVERYTHING)
+    session.run("pyright")
+
+
+@nox.session
+def doctests(session: nox.Session) -> None:
+    """Every example of a docstring."""
+    install(session, EVERYTHING)
+    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "leakscope")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, where a warning is an error."""
+    install(session, EVERYTHING)
+    session.run("python", "-m", "sphinx", "-W", "-q", "-b", "html", "docs", *(session.posargs or ["docs/_build/html"]))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Full statistics, real trainings, kills at every call."""
+    install(session, EVERYTHING)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "nightly", *session.posargs, env=ONE_THREAD)
