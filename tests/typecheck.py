@@ -1,13 +1,16 @@
 """The shapes and types of annotations, executed: an int may stand for a float, as everywhere in Python.
 
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
-function within a function, which is made anew by every call of the outer one.
+function within a function, which is made anew by every call of the outer one. In each test the first calls of a function
+are checked; ``LEAKSCOPE_CHECK_EVERY_CALL=1`` checks all of them, as the nightly tests do.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,19 +19,26 @@ from jaxtyping import _import_hook, config, jaxtyped
 
 Function = Callable[..., Any]
 executed = beartype(conf=BeartypeConf(is_pep484_tower=True))
+CALLS_PER_TEST = math.inf if os.environ.get("LEAKSCOPE_CHECK_EVERY_CALL") == "1" else 5
+n_tests_begun = 0  # counted by a fixture in conftest.py
 
 
 def from_the_first_call(function: Function) -> Function:
     """The function with checks, which are made at its first call."""
-    made: list[Function] = []
+    checked: Function | None = None
+    test, n_calls = -1, 0
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if config.jaxtyping_disable:
+        nonlocal checked, test, n_calls
+        if test != n_tests_begun:
+            test, n_calls = n_tests_begun, 0
+        if config.jaxtyping_disable or n_calls >= CALLS_PER_TEST:
             return function(*args, **kwargs)
-        if not made:
-            made.append(jaxtyped(function, typechecker=executed))
-        return made[0](*args, **kwargs)
+        n_calls += 1
+        if checked is None:
+            checked = jaxtyped(function, typechecker=executed)
+        return checked(*args, **kwargs)
 
     return called
 
