@@ -52,7 +52,8 @@ class Recipe:
         2e-6.
     mixed_precision : bool
         Products and convolutions in bfloat16, parameters and losses in float32 (``torch.autocast``): for networks that
-        are trained so. More than twice as fast on processors and GPUs with hardware for bfloat16.
+        are trained so. More than twice as fast on processors and GPUs with hardware for bfloat16, and several times
+        slower on processors without it, where it is emulated.
 
     Raises
     ------
