@@ -1,8 +1,8 @@
 """The shapes and types of annotations, executed: an int may stand for a float, as everywhere in Python.
 
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
-function within a function, which is made anew by every call of the outer one. In each test the first calls of a function
-are checked; ``LEAKSCOPE_CHECK_EVERY_CALL=1`` checks all of them, as the nightly tests do.
+function within a function, which is made anew by every call of the outer one. In each test the first calls of a
+function are checked. With LEAKSCOPE_CHECK_EVERY_CALL=1 all of them are, as in the nightly tests.
 """
 
 from __future__ import annotations
