@@ -137,9 +137,10 @@ def describe(noise: Noise) -> dict[str, Any]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from leakscope.noise import GaussianNoise
     >>> from leakscope.noise.families import describe
-    >>> describe(GaussianNoise(2, [1.0, 4.0]))
+    >>> describe(GaussianNoise(2, np.array([1.0, 4.0])))
     {'family': 'GaussianNoise', 'scale': 2.0, 'shape': [1.0, 4.0]}
     """
     if type(noise) not in (GaussianNoise, LaplaceNoise, NormNoise, BallNoise):  # a subclass may draw in another way

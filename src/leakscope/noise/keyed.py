@@ -144,10 +144,11 @@ class KeyedGenerator(np.random.Generator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from leakscope.noise import GaussianNoise
     >>> from leakscope.noise.keyed import KeyedGenerator, new_key
     >>> key, noise = new_key(), GaussianNoise(2.0)
-    >>> first, again, other = (noise.sample([0.0], KeyedGenerator(key, name)) for name in ("mean", "mean", "sum"))
+    >>> first, again, other = (noise.sample(np.zeros(1), KeyedGenerator(key, name)) for name in ("mean", "mean", "sum"))
     >>> first == again, first == other
     (array([ True]), array([False]))
     """
