@@ -1,6 +1,11 @@
-"""Peak memory of LiRA with every model as target, in a process of its own; prints gigabytes."""
+"""Peak memory of LiRA with every model as target, in a process of its own; prints gigabytes.
+
+Run as ``python -m benchmarks.memory``, with another number of points behind it if wanted.
+"""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 
@@ -24,4 +29,5 @@ def peak_gigabytes() -> float:
 
 
 if __name__ == "__main__":
+    N_POINTS = int(sys.argv[1]) if len(sys.argv) > 1 else N_POINTS
     print(peak_gigabytes())

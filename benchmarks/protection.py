@@ -1,7 +1,7 @@
 """Calibration against the loops that it replaces, and its memory: CPU time, one thread, both sides in one process.
 
 Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.protection``; with ``--peak`` the gigabytes of a
-process that does nothing but calibrate.
+process that does nothing but calibrate, with other numbers of records and of fits behind it if wanted.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def peak_gigabytes() -> float:
 
 if __name__ == "__main__":
     if "--peak" in sys.argv:
+        if len(sys.argv) > 2:
+            N_LARGE, N_FITS = map(int, sys.argv[2:])
         print(peak_gigabytes())
     else:
         for row in rows():
