@@ -487,7 +487,10 @@ def test_a_folder_without_the_package_is_an_error(tmp_path, capsys):
 
 
 def test_the_repository_is_measured():
+    """No cycle between the folders of the package, and public calls name every keyword."""
     measured = code_map(REPOSITORY)
+    assert measured.layout.cycles_of_whole_folders == []
+    assert measured.style.public_open_functions == []
     n_files = len(list((REPOSITORY / "src" / "leakscope").rglob("*.py")))
     assert measured.layout.n_files == n_files
     assert measured.plan_files, "the class AuditPlan has another name now: change it in benchmarks/code_map.py"
@@ -505,11 +508,3 @@ def test_a_folder_and_its_subfolder_are_one_whole(tmp_path):
     ).layout
     assert layout.cycles_without_type_checking == [["a", "a.inner"]]
     assert layout.cycles_of_whole_folders == []
-
-
-def test_no_cycle_between_the_folders_of_the_package():
-    assert code_map(REPOSITORY).layout.cycles_of_whole_folders == []
-
-
-def test_public_calls_name_every_keyword():
-    assert code_map(REPOSITORY).style.public_open_functions == []

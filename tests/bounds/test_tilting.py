@@ -12,6 +12,7 @@ from scipy.special import logsumexp, softmax
 from leakscope.bounds import tilting
 from leakscope.bounds.halves import log_odds
 from leakscope.bounds.tilting import sampled_log_odds, swap_range
+from tests.levels import allowed
 
 games = arrays(float, st.tuples(st.sampled_from([2, 4, 6, 8]), st.integers(1, 4)), elements=st.floats(-20, 20))
 
@@ -29,15 +30,21 @@ def worked_games(n_outputs=3):
 
 
 @pytest.mark.statistics
-def test_coverage_of_all_records_and_outputs_at_once(as_users_run_it):
-    """4,000 simulations of four games. The limits are proved for 95 % and cover nearly always: false alarm < 1e-6."""
+@pytest.mark.parametrize("n_each", [100, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_coverage_of_all_records_and_outputs_at_once(as_users_run_it, n_each):
+    """Simulations of four games. The limits are proved for 95 % and cover nearly always: false alarm < 1e-6.
+
+    By day at least 367 of 400 must be covered, and 88 of 100 in each game: misses of 10.3 %, or of 17.3 % in one game,
+    are found in 9 of 10 cases; at night of 6.5 %, and 8.3 %.
+    """
     covered = {}
     for name, exponent in worked_games(2).items():
         truth = log_odds(exponent)
-        found = [sampled_log_odds(exponent, 2000, 0.95, seed) for seed in range(1000)]
+        found = [sampled_log_odds(exponent, 2000, 0.95, seed) for seed in range(n_each)]
         covered[name] = sum(bool(((odds.low <= truth) & (truth <= odds.high)).all()) for odds in found)
-    assert sum(covered.values()) >= 3760
-    assert min(covered.values()) >= 940
+    n_runs = n_each * len(covered)
+    assert sum(covered.values()) >= n_runs - allowed(n_runs)
+    assert min(covered.values()) >= n_each - allowed(n_each)
 
 
 @pytest.mark.parametrize("name", worked_games())

@@ -372,6 +372,50 @@ class TestDoubled:
         assert EpsilonDelta(epsilon, delta).doubled().promised == pytest.approx(expected, rel=1e-10)
 
 
+def delta_falls_with_epsilon(content, epsilon, step):
+    curve = from_dict(content)
+    assert 0 <= curve.delta(epsilon + step) <= curve.delta(epsilon) + 1e-9
+    assert curve.delta(0.0) == pytest.approx(curve.advantage(), abs=1e-9)
+
+
+def epsilon_promises_its_delta(content, epsilon):
+    curve = from_dict(content)
+    delta = curve.delta(epsilon)
+    found = curve.epsilon(delta)
+    assert found <= epsilon * (1 + 1e-9) + 1e-9
+    assert curve.delta(found) <= delta * (1 + 1e-6) + 1e-14
+
+
+def profile_and_back(content, epsilon):
+    """The curve of some points of a profile has these points, and lies nowhere above its origin."""
+    curve = from_dict(content)
+    again = Profile.of(curve, epsilon)
+    for each in epsilon:
+        assert again.hockey_sticks(each) == pytest.approx(curve.hockey_sticks(each), abs=1e-9)
+    assert (again.fnr(RATES) <= curve.fnr(RATES) + 1e-12).all()
+
+
+@pytest.mark.nightly
+class TestLawsOfManyCeilings:
+    """A law that fails for 3.8 % of the ceilings is found in 9 of 10 cases, by 60; that of epsilon for 11 %, by 20.
+
+    By day 14 %, by 15, and 32 %, by 6.
+    """
+
+    @given(CONTENTS, st.floats(0, 20), st.floats(0, 5))
+    def test_delta_falls_with_epsilon(self, content, epsilon, step):
+        delta_falls_with_epsilon(content, epsilon, step)
+
+    @settings(max_examples=20)
+    @given(CONTENTS, st.floats(0.01, 20))
+    def test_epsilon_promises_its_delta(self, content, epsilon):
+        epsilon_promises_its_delta(content, epsilon)
+
+    @given(CONTENTS, st.lists(st.floats(0, 30), min_size=1, max_size=4))
+    def test_profile_and_back(self, content, epsilon):
+        profile_and_back(content, epsilon)
+
+
 class TestLawsOfCeilings:
     @given(CONTENTS)
     def test_shape(self, content):
@@ -392,20 +436,15 @@ class TestLawsOfCeilings:
         assert success <= max(attackers.max(), prior, 1 - prior) + 1 / 4000 + 1e-12  # between two grid points
         assert success <= 1
 
+    @settings(max_examples=15)
     @given(CONTENTS, st.floats(0, 20), st.floats(0, 5))
     def test_delta_falls_with_epsilon(self, content, epsilon, step):
-        curve = from_dict(content)
-        assert 0 <= curve.delta(epsilon + step) <= curve.delta(epsilon) + 1e-9
-        assert curve.delta(0.0) == pytest.approx(curve.advantage(), abs=1e-9)
+        delta_falls_with_epsilon(content, epsilon, step)
 
-    @settings(max_examples=20)
+    @settings(max_examples=6)
     @given(CONTENTS, st.floats(0.01, 20))
     def test_epsilon_promises_its_delta(self, content, epsilon):
-        curve = from_dict(content)
-        delta = curve.delta(epsilon)
-        found = curve.epsilon(delta)
-        assert found <= epsilon * (1 + 1e-9) + 1e-9
-        assert curve.delta(found) <= delta * (1 + 1e-6) + 1e-14
+        epsilon_promises_its_delta(content, epsilon)
 
     @given(CONTENTS)
     def test_success_at_even_odds_is_the_advantage(self, content):
@@ -418,14 +457,10 @@ class TestLawsOfCeilings:
         assert curve.eta(prior) == pytest.approx(curve.success(prior) - max(prior, 1 - prior), abs=1e-15)
         assert 0 <= curve.eta(prior) <= min(prior, 1 - prior)
 
+    @settings(max_examples=15)
     @given(CONTENTS, st.lists(st.floats(0, 30), min_size=1, max_size=4))
     def test_profile_and_back(self, content, epsilon):
-        """The curve of some points of a profile has these points, and lies nowhere above its origin."""
-        curve = from_dict(content)
-        again = Profile.of(curve, epsilon)
-        for each in epsilon:
-            assert again.hockey_sticks(each) == pytest.approx(curve.hockey_sticks(each), abs=1e-9)
-        assert (again.fnr(RATES) <= curve.fnr(RATES) + 1e-12).all()
+        profile_and_back(content, epsilon)
 
     @given(CONTENTS)
     def test_ppv_is_bayes_rule(self, content):

@@ -104,6 +104,11 @@ class Total:
 
 
 @cache
+def total(noise: float, rate: float, steps: int, adjacency: str) -> Total:
+    return Total(noise, rate, steps, adjacency)
+
+
+@cache
 def curve_of(noise: float, rate: float, steps: int, adjacency: str):
     return dpsgd(noise, rate, steps, adjacency)
 
@@ -144,12 +149,12 @@ class TestFewSteps:
         pair = Pair(noise, rate, adjacency)
         cuts = np.linspace(-8 - 1 / noise, 8 + 1 / noise, 801)
         fpr, fnr = pair.above(cuts, -1), 1 - pair.above(cuts, 1)
-        gap = fnr - dpsgd(noise, rate, 1, adjacency).fnr(fpr)
+        gap = fnr - curve_of(noise, rate, 1, adjacency).fnr(fpr)
         assert gap.min() > -1e-15
         assert gap.max() < 2e-5
 
     def test_one_step_in_both_directions(self, noise, rate, adjacency):
-        pair, curve = Pair(noise, rate, adjacency), dpsgd(noise, rate, 1, adjacency)
+        pair, curve = Pair(noise, rate, adjacency), curve_of(noise, rate, 1, adjacency)
         for epsilon in (0.0, 0.01, 0.3, 1.0, 2.0):
             expected = float(pair.stick(epsilon)), float(pair.back_stick(epsilon))
             for found, true in zip(curve.hockey_sticks(epsilon), expected, strict=True):
@@ -175,13 +180,13 @@ def test_the_integral_of_two_steps_against_adaptive_quadrature():
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.01, 1000), (0.9, 0.001, 20_000), (4.0, 0.2, 50)])
 class TestManySteps:
     def test_every_hockey_stick_is_an_upper_bound_and_near(self, noise, rate, steps, adjacency):
-        truth, curve = Total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
+        truth, curve = total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
         for epsilon in (0.0, 0.05, 0.37, 1.0, 1.7):
             for found, expected in zip(curve.hockey_sticks(epsilon), truth.sticks(epsilon), strict=True):
                 assert -2e-11 < found - expected < 2e-6 + 1e-5 * expected
 
     def test_every_rate_is_a_lower_bound_and_near(self, noise, rate, steps, adjacency):
-        truth, curve = Total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
+        truth, curve = total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
         for cut in np.linspace(-1.5, 1.5, 13):
             gap = 1 - truth.above(cut, 1) - float(curve.fnr(min(1.0, truth.above(cut, -1))))
             assert -2e-11 < gap < 5e-6
@@ -202,7 +207,7 @@ def test_the_accountant_of_dp_accounting_agrees_on_a_coarser_grid(adjacency, rel
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_epsilon_against_the_characteristic_function(adjacency):
-    truth = Total(1.0, 0.01, 1000, adjacency)
+    truth = total(1.0, 0.01, 1000, adjacency)
     expected = optimize.brentq(lambda epsilon: max(truth.sticks(epsilon)) - 1e-5, 0.5, 5)
     assert 0 < curve_of(1.0, 0.01, 1000, adjacency).epsilon(1e-5) - expected < 5e-6
 
@@ -381,9 +386,14 @@ class TestFixedBatches:
         assert gap.min() > -1e-8
         assert gap.max() < 1e-5
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize(
+        "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 12))]
+    )
     def test_no_game_that_is_played_out_exceeds_it(self, adjacency, seed):
-        """3 to 6 records, all batches listed, one step and two with other gradients; the far ends count most."""
+        """3 to 6 records, all batches listed, one step and two with other gradients; the far ends count most.
+
+        Nothing is estimated. If 44 % of such games exceeded it, 4 would find it in 9 of 10 cases; 17 %, all 12.
+        """
         rng = np.random.default_rng(seed)
         n, noise = int(rng.integers(3, 7)), float(rng.uniform(0.7, 2))
         size = int(rng.integers(1, n))
@@ -422,7 +432,7 @@ class TestFixedBatches:
         event = SampledWithoutReplacementDpEvent(1000, round(1000 * rate), GaussianDpEvent(noise / 2))
         moments = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE).compose(event, steps)
         curve = dpsgd(noise, rate, steps, adjacency, batches="fixed")
-        truth = Total(noise / 2, rate, steps, "add_remove")
+        truth = total(noise / 2, rate, steps, "add_remove")
         for epsilon in (0.0, 0.5, 1.5):
             inside, outside = truth.sticks(epsilon)
             floor = (inside, outside) if adjacency == "add_remove" else (max(inside, outside),) * 2

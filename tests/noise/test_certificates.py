@@ -20,6 +20,7 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
+from tests.levels import allowed
 from tests.noise.games import all_subsets, outputs_of
 
 N, K, ETA = 8, 4, 0.1
@@ -72,9 +73,11 @@ def keeps(shifts, scale, confidence):
 
 
 @pytest.mark.statistics
-def test_certificates_hold():
-    """At most 240 of 4,000 break the promise at 95 % confidence; false alarm below .2 % if each breaks it at 5 %.
+@pytest.mark.parametrize("n_each", [25, pytest.param(200, marks=pytest.mark.nightly)])
+def test_certificates_hold(n_each):
+    """At most 40 of 500 break the promise at 95 % confidence, 240 of 4,000 at night.
 
+    The false alarm is below .22 % if each breaks it at 5 %; a level of 9.8 % is found in 9 of 10 cases, 6.5 % at night.
     The scale is tuned on the pairs that certify it. Even the scale that the coupling itself needs, never less than
     what the mechanism needs, is undercut that rarely; taking the pairs for the law undercuts it all the time.
     """
@@ -86,27 +89,29 @@ def test_certificates_hold():
         assert exact["average"] <= least["average swap"]
         for tried in (["swap"], ["complement"], ["average swap"], ["swap", "complement"]):  # the last is "auto"
             each = 1 - 0.05 / len(tried)
-            for _ in range(200):
+            for _ in range(n_each):
                 shifts = [sampled(game, coupling, 60, next(seed)) for coupling in tried]
                 below = [some for some in shifts if keeps(some, least[some.coupling], each)]
                 undercut += bool(below)
                 broken += any(keeps(some, exact[some.promise], each) for some in below)
                 naive += keeps(replace(shifts[0], exact=True), least[tried[0]], None)
                 trials += 1
-    assert trials == 4000
-    assert broken <= undercut <= 240
-    assert naive > 1000
+    assert trials == 20 * n_each
+    assert broken <= undercut <= allowed(trials)
+    assert naive > trials / 4
 
 
 @pytest.mark.statistics
 @pytest.mark.parametrize("game", GAMES)
-def test_certificates_are_cheap(game):
+@pytest.mark.parametrize("n_scales", [5, pytest.param(15, marks=pytest.mark.nightly)])
+def test_certificates_are_cheap(game, n_scales):
     """At 500 pairs the median scale is below 1.5 times that of the coupling, 2.5 times that of the mechanism.
 
-    The median of 15 scales lies within a few percent of its own; the limits are far off: false alarm below 1e-6.
+    The median of 5 scales, or of 15, lies within a few percent of its own; the limits are far off: false alarm
+    below 1e-6.
     """
     scales = []
-    for seed in range(15):
+    for seed in range(n_scales):
         tried = [sampled(game, "swap", 500, 2 * seed), sampled(game, "complement", 500, 2 * seed + 1)]
         choice = choose(tried, ETA, confidence=0.95)
         scales.append(choice.noise.scale / least_by_coupling(game, choice.shifts.coupling))

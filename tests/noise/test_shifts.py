@@ -27,6 +27,7 @@ from leakscope.noise import (
     swap_linear,
     worst_eta,
 )
+from tests.levels import FULL, allowed, sizes
 from tests.noise.games import LAWS, all_subsets, divergence_by_cells, outputs_of, random_game
 
 FOUR = np.array([0.0, 1.0, 3.0, 7.0])
@@ -73,10 +74,15 @@ def test_two_values_by_membership_printed(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_exact_eta_lies_below_every_bound(law):
-    """300 random games, every k: normal and Cauchy data, outliers, duplicates; mean, sum, maximum, median."""
+@pytest.mark.parametrize("n_games", [60, pytest.param(300, marks=pytest.mark.nightly)])
+def test_exact_eta_lies_below_every_bound(law, n_games):
+    """Random games, every k: normal and Cauchy data, outliers, duplicates; mean, sum, maximum, median.
+
+    Nothing is estimated, so no false alarm. If the bound failed in 3.8 % of the games, 60 would find it in 9 of 10
+    cases; 300 if it failed in .8 %.
+    """
     rng, reached = stream(5, "games", law), 0
-    for number in range(300):
+    for number in range(n_games):
         data, k, statistic = random_game(rng, even=number % 4 == 0)
         member = all_subsets(len(data), k)
         outputs = outputs_of(statistic, data, member)
@@ -91,7 +97,7 @@ def test_exact_eta_lies_below_every_bound(law):
         for each, bound in zip(shifts, bounds, strict=True):
             assert (eta <= bound + 1e-10).all(), (each.coupling, data, k, statistic)
         reached += bool((eta >= 0.9 * np.min(bounds, axis=0)).any())
-    assert reached >= 30  # a vacuous bound, or tame games, would not reach it
+    assert reached >= n_games / 10  # a vacuous bound, or tame games, would not reach it
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -183,10 +189,14 @@ def test_the_band_of_one_length_is_the_gaussian_trade_off(mu):
     assert band.advantage() == pytest.approx(Gaussian(mu).advantage(), abs=1e-12)
 
 
-def test_the_band_holds_for_every_record_and_attack():
-    """Best trade-offs of random small games by cells, at every threshold of the likelihood ratio."""
+@pytest.mark.parametrize("n_games", [5, pytest.param(12, marks=pytest.mark.nightly)])
+def test_the_band_holds_for_every_record_and_attack(n_games):
+    """Best trade-offs of random small games by cells, at every threshold of the likelihood ratio.
+
+    Nothing is estimated. A band that failed in 37 % of the games is found in 9 of 10 cases; in 18 % at night.
+    """
     rng = stream(7, "bands")
-    for _ in range(12):
+    for _ in range(n_games):
         data, k, statistic = random_game(rng)
         member = all_subsets(len(data), k)
         outputs = outputs_of(statistic, data, member)
@@ -232,29 +242,38 @@ def test_the_band_of_pairs_that_are_all_equal_knows_what_the_last_rank_proves():
 
 
 @pytest.mark.statistics
-def test_the_whole_band_covers_at_a_scale_that_is_tuned_on_the_same_pairs():
-    """95 %: at most 240 of 4,000 bands lie below the true profile anywhere (false alarm .2 % if 5 % did)."""
+@pytest.mark.parametrize("n_runs", sizes(1000))
+def test_the_whole_band_covers_at_a_scale_that_is_tuned_on_the_same_pairs(n_runs):
+    """95 %: at most 71 of 1,000 bands, 240 of 4,000 at night, lie below the true profile anywhere.
+
+    The false alarm is below .22 % if 5 % did; 8.3 %, or 6.5 %, is found in 9 of 10 cases.
+    """
     law = stream(5, "law").lognormal(sigma=1.0, size=40)
-    drawn = np.sort(stream(6, "pairs").choice(law, size=(4000, 80)), axis=1)
+    drawn = np.sort(stream(6, "pairs").choice(law, size=(n_runs, 80)), axis=1)
     scale = 2 * np.median(drawn, axis=1, keepdims=True)
     proved = Shifts(drawn / scale, "complement", 1, exact=False)._proved(0.025)
-    slack, unit, below = math.sqrt(math.log(2 / 0.05) / 160), GaussianNoise(1.0), np.zeros(4000, dtype=bool)
+    slack, unit, below = math.sqrt(math.log(2 / 0.05) / 160), GaussianNoise(1.0), np.zeros(n_runs, dtype=bool)
     for epsilon in np.linspace(0, 3, 13):
         truth, plain = (unit.shift_hockey(each / scale, math.exp(epsilon)).mean(axis=1) for each in (law, drawn))
         ranked = proved.mean(unit.shift_hockey(proved.values, math.exp(epsilon)))
         below |= np.minimum(plain + slack, ranked) < truth - 1e-12
-    assert below.sum() <= 240
+    assert below.sum() <= allowed(n_runs)
 
 
 @pytest.mark.statistics
-def test_the_bound_of_sampled_pairs_covers():
-    """95 % confidence: at least 3,760 of 4,000; the Chernoff limit errs far less often, false alarm below 1e-6."""
+@pytest.mark.parametrize("n_runs", sizes(400))
+def test_the_bound_of_sampled_pairs_covers(n_runs):
+    """95 % confidence: at least 367 of 400, 3,760 of 4,000 at night, where some fail.
+
+    The Chernoff limit errs far less often than at 5 %: false alarm below 1e-6. See ``tests/levels.py`` for the power.
+    """
     values = stream(1, "law").lognormal(sigma=1.5, size=50)
     noise = LaplaceNoise(2.0)
     truth = eta_bound(Shifts(values[None], "complement", 1), noise)[0]
-    drawn = stream(2, "pairs").choice(values, size=(4000, 1, 60))
+    drawn = stream(2, "pairs").choice(values, size=(n_runs, 1, 60))
     held = [eta_bound(Shifts(each, "complement", 1, exact=False), noise, confidence=0.95)[0] >= truth for each in drawn]
-    assert 3760 <= sum(held) < 4000
+    assert n_runs - allowed(n_runs) <= sum(held)
+    assert sum(held) < n_runs or n_runs < FULL
 
 
 @pytest.mark.statistics

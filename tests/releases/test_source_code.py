@@ -22,6 +22,7 @@ from leakscope.releases import source_code
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
 from leakscope.releases.specs import imported
+from tests.cli.calling import caller
 
 Project = Callable[[Mapping[str, str]], None]
 MODEL = "class Model:\n    pass\n"
@@ -355,18 +356,27 @@ def test_a_task_whose_helper_has_changed_is_done_again(project, tmp_path):
     assert len(list((tmp_path / "store").iterdir())) == 2
 
 
-def test_an_audit_does_not_use_the_models_of_code_that_was_changed(tmp_path):
-    """The same command, once with the store of the old code and once with an empty one: the same report."""
-    (tmp_path / "trees.py").write_text(TREE)
+def test_an_audit_does_not_use_the_models_of_code_that_was_changed(project, tmp_path, monkeypatch, capfd):
+    """The same command, once with the store of the old code and once with an empty one: the same report.
+
+    The second run is a process of its own.
+    """
     reports = []
-    for depth, store in ((1, "store"), (9, "store"), (9, "empty")):
-        (tmp_path / "depth.py").write_text(f"DEPTH = {depth}\n")
+    monkeypatch.chdir(tmp_path)
+    for number, (depth, store) in enumerate([(1, "store"), (9, "store"), (9, "empty")]):
+        project({"trees.py": TREE, "depth.py": f"DEPTH = {depth}\n"})
         words = f"audit --dataset wine --model trees:Tree --n-models 8 --attack loss --n-jobs 1 --store {store} --json"
-        run = subprocess.run(
-            [sys.executable, "-m", "leakscope", *shlex.split(words)],
-            cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        reports.append(json.loads(run.stdout)["findings"])
+        if number == 1:
+            run = subprocess.run(
+                [sys.executable, "-m", "leakscope", *shlex.split(words)],
+                env=os.environ, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            said = run.stdout
+        else:
+            left = caller(monkeypatch, capfd)(words)
+            assert left.code == 0, left.err
+            said = left.out
+        reports.append(json.loads(said)["findings"])
     assert reports[1] == reports[2]
     assert reports[0] != reports[1]
     assert len(list((tmp_path / "store").glob("*.npz"))) == 4

@@ -39,12 +39,12 @@ def flat(model, n_classes: int) -> np.ndarray:
 
 
 def loss_at(theta: np.ndarray, x: np.ndarray, y, classes: np.ndarray, variance: float) -> float:
-    """The loss of one point, written down from its definition."""
-    f = theta.reshape(-1, len(x) + 1) @ np.append(x, 1.0)
+    """The loss of some points, their sum, written down from its definition."""
+    f = np.column_stack([x, np.ones(len(x))]) @ theta.reshape(-1, x.shape[1] + 1).T
     if not len(classes):
-        return float((y - f[0]) ** 2 / (2 * variance))
-    logits = np.array([0.0, f[0]]) if len(classes) == 2 else f
-    return -float(log_softmax(logits)[classes.tolist().index(y)])
+        return float(((y - f[:, 0]) ** 2).sum() / (2 * variance))
+    logits = np.column_stack([np.zeros(len(x)), f]) if len(classes) == 2 else f
+    return -float(log_softmax(logits, axis=1)[np.arange(len(x)), np.searchsorted(classes, y)].sum())
 
 
 def gradient(function, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:
@@ -79,14 +79,14 @@ def test_the_terms_are_those_of_differences(estimator, n_classes, penalty):
     fitted = [flat(estimator.fit(points.x[inside], points.y[inside]), n_classes) for inside in member]
     shrunk = np.tile(np.append(np.ones(3), 0.0), len(fits[0]) // 4) * penalty / variance
 
-    def loss(i):
-        return lambda theta: loss_at(theta, points.x[i], points.y[i], classes, variance)
+    def loss(of):
+        return lambda theta: loss_at(theta, points.x[of], points.y[of], classes, variance)
 
-    whole = np.diag(shrunk) + sum(hessian(loss(i), np.mean(fits, axis=0)) for i in np.flatnonzero(drawn[8]))
+    whole = np.diag(shrunk) + hessian(loss(drawn[8]), np.mean(fits, axis=0))
     for i in (0, 7, 23):
         centre = np.mean([fit for fit, half in zip(fits, halves, strict=True) if not half[i]], axis=0)
-        g = gradient(loss(i), centre)
-        own = 0 if drawn[8][i] else hessian(loss(i), centre)
+        g = gradient(loss([i]), centre)
+        own = 0 if drawn[8][i] else hessian(loss([i]), centre)
         curved = g @ np.linalg.pinv(whole + own, rcond=1e-6, hermitian=True) @ g
         np.testing.assert_allclose(found[:, i, 0], [(theta - centre) @ g for theta in fitted], rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(found[:, i, 1], curved, rtol=1e-3)
