@@ -120,9 +120,20 @@ def test_unknown_variance_names_the_nearest():
         lira(one_record(1.0, [0.0, 1.0], [0.0, 1.0]), variance="poold")
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=15)
 @given(shift=st.floats(-100, 100), seed=st.integers(0, 1000))
 def test_a_constant_added_to_a_record_in_all_models_changes_nothing(shift, seed):
+    """A law that failed for 14 % of the constants would be found in 9 of 10 cases; 3.8 % at night."""
+    check_constant(shift, seed)
+
+
+@pytest.mark.nightly
+@given(shift=st.floats(-100, 100), seed=st.integers(0, 1000))
+def test_many_constants_added_to_a_record_in_all_models_change_nothing(shift, seed):
+    check_constant(shift, seed)
+
+
+def check_constant(shift, seed):
     rng = np.random.default_rng(seed)
     member = rng.random((9, 6)) < 0.5
     member[-2:] = [[True], [False]]

@@ -145,10 +145,14 @@ def pairs_of(game: Game, name: str) -> Shifts:
 
 @pytest.mark.statistics
 @pytest.mark.parametrize(
-    ("seed", "n_games"), [(0, 1000), *(pytest.param(seed, 2600, marks=pytest.mark.nightly) for seed in range(4))]
+    ("seed", "n_games"), [(0, 300), *(pytest.param(seed, 2600, marks=pytest.mark.nightly) for seed in range(4))]
 )
 def test_no_attacker_beats_the_certificate(seed: int, n_games: int, as_users_run_it) -> None:
-    """At the calibrated scale, or, in every other game, any; where no noise is said to be needed, without any."""
+    """At the calibrated scale, or, in every other game, any; where no noise is said to be needed, without any.
+
+    Nothing is estimated. A certificate that fails in .8 % of the games is found by 300 in 9 of 10 cases; in .02 %, by
+    the 10,400 of a night.
+    """
     released, near, failing, bare = 0, 0, 0, 0
     telling = dict.fromkeys(("swap", "others", "moment"), 0)
     for run, (game, rng) in enumerate(games(n_games, seed)):

@@ -96,8 +96,12 @@ def closeness(exact: np.ndarray, bounds: dict[str, np.ndarray | float], room: fl
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("seed", "n_games"), [(0, 300), *EVERY_NIGHT])
+@pytest.mark.parametrize(("seed", "n_games"), [(0, 80), *EVERY_NIGHT])
 def test_noisy_statistics(seed: int, n_games: int, as_users_run_it) -> None:
+    """Nothing is estimated. A bound that fails in 2.9 % of the games is found by 80 in 9 of 10 cases.
+
+    The 5,000 of a night find .05 %.
+    """
     rng, near = np.random.default_rng(seed), 0
     telling = dict.fromkeys(("swap", "complement", "differential privacy"), 0)
     for run, game in enumerate(games(n_games, seed)):
@@ -148,8 +152,12 @@ def by_differential_privacy(game: Game, chances: np.ndarray) -> float:
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("seed", "n_games"), [(0, 600), *EVERY_NIGHT])
+@pytest.mark.parametrize(("seed", "n_games"), [(0, 150), *EVERY_NIGHT])
 def test_finite_mechanisms(seed: int, n_games: int, as_users_run_it) -> None:
+    """Nothing is estimated. A bound that fails in 1.5 % of the games is found by 150 in 9 of 10 cases.
+
+    The 5,000 of a night find .05 %.
+    """
     near, informed, gapped, rng = 0, 0, 0, np.random.default_rng(seed)
     for run, (game, chances) in enumerate(mechanisms(n_games, 4 + seed)):
         exact = exact_eta_discrete(chances, game.member)
