@@ -25,6 +25,18 @@ from leakscope.data.features import features
 X, Y = load_breast_cancer(return_X_y=True)
 
 
+@pytest.fixture(autouse=True)
+def without_the_smallest_shift(request, monkeypatch):
+    """The smallest shift takes two thirds of the time: it is simulated where a test asks for it."""
+    if "smallest_shift" not in request.fixturenames:
+        monkeypatch.setattr(baseline, "PLANTED", 0)
+
+
+@pytest.fixture
+def smallest_shift():
+    """The smallest shift is simulated, as users see it."""
+
+
 def source_test(x, member, y=None, group=None, **words):
     """Records in any order, and who was in."""
     game = Game("scores", member[None, :], np.ones(len(member), dtype=bool), 1, float(member.mean()))
@@ -41,23 +53,24 @@ class TestOneSource:
     def false_alarms(self, x, y, n_splits):
         return sum(source_test(x, halves(len(x), seed), y, seed=seed).found for seed in range(n_splits))
 
-    def test_random_splits_of_real_data(self, monkeypatch):
-        """At most 2.5 % each: more than 4 of 30 has probability below 1e-3."""
-        monkeypatch.setattr(baseline, "PLANTED", 0)
-        assert self.false_alarms(X, Y, 30) <= 4
+    def test_random_splits_of_real_data(self):
+        """At most 2.5 % each: more than 2 of 8 has probability 8e-4. A level of 54 % is found in 9 of 10 cases."""
+        assert self.false_alarms(X[:200, :10], Y[:200], 8) <= 2
 
     @pytest.mark.nightly
     @pytest.mark.parametrize("columns", [30, 3])
-    def test_random_splits_of_real_data_many(self, monkeypatch, columns):
-        """At most 2.5 %: more than 21 of 400 has probability below 1e-3."""
-        monkeypatch.setattr(baseline, "PLANTED", 0)
+    def test_random_splits_of_real_data_many(self, columns):
+        """At most 2.5 %: more than 21 of 400 has probability 6e-4. A level of 7 % is found in 9 of 10 cases."""
         assert self.false_alarms(X[:, :columns], Y, 400) <= 21
 
     @pytest.mark.parametrize("n_splits", [4, pytest.param(100, marks=pytest.mark.nightly)])
-    def test_random_splits_of_adult(self, monkeypatch, real_data, n_splits):
-        """At most 2.5 %: 2 of 4 or 9 of 100 have a probability below 4e-3; columns of text, numbers and gaps."""
-        monkeypatch.setattr(baseline, "PLANTED", 0)
-        frame = pd.read_parquet(real_data / "adult.parquet").sample(1500, random_state=0)
+    def test_random_splits_of_adult(self, real_data, n_splits):
+        """At most 2.5 %: 2 of 4 or 9 of 100 have a probability below 4e-3; columns of text, numbers and gaps.
+
+        A level of 68 % or 13 % is found in 9 of 10 cases.
+        """
+        n_rows = 400 if n_splits == 4 else 1500
+        frame = pd.read_parquet(real_data / "adult.parquet").sample(n_rows, random_state=0)
         assert self.false_alarms(frame, None, n_splits) <= {4: 1, 100: 8}[n_splits]
 
 
@@ -70,9 +83,8 @@ class TestTwoSources:
         shuffled = rng.permutation(len(X))
         assert source_test(moved[shuffled], (np.arange(len(X)) < 300)[shuffled]).found
 
-    def test_older_people_of_adult(self, monkeypatch, real_data):
+    def test_older_people_of_adult(self, real_data):
         """The older a person, the likelier a member: 40 to 60 of 100 over the middle half of the ages."""
-        monkeypatch.setattr(baseline, "PLANTED", 0)
         frame = pd.read_parquet(real_data / "adult.parquet").sample(4000, random_state=0)
         age = frame["age"].rank(pct=True).to_numpy()
         member = np.random.default_rng(0).random(len(frame)) < 0.3 + 0.4 * age
@@ -153,15 +165,17 @@ def test_the_smallest_area_is_told_from_chance_in_9_of_10(n_members, n_others):
     drawn = []
     for _ in range(400):
         scores = np.concatenate([rng.normal(distance, size=n_members), rng.normal(size=n_others)])
-        drawn.append(roc_auc_score(np.arange(n_members + n_others) < n_members, scores))
+        ranks = stats.rankdata(scores)[:n_members]
+        drawn.append((ranks.sum() - n_members * (n_members + 1) / 2) / (n_members * n_others))
     spread = np.sqrt(baseline.OVERLAP) * np.std(drawn)
     assert stats.norm.cdf((area - 0.5) / spread - 1.96) == pytest.approx(0.9, abs=0.04)
 
 
-def test_the_smallest_shift_is_found_most_of_the_time():
-    """Nominally in 9 of 10; 6 of 10 or fewer has a probability of 1.3 % then."""
+def test_the_smallest_shift_is_found_most_of_the_time(smallest_shift, monkeypatch):
+    """Nominally in 9 of 10; 6 of 10 or fewer has a probability of 1.3 % then, and of 90 % if it is 5 of 10."""
     rng = np.random.default_rng(0)
     detail = source_test(rng.normal(size=(400, 4)), halves(400, 0)).number.detail
+    monkeypatch.setattr(baseline, "PLANTED", 0)
     found = 0
     for seed in range(10):
         rows, member = rng.normal(size=(400, 4)), halves(400, seed)
@@ -171,19 +185,32 @@ def test_the_smallest_shift_is_found_most_of_the_time():
     assert 0.5 < detail["smallest_auc"] < 0.75
 
 
-def test_the_same_seed_gives_the_same_number_with_any_number_of_workers(monkeypatch):
-    first = source_test(X, halves(len(X), 0), Y)
+def test_the_same_seed_gives_the_same_number_with_any_number_of_workers(smallest_shift, monkeypatch):
+    rows, member = X[:100, :5], halves(100, 0)
+    first = source_test(rows, member)
     monkeypatch.setattr(baseline, "IN_ONE_PROCESS", 0)
-    assert source_test(X, halves(len(X), 0), Y, n_jobs=2).number == first.number
-    assert source_test(X, halves(len(X), 0), Y, seed=1).number != first.number
+    assert source_test(rows, member, n_jobs=2).number == first.number
+    monkeypatch.setattr(baseline, "PLANTED", 0)
+    assert source_test(rows, member, seed=1).number.value != first.number.value
 
 
-def test_a_thousand_records_take_a_second_or_two():
+def seconds_of_a_thousand_records():
+    """CPU time, without that of imports."""
     rows = np.random.default_rng(0).normal(size=(1000, 20))
-    source_test(rows[:100], halves(100, 0))  # imports
+    source_test(rows[:100], halves(100, 0))
     started = time.process_time()
     source_test(rows, halves(1000, 0))
-    assert time.process_time() - started < 4
+    return time.process_time() - started
+
+
+def test_a_thousand_records_take_less_than_a_second():
+    """Without the smallest shift, which takes up to four times as long as the test itself."""
+    assert seconds_of_a_thousand_records() < 1
+
+
+@pytest.mark.nightly
+def test_a_thousand_records_take_a_second_or_two(smallest_shift):
+    assert seconds_of_a_thousand_records() < 4
 
 
 def test_large_data_are_sampled_and_wide_data_screened(monkeypatch):
@@ -254,7 +281,7 @@ class TestReports:
         assert exit_code(report, ["auc=0.99"]) in (0, 2)  # by the verdict of the claim alone
         assert failures(report, ["auc=0.99"]) == []
 
-    def test_the_number_is_a_row_of_table_page_and_json(self):
+    def test_the_number_is_a_row_of_table_page_and_json(self, smallest_shift):
         member = halves(400, 0)
         scores = np.random.default_rng(1).normal(size=400)
         report = ls.audit_scores(scores, member, points=(self.ROWS, np.arange(400) % 3))

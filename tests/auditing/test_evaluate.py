@@ -15,6 +15,7 @@ from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding
 from leakscope.core.types import Signals
 from leakscope.data import from_arrays
+from tests.levels import allowed, sizes
 
 
 def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: int = 0, group=None) -> Signals:
@@ -129,15 +130,18 @@ def test_claim_about_another_adjacency_excludes_nothing() -> None:
 
 
 @pytest.mark.statistics
-def test_random_labels_expose_nobody_and_show_no_epsilon() -> None:
-    """400 audits of noise, LiRA with leave one out: at most 20 + 13 may name a record or show an epsilon above 0.
+@pytest.mark.parametrize("n_audits", sizes(75, full=400))
+def test_random_labels_expose_nobody_and_show_no_epsilon(n_audits) -> None:
+    """Audits of noise, LiRA with leave one out: few may name a record or show an epsilon above 0.
 
-    95 % are promised for each; 33 or more of 400 at a rate of 5 % happen with probability 0.5 %.
+    95 % are promised for each; 33 or more of 400 at a rate of 5 % happen with probability .4 %, 11 or more of 75 with
+    .1 %. A rate of 10 % or 20 % is found in 9 of 10 cases.
     """
     named = shown = 0
-    for run in range(400):
+    for run in range(n_audits):
         made = judge(Subject("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
         named += made.facts["games"]["exposed"] > 0
         shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
-    assert named <= 32
-    assert shown <= 32
+    most = min(allowed(n_audits), 32)
+    assert named <= most
+    assert shown <= most

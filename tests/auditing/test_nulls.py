@@ -2,7 +2,7 @@
 
 In the real trainings, models are trained on one half-split and audited with another one that was drawn
 attack is at chance, whatever the data and the model. At a level of 5 %, 33 or more findings in 400 audits
-have probability 0.4 %.
+have probability .4 %, and 11 or more in 75 audits .1 %; a level of 10 % or 20 % is found in 9 of 10 cases.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from leakscope.data import from_arrays
 from leakscope.metrics import auc, games_won
 from leakscope.releases.estimator import Estimator
 from leakscope.runtime.observe import Workshop, observe
+from tests.levels import allowed, sizes
 
 AUDITS, MOST = 400, 32
+BY_DAY = 75
 TRIED = ("loss", "mast", "lira", "rmia")
 REFERENCED = {name: attack for name, attack in ATTACKS.items() if attack.needs_references}
 
@@ -31,16 +33,17 @@ REFERENCED = {name: attack for name, attack in ATTACKS.items() if attack.needs_r
 @pytest.mark.statistics
 @pytest.mark.parametrize("name", [name for name in REFERENCED if name != "shadow"])
 @pytest.mark.parametrize("n_models", [8, 16, 64])
-def test_intervals_of_models_that_are_each_others_references(name, n_models) -> None:
-    """Leave one out on noise: the interval of the AUC misses 1/2 in at most 32 of 400 audits."""
+@pytest.mark.parametrize("n_audits", sizes(BY_DAY, full=AUDITS))
+def test_intervals_of_models_that_are_each_others_references(name, n_models, n_audits) -> None:
+    """Leave one out on noise: the interval of the AUC misses 1/2 in at most 10 of 75 and 32 of 400 audits."""
     rng, missed = np.random.default_rng(n_models), 0
-    for run in range(AUDITS):
+    for run in range(n_audits):
         game = games.half_split(80, n_models, seed=run)
         log_odds = rng.normal(size=(n_models, 80)) + 3 * rng.normal(size=80)
         signals = Signals(game, None, {"log_odds": log_odds, "loss": np.logaddexp(0, -log_odds)})
         found = auc(REFERENCED[name](signals))
         missed += not found.low <= 0.5 <= found.high
-    assert missed <= MOST
+    assert missed <= min(allowed(n_audits), MOST)
 
 
 @pytest.mark.statistics
