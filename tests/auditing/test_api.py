@@ -65,12 +65,16 @@ def test_planted_leak_in_the_data_of_a_real_release() -> None:
 
 
 def test_same_plan_and_seed_same_bytes(noisy, tmp_path) -> None:
+    few = tuple(each[:80] for each in noisy)
+
+    def audited(**words) -> str:
+        return of_the_result(ls.audit(DecisionTreeClassifier(), *few, n_models=4, **words).to_json())
+
     one, two, stored, again = (
-        of_the_result(ls.audit(DecisionTreeClassifier(), *noisy, n_models=8, n_jobs=n_jobs, store=store).to_json())
-        for n_jobs, store in ((1, None), (2, None), (1, tmp_path), (1, tmp_path))
+        audited(n_jobs=n_jobs, store=store) for n_jobs, store in ((1, None), (2, None), (1, tmp_path), (1, tmp_path))
     )
     assert one == two == stored == again
-    assert of_the_result(ls.audit(DecisionTreeClassifier(), *noisy, n_models=8, n_jobs=1, seed=1).to_json()) != one
+    assert audited(n_jobs=1, seed=1) != one
 
 
 def test_report_survives_its_json(memorised, tmp_path) -> None:
@@ -94,7 +98,7 @@ def test_report_survives_its_json(memorised, tmp_path) -> None:
 )
 def test_what_a_release_cannot_give_becomes_a_reason(estimator, silent, noisy) -> None:
     X, y = noisy
-    report = ls.audit(estimator, X, y + X[:, 0] if isinstance(estimator, Ridge) else y, n_models=8, n_jobs=1)
+    report = ls.audit(estimator, X, y + X[:, 0] if isinstance(estimator, Ridge) else y, n_models=4, n_jobs=1)
     quiet = {
         each.attack for each in report.findings if each.quantity == "success" and each.value is None and each.attack
     }

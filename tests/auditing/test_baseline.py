@@ -25,18 +25,6 @@ from leakscope.data.features import features
 X, Y = load_breast_cancer(return_X_y=True)
 
 
-@pytest.fixture(autouse=True)
-def without_the_smallest_shift(request, monkeypatch):
-    """The smallest shift takes two thirds of the time: it is simulated where a test asks for it."""
-    if "smallest_shift" not in request.fixturenames:
-        monkeypatch.setattr(baseline, "PLANTED", 0)
-
-
-@pytest.fixture
-def smallest_shift():
-    """The smallest shift is simulated, as users see it."""
-
-
 def source_test(x, member, y=None, group=None, **words):
     """Records in any order, and who was in."""
     game = Game("scores", member[None, :], np.ones(len(member), dtype=bool), 1, float(member.mean()))

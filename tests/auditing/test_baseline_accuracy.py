@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ def answers(x):
     return np.column_stack([1 - positive, positive])
 
 
+@cache
 def without_a_leak(**words):
+    """The same report for all tests that ask for the same."""
     members, others = np.arange(N) < 800, np.arange(N) >= 800
     sides = ((ROWS[side], LABELS[side]) for side in (members, others))
     return ls.audit_model(answers, *sides, classes=[0, 1], **words)

@@ -95,8 +95,8 @@ def test_many_records_are_attacked_in_part(monkeypatch) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_the_store(tmp_path) -> None:
-    frame, y = independent(60)
-    words = {"n_models": 8, "attribute": "secret", "attacks": ["default", "rmia_offline"], "seed": 5}
+    frame, y = independent(40)
+    words = {"n_models": 4, "attribute": "secret", "attacks": ["loss", "rmia_offline"], "seed": 5}
     texts = {
         of_the_result(ls.audit(DecisionTreeClassifier(), frame, y, n_jobs=n_jobs, store=store, **words).to_json())
         for n_jobs, store in ((2, tmp_path), (1, tmp_path), (1, None))
