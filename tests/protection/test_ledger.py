@@ -30,7 +30,9 @@ from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.runtime.observe import Workshop
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
+pytestmark = pytest.mark.usefixtures(
+    "as_users_run_it", "without_bands"
+)  # many releases; test_api.py executes the shapes
 ROOT = Path(__file__).parents[2]
 KEY = bytes(range(32))
 D = 2000  # coordinates: noise that shares a hundredth of its variance with other noise is found

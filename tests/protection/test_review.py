@@ -27,6 +27,7 @@ def mechanism(name, x, k=None):
     return Mechanism.of(named(name), from_arrays(x), k, 0, Workshop(n_jobs=1))
 
 
+@pytest.mark.usefixtures("without_bands")
 class TestWhatIsMeasuredIsReleased:
     def test_a_total_is_judged_as_it_is_rounded(self):
         """The grid of the released total holds every value, so that what is judged is what is released."""
@@ -100,6 +101,7 @@ class TestChosenOnTheSameDraws:
         assert seeds[0] != 3
 
 
+@pytest.mark.usefixtures("without_bands")
 class TestLedger:
     @pytest.mark.parametrize("seeds", [(7, None), (None, 7)])
     def test_a_draw_from_a_seed_is_for_releases_from_a_seed(self, tmp_path, seeds):

@@ -115,6 +115,7 @@ def test_couples_are_the_swaps_of_the_pairs(n, k):
         assert set(leaving) == set(np.flatnonzero(sets[0]))
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("name", STATISTICS)
 def test_the_certified_scale_is_hardly_larger(name):
     """At the finest grid that a pilot takes: 1,024 steps in a quarter of the least standard deviation of a shift."""
@@ -132,21 +133,23 @@ def test_the_certified_scale_is_hardly_larger(name):
 
 @pytest.mark.statistics
 @pytest.mark.parametrize(("name", "n", "c"), [("covariance", 8, 1), ("quantiles", 8, 1), ("ols", 6, 2)])
-def test_the_certificate_holds(name, n, c):
-    """Exact eta of the released mechanism above the target in at most 14 of 100 calibrations at 95 %.
+@pytest.mark.parametrize(("n_seeds", "most"), [(25, 6), pytest.param(100, 14, marks=pytest.mark.nightly)])
+def test_the_certificate_holds(name, n, c, n_seeds, most):
+    """Exact eta of the released mechanism above the target in at most 6 of 25, or 14 of 100, calibrations at 95 %.
 
-    False alarm 2e-4. The largest eta of all records over all data sets, with the statistic on the grid; it falls
-    with the scale, so that it is enough to look at the 15th smallest one.
+    False alarm 2e-4. Failures of 38 %, or 20 %, are found in 9 of 10 cases. The largest eta of all records over all
+    data sets, with the statistic on the grid; it falls with the scale, so that it is enough to look at the smallest
+    scale but these.
     """
     k, eta = n // 2, 0.1
     statistic = named("quantiles", probabilities=(0.5,)) if name == "quantiles" else STATISTICS[name]
     made, grid = Mechanism(statistic, Points(stream(5, name).normal(size=(n, c))), k, HERE), Grid(2.0**-14)
     member, scales = all_subsets(n, k), []
-    for seed in range(100):
+    for seed in range(n_seeds):
         shifts, _ = swap_shifts(made, SampledSwap(n, k, n_pairs=30, seed=seed), grid)
         scales.append(calibrate(shifts, eta, GaussianNoise, confidence=0.95).scale)
     outputs = grid.snap(made.outputs(DataSets(member, np.zeros(len(member), dtype=int))))
-    assert exact_eta(outputs, member, GaussianNoise(sorted(scales)[14])).max() <= eta
+    assert exact_eta(outputs, member, GaussianNoise(sorted(scales)[most])).max() <= eta
     assert exact_eta(outputs, member, GaussianNoise(float(np.median(scales)) / 8)).max() > eta  # not vacuous
 
 
