@@ -384,7 +384,13 @@ class TestTerminal:
         assert "models of DecisionTreeClassifier" in said
         assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-7]|38;|9[0-7])[\d;]*m", said) == []
 
-    def test_progress_is_silent_elsewhere_even_if_colours_are_forced(self, tmp_path):
+    def test_progress_is_silent_elsewhere_even_if_colours_are_forced(self, leakscope, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        left = leakscope(shlex.join(self.words))
+        assert left.err == "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
+
+    @pytest.mark.nightly
+    def test_so_it_is_in_a_process_of_its_own(self, tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "leakscope.cli", *self.words],
             cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ | {"FORCE_COLOR": "1"},

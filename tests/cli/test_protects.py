@@ -37,6 +37,23 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     return caller(monkeypatch, capfd)
 
 
+DRAW = Report.to_html
+DRAWN: dict[tuple, str] = {}
+
+
+@pytest.fixture(autouse=True)
+def pages_are_drawn_once(monkeypatch) -> None:
+    """The page of each report is drawn when it is first asked for, and kept for all tests."""
+
+    def to_html(report: Report, **words: Any) -> str:
+        key = (report.to_json(), *sorted(words.items()))
+        if key not in DRAWN:
+            DRAWN[key] = DRAW(report, **words)
+        return DRAWN[key]
+
+    monkeypatch.setattr(Report, "to_html", to_html)
+
+
 class Protecting:
     """What the command asks for; ``happens`` before the last check and ``meanwhile`` after it."""
 
@@ -370,29 +387,38 @@ class TestRoughTreatment:
         assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
         assert list(Path("disk").iterdir()) == []
 
-    @pytest.mark.parametrize("ledger", ["", " --ledger l.json"], ids=["fresh noise", "repeatable"])
-    @pytest.mark.parametrize(("call", "n_placed"), [(1, 0), (4, 0), (5, 0), (6, 1), (7, 2), (8, 3), (9, 4)])
-    def test_a_kill_leaves_no_release_or_a_whole_one(
-        self, leakscope, protecting, tmp_path, call: int, n_placed: int, ledger: str
-    ) -> None:
+    def test_a_kill_leaves_no_release_or_a_whole_one(self, leakscope, protecting, monkeypatch, tmp_path) -> None:
         """Four files are flushed (calls 1 to 4), then renamed (5 to 8), the released value last."""
+        n_placed = {1: 0, 4: 0, 5: 0, 6: 1, 7: 2, 8: 3, 9: 4}  # files in their places at the end, by the call
+        commands = {"fresh": PROTECT, "repeatable": f"{PROTECT} --ledger l.json"}
+        cases = [(call, f"{noise}-{call}", commands[noise]) for noise in commands for call in n_placed]
+        words = json.dumps([(call, folder, shlex.split(command)) for call, folder, command in cases])
         quick = {"PYTHONPATH": f"{KILLED.parents[2]}{os.pathsep}{SOURCES}", "OMP_NUM_THREADS": "1"}
-        words = [sys.executable, str(KILLED), str(call), *shlex.split(PROTECT + ledger)]
-        run = subprocess.run(words, cwd=tmp_path, env=os.environ | quick, capture_output=True, text=True, timeout=60)
-        assert (run.returncode, run.stdout) == (-signal.SIGKILL, "")
-        folder = Path("leakscope-release")
-        names = ["owner/private.json", "owner/private.html", "release.html", "release.json"]
-        assert [name for name in names if (folder / name).exists()] == names[:n_placed]
-        parts = list(folder.rglob(".*"))
-        assert all(path.parent.name == "owner" for path in parts)  # nothing unfinished lies beside what is published
-        assert folder.joinpath("owner").stat().st_mode & 0o777 == 0o700
-        again = leakscope(PROTECT + ledger)
-        if n_placed == 4 or (n_placed and not ledger):
-            there = names[3] if ledger else names[0]
-            refused(again, f"{folder / there} exists already, and a release is never written over")
-        else:
-            assert again.code == 0
-            check_release(folder)
+        run = subprocess.run(
+            [sys.executable, str(KILLED), words], env=os.environ | quick, capture_output=True, text=True, timeout=200
+        )
+        assert run.returncode == 0, run.stderr
+        ended = json.loads(run.stdout)
+        monkeypatch.setattr(Report, "to_html", lambda report: "a page")
+        for (call, case, command), code in zip(cases, ended, strict=True):
+            monkeypatch.chdir(tmp_path / case)
+            assert code == -signal.SIGKILL, case
+            said = Path("said")
+            assert said.read_text() == "", case
+            said.unlink()
+            folder = Path("leakscope-release")
+            names = ["owner/private.json", "owner/private.html", "release.html", "release.json"]
+            assert [name for name in names if (folder / name).exists()] == names[: n_placed[call]], case
+            unfinished = list(folder.rglob(".*"))
+            assert all(path.parent.name == "owner" for path in unfinished), case  # none beside what is published
+            assert folder.joinpath("owner").stat().st_mode & 0o777 == 0o700, case
+            again = leakscope(command)
+            if n_placed[call] == 4 or (n_placed[call] and command == PROTECT):
+                there = names[0] if command == PROTECT else names[3]
+                refused(again, f"{folder / there} exists already, and a release is never written over")
+            else:
+                assert again.code == 0, case
+                check_release(folder)
 
 
 def check_release(folder: Path) -> None:
