@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.auditing.attribute import game
 from leakscope.releases.specs import imported, only_from
 from leakscope.reports import Report
 from tests.cli.calling import caller
@@ -27,7 +28,7 @@ def mean(x): return x.mean(axis=0)
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd):
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
     monkeypatch.chdir(tmp_path)
     rows = np.random.default_rng(0).normal(size=(40, 2)).round(3)
     pd.DataFrame(rows, columns=["a", "b"]).assign(label=np.arange(40) % 2).to_csv("people.csv", index=False)
@@ -84,7 +85,7 @@ class TestNames:
     def test_nor_in_a_table_or_in_json(self, leakscope):
         pd.read_csv("people.csv").rename(columns={"a": self.ODD}).to_csv("odd.csv", index=False)
         Path("plan.toml").write_text(
-            'data = "odd.csv"\nlabel = "label"\nn_models = 8\ntitle = "t\\u001b[31m\\u202e"\n'
+            'data = "odd.csv"\nlabel = "label"\nn_models = 4\ntitle = "t\\u001b[31m\\u202e"\n'
             '[[model]]\nspec = "sklearn.tree:DecisionTreeClassifier"\nname = "m\\u001b[5m"\n'
         )
         for flag in ("", " --json"):
@@ -149,10 +150,13 @@ class TestModules:
         assert "a Forest is no estimator" in left.err
         assert Path("imported").exists()
 
-    def test_the_attacks_of_ours_need_no_leave(self, leakscope):
-        words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 8 --n-jobs 1"
+    def test_the_attacks_of_ours_need_no_leave(self, leakscope, monkeypatch):
+        forest = game.IMPUTER[0], {"n_estimators": 5}
+        monkeypatch.setattr(game, "IMPUTER", forest)
+        words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1"
         assert leakscope(f"audit {words} --attribute a --bins 3 --allow-modules sklearn.tree").code == 0
-        assert leakscope("protect --data people.csv --eta 0.2 --statistic quantiles --allow-modules numpy").code == 0
+        words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --fits 200 --games 100 --n-jobs 1"
+        assert leakscope(f"protect {words} --allow-modules numpy").code == 0
 
 
 class TestSecrets:

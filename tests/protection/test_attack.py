@@ -592,8 +592,9 @@ def test_coverage(n_contests) -> None:
     """Contests of 60 games each about one bit in noise: the interval holds the true success in 95 %.
 
     A Clopper-Pearson interval covers in at least 95 %, whatever the truth: fewer than 367 of 400, or 3,760 of 4,000,
-    come with a probability of .2 % at most. A coverage of 89.7 %, or 93.5 %, is found in 9 of 10 cases. The sum of one 1 and 39 zeros is the membership of a record, so that the success is
-    ``Phi(1/(2 s))``. Contests are of the findings alone: their curves would take most of the time.
+    come with a probability of .2 % at most. A coverage of 89.7 %, or 93.5 %, is found in 9 of 10 cases. The sum of one
+    1 and 39 zeros is the membership of a record, so that the success is ``Phi(1/(2 s))``. Contests are of the findings
+    alone: their curves would take most of the time.
     """
     mech = mechanism("sum", np.eye(40)[:, :1])
     truth = stats.norm.cdf(1 / (2 * 0.8))
