@@ -85,6 +85,7 @@ class TestExitCodes:
         assert re.fullmatch(wrote + said, left.err)
         assert Path("leakscope-report/report.html").stat().st_size > 10_000  # written whatever the verdict
 
+    @pytest.mark.usefixtures("without_pages")
     def test_what_could_not_be_measured_fails_the_gate(self, leakscope):
         few = "audit --data noise.csv --label label --n-models 2 --attack loss --n-jobs 1"
         left = leakscope(f"{few} {TREE} --fail-above tpr@0.001=0.5")
@@ -106,6 +107,7 @@ class TestExitCodes:
             leakscope("audit")
 
 
+@pytest.mark.usefixtures("without_pages")
 class TestPlans:
     def test_with_no_argument(self, leakscope, asked):
         assert leakscope("audit").code == 0
@@ -201,6 +203,7 @@ class TestPlans:
         assert asked[0][1]["command"] == command
 
 
+@pytest.mark.usefixtures("without_pages")
 class TestStreams:
     def test_json_and_nothing_else(self, leakscope):
         left = leakscope(f"{NOISE} {TREE} --json")
@@ -297,6 +300,7 @@ class TestFolders:
         words = [tmp_path.name, folder.name, socket.gethostname(), time.strftime("%Y-%m-%d"), str(Path.home()) + "/"]
         assert [word for word in words for text in texts[0] if word in text] == []
 
+    @pytest.mark.usefixtures("without_pages")
     def test_the_store_is_used_again_counted_and_cleared(self, leakscope):
         leakscope(f"{NOISE} {TREE} --store S --out one")
         made = {path.name: path.stat().st_mtime_ns for path in Path("S").iterdir()}
@@ -314,6 +318,7 @@ class TestFolders:
         assert asked[0][1]["store"] == "leakscope-report/store"
 
 
+@pytest.mark.usefixtures("without_pages")
 class TestOtherSources:
     def test_one_trained_model(self, leakscope):
         Path("trained.py").write_text(

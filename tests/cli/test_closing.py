@@ -27,6 +27,7 @@ from leakscope.reports import Report
 from leakscope.runtime.observe import Workshop
 from tests.cli.calling import Left, caller, refused
 
+pytestmark = pytest.mark.usefixtures("without_pages")
 AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
 MEAN = "--data people.csv --eta 0.05"
 MIDDLE = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --n-jobs 1"

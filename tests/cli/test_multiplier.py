@@ -23,6 +23,23 @@ from tests.cli.calling import Left, caller, refused
 SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 
+LEAST = multiplier._least
+KNOWN: dict[tuple, float] = {}
+
+
+@pytest.fixture(autouse=True)
+def multipliers_are_found_once(monkeypatch) -> None:
+    """The least multiplier for each question, for all tests that ask it."""
+
+    def least(plan: MultiplierPlan, adjacency: str) -> float:
+        key = (plan.sample_rate, plan.steps, plan.batches, *plan.target.items(), adjacency)
+        if key not in KNOWN:
+            KNOWN[key] = LEAST(plan, adjacency)  # pyright: ignore[reportArgumentType]
+        return KNOWN[key]
+
+    monkeypatch.setattr(multiplier, "_least", least)
+
+
 @pytest.fixture
 def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder."""
