@@ -1,6 +1,7 @@
 """The documentation runs: every Python block and every ``leakscope`` line, in order, a folder for each page.
 
-Command lines are called in this process; every night each is a process of its own, as a user types it.
+Command lines are called in this process, and only those of the README draw their pages; every night each is a process
+of its own, as a user types it, and draws its page.
 
 A fence whose first line is ``# name.suffix`` is also a file of that name; ``# exit code 2`` behind a command
 is checked. A text fence right behind one that runs shows a part of what it prints, ``...`` for lines left out.
@@ -28,6 +29,7 @@ from leakscope.cli import main as cli
 from leakscope.papers import PAPERS
 from leakscope.papers.printed import printed
 from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
+from tests.cli.calling import draw_no_pages
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +131,8 @@ def test_every_example_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "agg")
+    if how is called and page.name != "README.md":
+        draw_no_pages(monkeypatch)
     names: dict[str, object] = {"__name__": "__main__"}
     for language, written, shown in fences(page):
         text = written if how is typed else by_day(written)

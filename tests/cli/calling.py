@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from leakscope.cli import main as cli
+from leakscope.reports import Report
 
 
 class Left(NamedTuple):
@@ -31,6 +33,17 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
         return Left(left.value.code, *capfd.readouterr())
 
     return run
+
+
+def draw_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures of a page take longer than a small audit: a line stands for it where no test reads it."""
+
+    def to_html(report: Report, path: str | Path | None = None, records: bool = True, *, publish: bool = False) -> str:
+        if path is not None:
+            Path(path).write_text("a page", encoding="utf-8")
+        return "a page"
+
+    monkeypatch.setattr(Report, "to_html", to_html)
 
 
 def refused(left: Left, line: str) -> None:
