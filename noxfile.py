@@ -32,6 +32,17 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def minimum(session: nox.Session) -> None:
+    """The tests with the oldest releases that the base installation and parquet allow."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["parquet"]]
+    session.install(*(line.replace(">=", "==") + ".*" for line in wanted))
+    session.install(*project["optional-dependencies"]["dev"])
+    session.install("--no-deps", ".")
+    session.run("python", "-m", "pytest", "-n", "2", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
 def networks(session: nox.Session) -> None:
     """Networks and DP-SGD."""
     install(session, EVERYTHING)
