@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leakscope.auditing import baseline
 from tests.cli.calling import caller
 
 N = 400
@@ -12,9 +13,10 @@ GATE = "--fail-above auc=0.99"
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it, without_pages):
     """A command beside signals of two models that know nothing, records of one source, and with a row number."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(baseline, "PLANTED", 0)  # the smallest shift takes two thirds of the time
     rng = np.random.default_rng(0)
     member = np.tile(np.arange(N) < N // 2, (2, 1))
     np.savez("signals.npz", member=member, judged=np.ones(N, dtype=bool), loss=rng.exponential(size=(2, N)))

@@ -169,7 +169,7 @@ def exact_statistics(frame, cut):
     return found[np.abs(found) > 1e-12]
 
 
-@pytest.mark.parametrize("name", ["wine", "diabetes", "adult"])
+@pytest.mark.parametrize("name", ["wine", "adult", pytest.param("diabetes", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("statistic", list(STATISTICS))
 def test_no_published_number_is_an_exact_statistic(name, statistic):
     """To six digits, but for n, k, and small whole numbers, which any text holds."""
