@@ -15,7 +15,7 @@ SMALL = "delgrosso2021/section33"
 
 
 @pytest.fixture
-def run(monkeypatch, capfd, tmp_path):
+def run(monkeypatch, capfd, tmp_path, as_users_run_it):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(data, "missing", lambda name: None)  # the data are there, or are not asked for
     return caller(monkeypatch, capfd)
@@ -28,24 +28,20 @@ def test_all_are_listed(run):
     assert max(map(len, left.out.splitlines())) <= 100
 
 
-def test_one_is_run_written_and_shown(run, tmp_path):
+def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     left = run(f"reproduce {SMALL} --quick --out out")
     assert left.code == 0
     assert left.out.endswith("4 agree\n")
     assert left.err.splitlines()[-1] == "leakscope: wrote out/papers.html"
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
+    refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
 
 
 def test_json_is_alone_on_standard_output(run):
     left = run(f"reproduce {SMALL} --quick --out out --json")
     (document,) = json.loads(left.out)
     assert {claim["verdict"] for claim in document["claims"]} == {"agrees"}
-
-
-def test_what_exists_is_not_written_over(run):
-    run(f"reproduce {SMALL} --quick --out out")
-    refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
 
 
 def test_an_unknown_name(run):
