@@ -196,7 +196,19 @@ def test_a_kill_at_any_moment_of_one_worker_and_within_a_write(undisturbed, tmp_
         left.append(len(there))
         check_rerun(folder, here(folder), undisturbed)
     assert sum(0 < n < N_CHUNKS for n in left) >= 2, left  # in the midst of the fits
-    for write, folder in zip(WRITES, folders[len(moments) :], strict=True):
+    check_kills_within(WRITES, folders[len(moments) :], undisturbed)
+
+
+@pytest.mark.nightly
+def test_a_kill_within_the_other_writes(undisturbed, tmp_path):
+    writes = [number for number in range(1, N_CHUNKS) if number not in WRITES]
+    _, *folders = ended_often(tmp_path, AUDIT, 0.03, [{"write": n, "signal": signal.SIGKILL} for n in writes])
+    check_kills_within(writes, folders, undisturbed)
+
+
+def check_kills_within(writes: Sequence[int], folders: Sequence[Path], undisturbed: Undisturbed) -> None:
+    """Between write and rename of a chunk: those before it are whole, one part is left, and a new run ends as ever."""
+    for write, folder in zip(writes, folders, strict=True):
         assert code_of(folder) == -signal.SIGKILL, write
         there = chunks(folder / "store")
         assert len(there) == write - 1
