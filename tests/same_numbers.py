@@ -228,7 +228,7 @@ def noise_numbers(noise: Any) -> list[Any]:
 
 def report_numbers(report: ls.Report) -> dict[str, Any]:
     """The numbers of a report."""
-    about = {name: value for name, value in report.about.items() if name not in NO_RESULT}
+    about = {name: value for name, value in report.about.model_dump().items() if name not in NO_RESULT}
     return {
         "findings": [finding_numbers(finding) for finding in report.findings],
         "curves": [curve_numbers(curve) for curve in report.curves],

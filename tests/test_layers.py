@@ -49,7 +49,7 @@ HEAVY = {
     "jinja2": r"reports/html\.py",
     "rich": r"runtime/observe\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
-    "pydantic": r"plans/(plan|limits|audits|bounds|protects)\.py",
+    "pydantic": r"plans/(plan|limits|audits|bounds|protects)\.py|reports/(about|content)\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/pool\.py",
     "typer": r"cli/.*\.py",

@@ -308,7 +308,7 @@ class TestPaths:
         rows = np.random.default_rng(0).normal(size=(20, 2))
         np.savez(tmp_path / "rows.npz", x=rows)
         bound_of_a_file = ls.bound("pmp", data=tmp_path / "rows.npz", clip=1.0, scale=1.0)
-        assert bound_of_a_file.about["data"]["records"] == 20
+        assert bound_of_a_file.about.data.records == 20
         released = ls.protect("mean", rows, eta=0.1, games=0, n_jobs=1, ledger=tmp_path / "own.ledger")
         assert (released.value.shape, (tmp_path / "own.ledger").is_file()) == ((2,), True)
 

@@ -216,17 +216,17 @@ def test_with_a_leak_a_balanced_design_shows_no_more_of_it(attack, draw, n_model
 class TestReports:
     def test_the_report_says_it(self):
         report = ls.audit_signals(shown(game_of(exactly(8, 4, 300)), 1.0))
-        (note,) = report.about["notes"]
+        (note,) = report.about.notes
         assert note.startswith("Each point is in exactly 4 of the 8 models")
         assert "one reference was left out at random" in " ".join(report.table().split())
-        assert ls.audit_signals(shown(half_split(300, 8), 1.0)).about["notes"] == []
+        assert ls.audit_signals(shown(half_split(300, 8), 1.0)).about.notes == ()
 
     def test_attacks_without_valid_references_are_rows_with_a_reason(self):
         game = game_of(np.concatenate([exactly(4, 2, 2000, seed) for seed in (0, 1)]))
         report = ls.audit_signals(shown(game, 1.0))
         reasons = {each.attack: each.reason for each in report.findings if each.quantity == "success" and each.reason}
         assert reasons["rmia"].startswith("the data of the other models tell who was in")
-        assert report.about["releases"][0]["best"] == "loss"
+        assert report.about.releases[0].best == "loss"
 
     def test_epsilon_is_of_one_model_whose_references_are_independent_of_it(self):
         """Without a leak, no claim is refuted and the bound is 0; the level is 1e-3 a claim."""

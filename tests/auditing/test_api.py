@@ -61,7 +61,7 @@ def test_planted_leak_in_the_data_of_a_real_release() -> None:
     twice = np.r_[np.arange(300), np.arange(300)]
     copied = ls.audit(KNeighborsClassifier(1), X[twice], y[twice], n_models=24, n_jobs=1, attacks=["lira", "loss"])
     assert _value(copied, "lira", "success") < _value(report, "lira", "success")
-    assert "300 of 600 points repeat an earlier one in all features and the label" in copied.about["notes"]
+    assert "300 of 600 points repeat an earlier one in all features and the label" in copied.about.notes
 
 
 def test_same_plan_and_seed_same_bytes(noisy, tmp_path) -> None:
@@ -122,8 +122,8 @@ def test_groups_are_the_unit(noisy) -> None:
     X, y = noisy
     person = np.repeat(np.arange(80), 3)
     report = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1, group=person, unit="person")
-    facts = report.about["releases"][0]
-    assert facts["judged"] == len(report.records()) == 72  # a tenth of the persons is set aside
+    facts = report.about.releases[0]
+    assert facts.judged == len(report.records()) == 72  # a tenth of the persons is set aside
     single = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1)
     assert _value(report, "lira") > _value(single, "lira")  # three rows say more than one
 
@@ -131,7 +131,7 @@ def test_groups_are_the_unit(noisy) -> None:
 def test_several_releases_share_one_page(noisy) -> None:
     named = {"tree": DecisionTreeClassifier(), "line": LogisticRegression()}
     report = ls.audit(named, *noisy, n_models=8, n_jobs=1, claim="epsilon=1,adjacency=replace_one")
-    assert [each["name"] for each in report.about["releases"]] == ["tree", "line"]
+    assert [each.name for each in report.about.releases] == ["tree", "line"]
     assert {each.release for each in report.curves if each.verdict} == {"tree", "line"}
     assert set(report.records()["release"]) == {"tree", "line"}
 
@@ -147,8 +147,8 @@ def test_one_trained_model(noisy) -> None:
     )
     for name in ("lira", "rmia", "mast"):
         assert _value(helped, name) > 0.6, name
-    facts = helped.about["releases"][0]
-    assert (facts["targets"], facts["references"], facts["population"]) == (1, 16, 12)
+    facts = helped.about.releases[0]
+    assert (facts.targets, facts.references, facts.population) == (1, 16, 12)
 
 
 def test_records_on_both_sides_are_counted() -> None:
@@ -157,7 +157,7 @@ def test_records_on_both_sides_are_counted() -> None:
     X, y = X[order], y[order]
     model = DecisionTreeClassifier(random_state=0).fit(X[:100], y[:100])
     report = ls.audit_model(model.predict_proba, (X[:100], y[:100]), (X[90:], y[90:]))
-    assert report.about["notes"] == ["10 of the others stand among the members too"]
+    assert report.about.notes == ("10 of the others stand among the members too",)
     assert report.table().endswith("\n\n10 of the others stand among the members too.\n")
 
 
@@ -181,8 +181,8 @@ def test_per_datum_game_gives_an_epsilon_from_independent_models() -> None:
     assert bound.detail["unit"] == "target models"
     assert bound.value is not None
     assert bound.value > 0.3
-    facts = report.about["releases"][0]
-    assert (facts["targets"], facts["references"], facts["judged"]) == (60, 16, 1)
+    facts = report.about.releases[0]
+    assert (facts.targets, facts.references, facts.judged) == (60, 16, 1)
 
 
 def test_average_datum_and_canaries(noisy) -> None:
@@ -192,7 +192,7 @@ def test_average_datum_and_canaries(noisy) -> None:
     report = ls.audit(DecisionTreeClassifier(), *noisy, n_models=8, n_jobs=1, attacks=["loss", "lira"], **planted)
     bound = next(each for each in report.findings if each.quantity == "epsilon")
     assert bound.detail["unit"] == "coins_of_records"
-    assert report.about["releases"][0]["sampling"] == "poisson"
+    assert report.about.releases[0].sampling == "poisson"
 
 
 def test_given_attack_with_parameters(noisy) -> None:
@@ -203,7 +203,7 @@ def test_given_attack_with_parameters(noisy) -> None:
         n_jobs=1,
         attacks=["loss", ATTACKS["lira"].with_parameters(variance="pooled")],
     )
-    assert "lira(variance=pooled)" in report.about["attacks"]
+    assert "lira(variance=pooled)" in report.about.attacks
     assert _value(report, "lira(variance=pooled)") > 0.6
 
 
@@ -233,7 +233,7 @@ def test_rare_members_are_judged_against_the_prior_guess() -> None:
     rng = np.random.default_rng(0)
     member = rng.random((40, 50)) < 0.1
     report = ls.audit_scores(rng.normal(size=member.shape), member, claim="success=0.95")
-    assert report.about["releases"][0]["games"]["exposed"] == 0
+    assert report.about.releases[0].games.exposed == 0
     claimed = next(curve for curve in report.curves if curve.verdict)
     assert claimed.verdict.allowed == pytest.approx(0.95 - (1 - member.mean()))
     with pytest.raises(ValueError, match=r"success from 0\.89"):
@@ -255,5 +255,5 @@ def test_references_of_another_size_are_said() -> None:
     sides = (X[:150], y[:150]), (X[150:], y[150:])
     report = ls.audit_model(model.predict_proba, *sides, references=DecisionTreeClassifier(), n_models=4, n_jobs=1)
     assert any(
-        "The references are fitted on 88 points, the audited model on 150" in note for note in report.about["notes"]
+        "The references are fitted on 88 points, the audited model on 150" in note for note in report.about.notes
     )

@@ -14,6 +14,7 @@ from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ModelPlan
 from leakscope.releases.estimator import Estimator, from_spec
 from leakscope.releases.making import release_of
+from leakscope.reports.about import DataFacts
 
 TREE = release_of(DecisionTreeClassifier(), "tree")
 
@@ -105,7 +106,7 @@ class TestSetting:
         game = plant(planting(n_canaries=3), TREE, wine).game
         subject = Setting(TREE, wine, game, "dirac").subject({"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, [])
         assert (subject.data, subject.signals.points) == (None, None)
-        assert subject.facts["data"] == {"name": "wine", "digest": wine.points.digest[:16], "records": 175}
+        assert subject.facts["data"] == DataFacts(name="wine", digest=wine.points.digest[:16], records=175)
 
     def test_without_canaries_nothing_is_said_of_them(self, wine):
         game = plant(planting(), TREE, wine).game

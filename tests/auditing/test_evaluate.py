@@ -103,7 +103,7 @@ def test_the_gap_proves_what_the_gap_attack_does() -> None:
     assert gap.low is not None
     assert 0.5 < gap.low < gap.value
     assert (gap.side, gap.status, gap.attack) == ("lower", "measured", "")
-    assert made.facts["best"] == "gap"
+    assert made.facts.best == "gap"
 
 
 def test_no_gap_without_members_and_others_or_without_predictions() -> None:
@@ -140,7 +140,7 @@ def test_random_labels_expose_nobody_and_show_no_epsilon(n_audits) -> None:
     named = shown = 0
     for run in range(n_audits):
         made = judge(Subject("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
-        named += made.facts["games"]["exposed"] > 0
+        named += made.facts.games.exposed > 0
         shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
     most = min(allowed(n_audits), 32)
     assert named <= most

@@ -10,6 +10,8 @@ from leakscope.auditing.gates import exit_code, failures, refuted
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports import Curve, Report, Verdict
+from tests.reports.abouts import changed
+from tests.reports.made import made
 
 
 def report(*findings: Finding, words: tuple[Any, ...] = (), names: tuple[str, ...] = ("forest",)) -> Report:
@@ -18,7 +20,9 @@ def report(*findings: Finding, words: tuple[Any, ...] = (), names: tuple[str, ..
         Curve(f"claim {word}", names[0], "claimed", EpsilonDelta(1.0, 0.0), verdict=Verdict(f"claim {word}", word))
         for word in words
     ]
-    return Report({"releases": [{"name": name} for name in names]}, findings, curves)
+    (release,) = made().about.releases
+    releases = [release.model_dump() | {"name": name} for name in names]
+    return Report(changed(made().about, releases=releases), findings, curves)
 
 
 def auc(value: float | None, attack: str, release: str = "forest", reason: str = "") -> Finding:

@@ -73,6 +73,6 @@ def test_nothing_is_found_where_there_is_nothing(estimator, n_models) -> None:
             if each.quantity == "auc" and each.low is not None and each.high is not None:
                 found[f"auc {each.attack}"] += not each.low <= 0.5 <= each.high
         found["epsilon"] += next(each.value or 0 for each in made.findings if each.quantity == "epsilon") > 0
-        found["exposed"] += bool(made.facts["games"] and made.facts["games"]["exposed"])
+        found["exposed"] += bool(made.facts.games and made.facts.games.exposed)
     most = MOST if n_models < 64 else 13  # of 100: 14 or more have probability 0.04 %
     assert np.max(list(found.values())) <= most, found

@@ -35,18 +35,18 @@ def test_records_are_shown_from_the_most_exposed_on() -> None:
 
 def test_the_histogram_counts_every_record_and_marks_the_exposed_ones() -> None:
     exposure = expose(_subject(3.0), LIRA, 0.95)
-    won, first = np.asarray(exposure.records["won"]), exposure.games["first_exposed"]
-    assert sum(exposure.games["won"]) == 200
-    assert exposure.games["exposed"] == (won >= first).sum() == sum(exposure.records["exposed"])
+    won, first = np.asarray(exposure.records["won"]), exposure.games.first_exposed
+    assert sum(exposure.games.won) == 200
+    assert exposure.games.exposed == (won >= first).sum() == sum(exposure.records["exposed"])
     assert exposure.finding.detail == {"won": won.max(), "games": 32}
     assert exposure.finding.low == max(exposure.records["low"])  # the limit grows with the games won
 
 
 def test_few_models_single_out_nobody() -> None:
     exposure = expose(_subject(9.0, n_models=8), LIRA, 0.95)
-    assert exposure.games["first_exposed"] is None
-    assert exposure.games["exposed"] == 0
-    assert exposure.games["models_needed"] > 8
+    assert exposure.games.first_exposed is None
+    assert exposure.games.exposed == 0
+    assert exposure.games.models_needed > 8
 
 
 def test_margins_are_not_shown_as_probabilities() -> None:

@@ -58,7 +58,7 @@ def test_a_second_model_that_cannot_be_fitted_is_found_before_the_first_is():
 
 def test_a_model_that_needs_more_than_a_few_points_is_tried_on_a_real_data_set():
     report = ls.audit({"few": Counted(), "many": Counted(least=60)}, X, Y, n_models=4, n_jobs=1, attacks=["loss"])
-    assert [each["name"] for each in report.about["releases"]] == ["few", "many"]
+    assert [each.name for each in report.about.releases] == ["few", "many"]
     assert sum(size < 30 for size in Counted.sizes) == 2
 
 

@@ -24,8 +24,8 @@ def _subject(name: str, seed: int) -> Subject:
 def test_records_of_all_releases_stand_in_one_table() -> None:
     report = assemble(AuditPlan(), find(["loss"]), [_subject("a", 0), _subject("b", 1)], ["a note"], "leakscope audit")
     assert report.records()["release"].tolist() == ["a"] * 80 + ["b"] * 80
-    assert report.about["notes"] == ["a note"]
-    assert report.about["command"] == "leakscope audit"
+    assert report.about.notes == ("a note",)
+    assert report.about.command == "leakscope audit"
     assert set(report.to_frame()["release"]) == {"a", "b"}
 
 

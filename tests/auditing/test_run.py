@@ -20,6 +20,7 @@ from leakscope.core.claims import Claim
 from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ClaimPlan
 from leakscope.releases.making import release_of
+from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime.observe import Workshop
 
 HERE = Workshop(n_jobs=1)
@@ -93,9 +94,9 @@ class TestPlay:
     def test_all_releases_stand_in_the_report_in_the_same_game(self, wine):
         attacks = find(["loss", "gap"])
         report = play(AuditPlan(n_models=4), attacks, [TREE, STUMP], wine, HERE, "leakscope audit plan.toml")
-        assert [each["name"] for each in report.about["releases"]] == ["tree", "stump"]
+        assert [each.name for each in report.about.releases] == ["tree", "stump"]
         assert {each.release for each in report.findings} == {"tree", "stump"}
-        assert report.about["command"] == "leakscope audit plan.toml"
+        assert report.about.command == "leakscope audit plan.toml"
         alone = play(AuditPlan(n_models=4), attacks, [STUMP], wine, HERE)
         assert [each for each in report.findings if each.release == "stump"] == list(alone.findings)
 
@@ -126,24 +127,24 @@ class TestPlay:
         x = np.random.default_rng(0).normal(size=(20, 2))
         points = from_arrays(np.concatenate([x, x[:3]]), np.r_[np.arange(20) % 2, 0, 1, 0])
         report = play(AuditPlan(n_models=4), find("loss"), [TREE], Data(points, "d"), HERE)
-        assert report.about["notes"] == ["3 of 23 points repeat an earlier one in all features and the label"]
+        assert report.about.notes == ("3 of 23 points repeat an earlier one in all features and the label",)
 
     def test_what_cannot_be_stored_is_noted_where_there_is_a_store(self, wine, tmp_path):
         bare = release_of(make_pipeline(FunctionTransformer(lambda x: x), DecisionTreeClassifier()), "bare")
         stored = play(AuditPlan(n_models=4), find("loss"), [bare], wine, Workshop(tmp_path, 1))
-        assert stored.about["notes"] == ["bare is not stored: a lambda has no name to find it by"]
-        assert play(AuditPlan(n_models=4), find("loss"), [bare], wine, HERE).about["notes"] == []
+        assert stored.about.notes == ("bare is not stored: a lambda has no name to find it by",)
+        assert play(AuditPlan(n_models=4), find("loss"), [bare], wine, HERE).about.notes == ()
 
     def test_the_same_report_from_the_store(self, wine, tmp_path):
         first, again = (
             play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Workshop(tmp_path, 1)) for _ in range(2)
         )
-        assert first.about["execution"] == {"reused": 0, "made": 4}
-        assert again.about["execution"] == {"reused": 4, "made": 0}
+        assert first.about.execution == ExecutionFacts(reused=0, made=4)
+        assert again.about.execution == ExecutionFacts(reused=4, made=0)
         assert "Models: 4 came from the store, 0 were made in this run." in again.table()
         assert "Models: 4 came from the store, 0 were made in this run." in again.to_html()
         plain = play(AuditPlan(n_models=4), find("loss"), [TREE], wine, HERE)
-        assert "execution" not in plain.about
+        assert plain.about.execution is None
         for each in (first, again):
-            about = {name: value for name, value in each.about.items() if name != "execution"}
+            about = each.about.model_copy(update={"execution": None})
             assert replace(each, about=about).to_json() == plain.to_json()

@@ -74,9 +74,9 @@ def test_the_json_of_every_bound_matches_the_schema(name: str, people: str) -> N
 class TestEveryBound:
     def test_says_what_it_is(self, name: str, people: str) -> None:
         report = made(name, people)
-        assert report.about["kind"] == "bound"
-        assert report.about["bound"] == name
-        assert report.about["subject"]
+        assert report.about.kind == "bound"
+        assert report.about.bound == name
+        assert report.about.subject
         assert report.findings
         for each in report.findings:
             assert each.value is not None

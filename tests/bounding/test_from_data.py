@@ -46,12 +46,12 @@ class TestTable:
         smallest = next(each.value for each in report.findings if each.quantity == "smallest_cell")
         assert 56 <= smallest <= 64
         said = "for eta = 0.05 merge 2 cells into 1, as the column merge_group says: cells of one group are neighbours"
-        assert any(note.startswith(said) for note in report.about["notes"])
+        assert any(note.startswith(said) for note in report.about.notes)
         groups = dict(zip(column(report, "cell"), column(report, "merge_group"), strict=True))
         assert groups["c"] == groups["d"] == 1
         assert pd.isna(groups["a"])
         kept = bound("table", data=write(city=["a"] * 500 + ["b"] * 400), by="city", eta=0.05)
-        assert "every cell keeps eta = 0.05" in kept.about["notes"]
+        assert "every cell keeps eta = 0.05" in kept.about.notes
 
     def test_merged_cells_have_a_value_in_common(self, write) -> None:
         """By town and answer: nobody is told to put Davos / yes into one cell with Bern / no."""
@@ -78,7 +78,7 @@ class TestTable:
     def test_a_table_of_single_records_is_to_be_coarsened_first(self, write) -> None:
         report = bound("table", data=write(number=list(range(300))), by="number", eta=0.05)
         said = "300 of 300 cells are too small for eta = 0.05: count by fewer columns, or by fewer levels"
-        assert any(note.startswith(said) for note in report.about["notes"])
+        assert any(note.startswith(said) for note in report.about.notes)
 
     def test_an_exact_certainty_is_said_to_be_one(self, write) -> None:
         report = bound("table", data=write(city=["Rome", *["Paris"] * 99]), by="city")
@@ -137,7 +137,7 @@ class TestLeakage:
         report = bound("leakage", data=write(a=values[:, 0], b=values[:, 1], name=["x"] * 50))
         assert column(report, "record")[0] == 7
         assert column(report, "score") == sorted(column(report, "score"), reverse=True)
-        assert report.about["notes"] == ["columns that hold no numbers are left out: name"]
+        assert report.about.notes == ("columns that hold no numbers are left out: name",)
         assert {curve.role for curve in report.curves} == {"asymptotic"}
         top = next(each for each in report.findings if each.quantity == "advantage")
         assert top.value == pytest.approx(2 * column(report, "success")[0] - 1)
@@ -160,7 +160,7 @@ class TestPracticalMembershipPrivacy:
         epsilon = {each.scope.kind: each.value for each in report.findings if each.quantity == "epsilon"}
         own = next(each.value for each in report.findings if each.quantity == "pmp_epsilon")
         assert 0 < own <= epsilon["halves"] <= epsilon["any_data"]
-        assert "1 of the 20 records are longer than 2 and scaled down" in report.about["notes"]
+        assert "1 of the 20 records are longer than 2 and scaled down" in report.about.notes
         success = next(each.value for each in report.findings if each.quantity == "success")
         assert success <= (math.exp(own) + 1e-3) / (1 + math.exp(own)) + 1e-9  # the curve is at least as tight
 

@@ -183,7 +183,7 @@ class TestPlans:
         assert left == (0, "", "leakscope: wrote plan.toml; run it with: leakscope audit plan.toml\n")
         left = leakscope(f"audit plan.toml --dataset wine {TREE} --n-models 4 --attack gap --n-jobs 1")
         assert left.code == 0
-        assert Report.from_json("leakscope-report/report.json").about["plan"]["dataset"] == "wine"
+        assert Report.from_json("leakscope-report/report.json").about.plan["dataset"] == "wine"
         assert leakscope("init").code == 1  # and does not write over it
 
     @pytest.mark.parametrize(
@@ -334,8 +334,8 @@ class TestOtherSources:
         alone = Report.from_json("leakscope-report/report.json")
         assert leakscope(f"audit {sides} {TREE} --n-models 8").code == 0
         compared = Report.from_json("leakscope-report/report.json")
-        assert [report.about["releases"][0]["references"] for report in (alone, compared)] == [0, 8]
-        assert [report.about["releases"][0]["name"] for report in (alone, compared)] == ["trained:answer"] * 2
+        assert [report.about.releases[0].references for report in (alone, compared)] == [0, 8]
+        assert [report.about.releases[0].name for report in (alone, compared)] == ["trained:answer"] * 2
         gap = next(each.value for each in alone.findings if (each.attack, each.quantity) == ("gap", "advantage"))
         assert gap is not None
         assert gap > 0.3  # the tree knows its own data by heart, and half of the others by chance
@@ -346,7 +346,7 @@ class TestOtherSources:
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
         left = leakscope("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
         assert left.code == 2
-        assert Report.from_json("leakscope-report/report.json").about["releases"][0]["targets"] == 16
+        assert Report.from_json("leakscope-report/report.json").about.releases[0].targets == 16
 
 
 class TestTerminal:

@@ -83,7 +83,7 @@ def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> Non
 def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     """Found by bisection on dp_accounting's own privacy loss distributions."""
     plan = MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1, adjacency=adjacency)
-    assert multiplier_report(plan).about["plan"]["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
+    assert multiplier_report(plan).about.plan["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -114,8 +114,8 @@ def test_where_the_other_way_needs_no_noise_this_is_said(monkeypatch) -> None:
 
     monkeypatch.setattr(multiplier, "_least", least)
     made = multiplier_report(MultiplierPlan(sample_rate=0.01, steps=10, advantage=0.1))
-    assert made.about["plan"]["noise_multipliers"] == {"replace_one": 2.5, "add_remove": None}
-    assert any(note.endswith("count): no noise is needed for advantage = 0.1") for note in made.about["notes"])
+    assert made.about.plan["noise_multipliers"] == {"replace_one": 2.5, "add_remove": None}
+    assert any(note.endswith("count): no noise is needed for advantage = 0.1") for note in made.about.notes)
     Draft202012Validator(SCHEMA).validate(json.loads(made.to_json()))
 
 

@@ -52,10 +52,10 @@ def test_a_release_is_its_files(people) -> None:
     assert left == (0, report.table() + "\n", wrote)
     assert Path("a/release.html").read_text(encoding="utf-8") == report.to_html()
     assert Path("a/owner/private.html").read_text(encoding="utf-8") == owner.to_html()
-    assert (report.about["audience"], owner.about["audience"]) == ("public", "owner")
-    assert report.about["values"][0]["value"] == owner.about["values"][0]["value"]
-    assert [row["name"] for row in report.about["values"]] == ["mean of pay", "mean of hours"]
-    assert report.about["insecure_seed"] is False
+    assert (report.about.audience, owner.about.audience) == ("public", "owner")
+    assert report.about.values[0].value == owner.about.values[0].value
+    assert [row.name for row in report.about.values] == ["mean of pay", "mean of hours"]
+    assert report.about.insecure_seed is False
 
 
 def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -> None:

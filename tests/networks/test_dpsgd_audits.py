@@ -125,8 +125,8 @@ class TestVerdicts:
         assert 0 < curve.verdict.measured <= found["lower", True] <= found["upper", False]
         assert exit_code(report) == 0
         assert max(map(len, report.table().splitlines())) <= 100
-        (release,) = report.about["releases"]
-        assert (release["judged"], release["models"], release["data"]["records"]) == (500, 1, 1000)
+        (release,) = report.about.releases
+        assert (release.judged, release.models, release.data.records) == (500, 1, 1000)
 
     @pytest.mark.parametrize("mistake", MISTAKES)
     def test_wrong_ones_are_refuted(self, leakscope, mistake, tmp_path):
@@ -184,7 +184,7 @@ class TestVerdicts:
             name: private_network(network, replace(SHORT, sample_rate=q), name) for name, q in (("a", 0.1), ("b", 0.2))
         }
         report = ls.audit(nets, *digits, attacks=["likelihood_ratio"], n_jobs=1, **MISLABELLED)
-        assert set(report.about["attacks"]) == {"likelihood_ratio(rate=0.1)", "likelihood_ratio(rate=0.2)"}
+        assert set(report.about.attacks) == {"likelihood_ratio(rate=0.1)", "likelihood_ratio(rate=0.2)"}
         assert [curve.release for curve in accountants(report)] == ["a", "b"]
 
     def test_a_training_of_ones_own(self, digits):
@@ -257,7 +257,7 @@ class TestVerdicts:
         page = html.unescape((tmp_path / "leakscope-report" / "report.html").read_text())
         assert limit in page
         report = ls.Report.from_json(tmp_path / "leakscope-report" / "report.json")
-        assert any(limit in note for note in report.about["notes"])
+        assert any(limit in note for note in report.about.notes)
         by_the_curve = [each for each in report.findings if Term("whole_curve") in each.method]
         assert all(any(limit in given for given in each.assumptions) for each in by_the_curve)
         assert by_the_curve

@@ -73,7 +73,7 @@ def test_nothing_is_found_in_networks_where_there_is_nothing(n_models) -> None:
         assert [each.attack for each in areas if each.value is not None] == list(TRIED)
         found.update(each.attack for each in areas if not each.low <= 0.5 <= each.high)
         found["epsilon"] += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
-        found["exposed"] += made.facts["games"]["exposed"] > 0
+        found["exposed"] += made.facts.games.exposed > 0
         by_truth += misses(true, "loss")
     assert max(found.values()) <= MOST, found
     assert by_truth > AUDITS / 2

@@ -117,7 +117,7 @@ def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers
     attacks = attacks_on([private_network(network, SHORT)], ["likelihood_ratio"])
     report = play(plan, attacks, [private_network(network, words)], noise, Workshop(n_jobs=1))
     said = "not whether those of the network's own layers are"
-    assert any(said in note for note in report.about["notes"]) == limited
+    assert any(said in note for note in report.about.notes) == limited
     assert any(said in given for each in report.findings for given in each.assumptions) == limited
 
 

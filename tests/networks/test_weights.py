@@ -63,8 +63,8 @@ def test_the_command(leakscope):
     left = leakscope(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
     assert left.code == 0, left.err
     report = Report.from_json(Path("a/report.json"))
-    (facts,) = report.about["releases"]
-    assert (facts["targets"], facts["references"]) == (1, 0)
+    (facts,) = report.about.releases
+    assert (facts.targets, facts.references) == (1, 0)
     assert {each.attack for each in report.findings if each.quantity == "auc"} == {"loss", "gradient_norm"}
 
 
@@ -74,8 +74,8 @@ def test_models_of_its_recipe_beside_it(leakscope):
         f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
     )
     assert leakscope(command).code == 0
-    (facts,) = Report.from_json(Path("a/report.json")).about["releases"]
-    assert (facts["targets"], facts["references"]) == (1, 4)
+    (facts,) = Report.from_json(Path("a/report.json")).about.releases
+    assert (facts.targets, facts.references) == (1, 4)
 
 
 def auc(out: str, attack: str) -> float:

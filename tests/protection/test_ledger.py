@@ -248,13 +248,13 @@ class TestLedgers:
         with_ledger = released(tmp_path / "l.json").certificate
         without = protect("mean", ROWS, eta=0.1, **QUICK).certificate
         only = "the only release of this draw that this ledger knows of"
-        assert f"this is {only}" in with_ledger.about["notes"]
+        assert f"this is {only}" in with_ledger.about.notes
         assert only in " ".join(with_ledger.to_html().split())
-        assert "knows of" not in " ".join(without.about["notes"])
-        said = " ".join(with_ledger.about["certificate"]["assumptions"])
+        assert "knows of" not in " ".join(without.about.notes)
+        said = " ".join(with_ledger.about.certificate.assumptions)
         assert "put back to an earlier copy: that cannot be noticed" in said
-        assert "no ledger knows of this release" in " ".join(without.about["certificate"]["assumptions"])
-        assert (with_ledger.about["certificate"]["ledger"], without.about["certificate"]["ledger"]) == (True, False)
+        assert "no ledger knows of this release" in " ".join(without.about.certificate.assumptions)
+        assert (with_ledger.about.certificate.ledger, without.about.certificate.ledger) == (True, False)
         assert "made from a secret key in the ledger" in with_ledger.to_html()
         assert "made before the ledger was put back to an earlier copy" in " ".join(with_ledger.to_html().split())
         assert "operating system\u2019s entropy" in without.to_html()

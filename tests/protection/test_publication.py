@@ -195,7 +195,7 @@ def test_no_published_number_is_an_exact_statistic(name, statistic):
     content.pop("sha256")  # hexadecimal digits, of which some read as numbers
     assert content["about"]["data"]["digest"] == ""
     page = made.to_html() if name == "wine" else ""  # its figures take longer than all the rest
-    assert made.owner.about["data"]["digest"] not in made.to_json() + page
+    assert made.owner.about.data.digest not in made.to_json() + page
     exact = np.r_[exact_statistics(frame, np.array(cut[1:-1])), group.value_counts().to_numpy(float)]
     printed = content["about"]["certificate"]["noise"]
     computed = [*printed["rms"], printed["scale"], *(row["noise_std"] for row in content["about"]["values"])]
@@ -213,19 +213,19 @@ class TestTables:
 
     def test_an_empty_cell_gets_noise_like_all_others(self):
         made = protect("table", self.FRAME, by="sector", levels={"sector": self.LEVELS}, eta=0.05, **QUICK)
-        rows = made.certificate.about["values"]
-        assert [row["name"] for row in rows] == [f"count of {level}" for level in self.LEVELS]
-        assert len({row["noise_std"] for row in rows}) == 1
-        assert rows[-1]["noise_std"] > 0
-        assert rows[-1]["value"] != 0
+        rows = made.certificate.about.values
+        assert [row.name for row in rows] == [f"count of {level}" for level in self.LEVELS]
+        assert len({row.noise_std for row in rows}) == 1
+        assert rows[-1].noise_std > 0
+        assert rows[-1].value != 0
 
     def test_the_counts_of_the_file_are_nowhere_in_what_is_published(self):
         """Their sampling error gave them away: n p (1 - p)."""
         made = protect("table", self.FRAME, by="sector", levels={"sector": self.LEVELS}, eta=0.05, **QUICK)
-        assert all(row["sampling_std"] is None for row in made.certificate.about["values"])
+        assert all(row.sampling_std is None for row in made.certificate.about.values)
         for count in (373, 360, 256):
             assert not re.search(rf"\b{count}\b", made.to_json().replace(" ", ""))
-        error = [row["sampling_std"] for row in made.owner.about["values"]]
+        error = [row.sampling_std for row in made.owner.about.values]
         assert error[0] == pytest.approx(500 * np.sqrt(0.373 * 0.627 * 1000 / 999 / 500), rel=1e-9)
 
     def test_values_that_were_not_declared_are_refused_with_what_they_are(self):
@@ -247,7 +247,7 @@ class TestTables:
         found = calibrate("table", frame, by="x", levels={"x": levels}, eta=0.1, coupling="swap", **QUICK)
         assert found.noise is not None
         made = protect("table", frame, by="x", levels={"x": levels}, eta=0.1, noise_scale=50.0, **QUICK)
-        assert [row["name"].removeprefix("count of ") for row in made.certificate.about["values"]] == labels
+        assert [row.name.removeprefix("count of ") for row in made.certificate.about.values] == labels
 
     @pytest.mark.parametrize(
         ("levels", "line"),
@@ -282,7 +282,7 @@ class TestScale:
         rows = np.random.default_rng(0).normal(size=(120, 2))
         made = protect("mean", rows, eta=0.1, noise_scale=0.173, **QUICK)
         assert made.noise.scale == 0.173
-        assert made.certificate.about["certificate"]["noise"]["declared"] is True
+        assert made.certificate.about.certificate.noise.declared is True
         assert "was declared beforehand" in made.certificate.table()
         with pytest.raises(ValueError, match=r"this noise is proved to keep eta = 0.\d+ only, asked for 0.1"):
             protect("mean", rows, eta=0.1, noise_scale=0.01, **QUICK)
@@ -291,7 +291,7 @@ class TestScale:
         with pytest.raises(ValueError, match="noise norm has one scale, got 2"):
             protect("mean", rows, eta=0.1, noise_scale=(1, 2), noise="norm", **QUICK)
         each = protect("mean", rows, eta=0.1, noise_scale=(0.2, 0.4), **QUICK)
-        assert [row["noise_std"] for row in each.certificate.about["values"]] == [0.2, 0.4]
+        assert [row.noise_std for row in each.certificate.about.values] == [0.2, 0.4]
 
     def test_a_column_of_equal_values_is_not_published_exactly(self):
         rows = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 41.5)]
@@ -341,6 +341,6 @@ def test_the_ceiling_is_what_the_promise_allows(eta, prior):
 
 def test_a_calibration_is_the_owners():
     report = calibrate("mean", np.random.default_rng(0).normal(size=(60, 1)), eta=0.1, **QUICK).certificate
-    assert report.about["audience"] == "owner"
+    assert report.about.audience == "owner"
     assert "for the owner of the data alone" in report.table().replace("\n", " ")
     assert "Not for publication" in report.to_html()

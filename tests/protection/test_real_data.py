@@ -37,11 +37,11 @@ def lower_limit(found: CalibratedNoise) -> float:
 
 def check(found: CalibratedNoise, confidence: float, below_pac: float) -> None:
     """A certificate of eta, noise so many times below that of PAC privacy, and no attack beyond the promise."""
-    certificate, noise = found.certificate.about["certificate"], noise_of(found)
-    assert (certificate["coupling"], certificate["confidence"]) == ("swap", confidence)
+    certificate, noise = found.certificate.about.certificate, noise_of(found)
+    assert (certificate.coupling, certificate.confidence) == ("swap", confidence)
     promised = [each for each in found.certificate.findings if each.quantity == "eta" and each.status == "certified"]
     assert [each.value <= ETA for each in promised] == [True]
-    assert all(math.isfinite(each) and each > 0 for each in certificate["noise"]["rms"])
+    assert all(math.isfinite(each) and each > 0 for each in certificate.noise.rms)
     assert noise[""] * below_pac < noise[PAC]
     assert lower_limit(found) < 0.5 + ETA
 

@@ -8,6 +8,7 @@ from typing import Any
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import EpsilonDelta, Piecewise
 from leakscope.reports import Curve, Report, Verdict
+from tests.reports.abouts import about as about_with
 
 ATTACKS = {
     "lira": {"title": "LiRA", "source": "Carlini et al. 2022", "summary": "two Gaussians per record"},
@@ -51,6 +52,8 @@ def made(
         "prior": 0.5,
         "best": "lira",
         "games": None if won is None else games(won),
+        "knowledge": None,
+        "files": {},
     } | (facts or {})
     whole = {
         "kind": "audit",
@@ -68,7 +71,7 @@ def made(
         "notes": [],
         "releases": [release],
     } | (about or {})
-    return Report(whole, tuple(found), tuple(curves), {})
+    return Report(about_with(**whole), tuple(found), tuple(curves), {})
 
 
 def games(won: list[int]) -> dict[str, Any]:

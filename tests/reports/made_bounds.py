@@ -13,6 +13,7 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
 from leakscope.reports import Curve, Report
+from tests.reports.abouts import about as about_with
 
 FPR = (0.01, 0.001)
 KAIROUZ = "kairouz2015, Theorem 2.1"
@@ -53,9 +54,8 @@ def bound(
         "question": "What does (epsilon, delta)-DP allow any attacker?",
         "theorem": theorem,
         "data": None,
-        "releases": [],
     } | about
-    return Report(whole, tuple(findings), tuple(curves), records or {})
+    return Report(about_with(**whole), tuple(findings), tuple(curves), records or {})
 
 
 def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **words: Any) -> list[Finding]:

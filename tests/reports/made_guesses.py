@@ -7,6 +7,7 @@ from typing import Any
 from leakscope.auditing.attribute.run import BASELINES
 from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
+from tests.reports.abouts import about as about_with
 
 TITLES = {"likelihood": "Likelihood", "loss": "Loss (MALT)", "posterior": "Posterior", "gradient_norm": "Gradient norm"}
 
@@ -59,14 +60,14 @@ def made(findings: list[Finding], *releases: dict[str, Any], **words: Any) -> Re
         "date": "",
         "seed": 0,
         "confidence": 0.95,
-        "attacks": titles | {name: dict(said) for name, said in BASELINES.items()},
+        "attacks": titles | {name: said.model_dump() for name, said in BASELINES.items()},
         "command": "leakscope audit --attribute writer",
         "plan": {"attribute": "writer"},
         "versions": {"python": "3.11"},
         "notes": [],
         "releases": list(releases or (facts("net"),)),
     }
-    return Report(about | words, tuple(findings))
+    return Report(about_with(**(about | words)), tuple(findings))
 
 
 def of(release: str, success: float, best: tuple[float, float, float]) -> list[Finding]:

@@ -13,6 +13,7 @@ import numpy as np
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.tradeoff import Gaussian, Piecewise
 from leakscope.reports import Curve, Report
+from tests.reports.abouts import about as about_with
 
 FPR = (0.01, 0.001)
 PHI = NormalDist()
@@ -96,12 +97,11 @@ def protected(
         "plan": {"data": "survey.csv", "statistic": "mean", "eta": 0.05},
         "versions": {"numpy": "2.4.6"},
         "notes": [],
-        "releases": [],
         "data": {"name": "survey.csv", "digest": "0123456789abcdef", "records": 1000},
         "certificate": promised,
         "values": values(MEANS),
     } | about
-    return Report(whole, tuple(findings), tuple(curves), {})
+    return Report(about_with(**whole), tuple(findings), tuple(curves), {})
 
 
 def ceiling(eta: float = 0.05, **words: Any) -> tuple[list[Finding], Curve]:

@@ -18,6 +18,8 @@ from leakscope.core.findings import Finding, Term
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
 from leakscope.reports import Curve, Report, Verdict, Word
+from leakscope.reports.about import AnyAbout
+from tests.reports.abouts import about as about_with
 
 Array = np.ndarray
 FPR = (0.01, 0.001)
@@ -110,26 +112,21 @@ def audit(
     return Report(about_of(releases, findings, references), tuple(findings), tuple(curves), table)
 
 
-def about_of(releases: Sequence[Played], findings: Sequence[Finding], references: int | None) -> dict[str, Any]:
+def about_of(releases: Sequence[Played], findings: Sequence[Finding], references: int | None) -> AnyAbout:
     """What the plan says of the audit."""
     names = sorted({attack for played in releases for attack in played.scores})
     known = {name: TITLES.get(name, (name, "", "")) for name in names}
-    return {
-        "kind": "audit",
-        "leakscope": "0.1.0",
-        "title": "",
-        "unit": "record",
-        "date": "",
-        "seed": 0,
-        "confidence": CONFIDENCE,
-        "fpr": list(FPR),
-        "attacks": {n: dict(zip(("title", "source", "summary"), known[n], strict=True)) for n in names},
-        "command": "leakscope audit --dataset digits --seed 0",
-        "plan": {"n_models": len(releases[0].member), "seed": 0, "attacks": names, "fpr": list(FPR)},
-        "versions": {"numpy": "2.4.6", "scikit-learn": "1.8.0"},
-        "notes": ["52 records stand in both members and others"],
-        "releases": [release_of(played, findings, references) for played in releases],
-    }
+    return about_with(
+        kind="audit",
+        confidence=CONFIDENCE,
+        fpr=list(FPR),
+        attacks={n: dict(zip(("title", "source", "summary"), known[n], strict=True)) for n in names},
+        command="leakscope audit --dataset digits --seed 0",
+        plan={"n_models": len(releases[0].member), "seed": 0, "attacks": names, "fpr": list(FPR)},
+        versions={"numpy": "2.4.6", "scikit-learn": "1.8.0"},
+        notes=["52 records stand in both members and others"],
+        releases=[release_of(played, findings, references) for played in releases],
+    )
 
 
 def release_of(played: Played, findings: Sequence[Finding], references: int | None) -> dict[str, Any]:
@@ -151,6 +148,8 @@ def release_of(played: Played, findings: Sequence[Finding], references: int | No
         "prior": 0.5,
         "best": best,
         "games": games_of(played, best) if n_models > 1 else None,
+        "knowledge": None,
+        "files": {},
     }
 
 

@@ -83,7 +83,7 @@ def test_no_gain_is_said_to_be_none() -> None:
 def test_pages_are_whole_and_say_what_counts(name) -> None:
     page = Page(report(name).to_html())
     assert "only what is guessed right beyond that is what the release adds" in page.whole
-    assert len(page.all("svg")) == len(report(name).about["releases"])
+    assert len(page.all("svg")) == len(report(name).about.releases)
     assert "<second>" not in report(name).to_html()
     assert report(name).to_html(records=False) == report(name).without_records().to_html()
     assert "abababababababab" not in report(name).to_html(records=False)  # the digest of the data

@@ -11,6 +11,7 @@ from leakscope.core.tradeoff import Gaussian
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.audit_page import notebook, page
 from tests.reports import samples
+from tests.reports.abouts import changed
 from tests.reports.made import ATTACKS, made, spread
 from tests.reports.page_reading import Page
 
@@ -215,12 +216,13 @@ def test_two_panels_only_where_the_advantage_is_small():
 
 def test_curves_are_drawn_for_the_worst_four_of_many():
     one = made()
-    facts, curve, finding = one.about["releases"][0], one.curves[0], one.findings[0]
+    facts, curve, finding = one.about.releases[0], one.curves[0], one.findings[0]
     names = ["a", "b", "c", "d", "e", "f"]
     report = replace(
         one,
-        about=dict(one.about)
-        | {"releases": [dict(facts) | {"name": name, "title": f"model {name}"} for name in names]},
+        about=changed(
+            one.about, releases=[facts.model_dump() | {"name": name, "title": f"model {name}"} for name in names]
+        ),
         curves=tuple(replace(curve, release=name) for name in names),
         findings=tuple(
             replace(finding, release=name, value=0.6 + n / 20, low=0.59 + n / 20, high=0.61 + n / 20)

@@ -11,6 +11,7 @@ from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
 from leakscope.reports import Curve, Report
 from leakscope.reports.bound_page import notebook, page
 from tests.reports import made_bounds
+from tests.reports.abouts import changed
 from tests.reports.made_bounds import ODD_CELLS, bound, numbers
 from tests.reports.page_reading import Page
 
@@ -69,7 +70,7 @@ def test_the_numbers_of_a_certified_bound_are_rounded_up(pages):
 
 def test_a_title_stands_in_place_of_the_question():
     report = made_bounds.dp()
-    assert "<h1>Ours</h1>" in page(replace(report, about=dict(report.about) | {"title": "Ours"}))
+    assert "<h1>Ours</h1>" in page(replace(report, about=changed(report.about, title="Ours")))
 
 
 def test_the_ceiling_is_hatched_dashed_and_carries_its_values(pages):

@@ -8,6 +8,7 @@ import pytest
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
 from leakscope.reports import Curve, Report, plots
 from leakscope.reports.curves import coincide
+from tests.reports.abouts import changed
 from tests.reports.made import made
 
 RATES = np.array([0.02, 0.1, 0.3, 0.6])
@@ -45,8 +46,8 @@ def test_equal_on_the_drawn_part_and_different_elsewhere():
 def texts(first: Piecewise, second: Piecewise) -> list[str]:
     """What the chart of two attacks says, the inset left out; curves begin at ten false alarms of 1,000: at 1 %."""
     base = made()
-    about = base.about | {"attacks": {name: {"title": name, "source": "", "summary": ""} for name in ("Alpha", "Beta")}}
-    about["releases"] = [about["releases"][0] | {"best": "Alpha"}]
+    attacks = {name: {"title": name, "source": "", "summary": ""} for name in ("Alpha", "Beta")}
+    about = changed(base.about, attacks=attacks, releases=[base.about.releases[0].model_dump() | {"best": "Alpha"}])
     drawn = (("Alpha", first), ("Beta", second))
     curves = [Curve(name, "forest", "measured", tradeoff, n_nonmember=1000) for name, tradeoff in drawn]
     ax = plots.roc(Report(about, [], curves, {}))

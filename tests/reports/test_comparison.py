@@ -7,6 +7,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports import Report
 from leakscope.reports.comparison import compare
 from tests.reports import made_bounds
+from tests.reports.abouts import about
 
 
 def auc(value: float | None, low: float | None = None, high: float | None = None, **words: Any) -> Finding:
@@ -15,7 +16,7 @@ def auc(value: float | None, low: float | None = None, high: float | None = None
 
 
 def one(*findings: Finding) -> Report:
-    return Report({}, findings)
+    return Report(about(kind="bound"), findings)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from jsonschema import Draft202012Validator
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 from leakscope.reports import Curve, Report, Verdict, method, notes
+from leakscope.reports.about import GamesFacts
 from leakscope.reports.results import results
 from tests.reports import samples
-from tests.reports.made import made, spread
+from tests.reports.made import games, made, spread
 from tests.reports.test_report import SCHEMA
 
 
@@ -23,7 +24,7 @@ def plain(markup):
 )
 def test_against_half_of_the_records_the_attacker_wins_at_least(won):
     each = np.repeat(np.arange(65), won)  # games won, a number a record
-    share = float(notes.median({"won": won}).rstrip("\u202f%"))
+    share = float(notes.median(GamesFacts(**games(won))).rstrip("\u202f%"))
     assert (each >= share / 100 * 64 - 1e-9 - 0.5 * 0.64).sum() * 2 >= len(each)
     assert ((each >= share / 100 * 64 + 1).sum()) * 2 < len(each) + 1
 

@@ -55,8 +55,8 @@ def claim(tradeoff: TradeOff, name: str, release: str = "forest") -> Curve:
 @pytest.mark.parametrize("sample", ALL)
 def test_every_release_of_every_sample_has_a_chart_with_words(chart, sample):
     report = sample()
-    for release in report.about["releases"]:
-        axes = chart(report, ax=plots.ROC.axes(), release=release["name"])
+    for release in report.about.releases:
+        axes = chart(report, ax=plots.ROC.axes(), release=release.name)
         assert axes.lines
         assert "false alarms: non-members called members (FPR)" in texts(axes)
 

@@ -10,7 +10,8 @@ from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.protected_page import notebook, page
 from leakscope.reports.protected_results import protected_result
 from tests.reports import made_protected
-from tests.reports.made_protected import SECRET, ceiling, protected
+from tests.reports.abouts import changed
+from tests.reports.made_protected import ceiling, protected
 from tests.reports.page_reading import Page
 
 SAMPLES = ("means", "compared", "average", "void", "insecure", "no_noise", "uneven", "nothing")
@@ -81,9 +82,7 @@ def test_values_and_costs_have_two_digits_of_the_noise(pages):
 
 
 def test_nobody_is_named_and_no_secret_stands_anywhere():
-    secret = dict(made_protected.values(made_protected.MEANS)[0]) | {"value_without_noise": SECRET}
     report = made_protected.means()
-    report = replace(report, about=dict(report.about) | {"values": [secret]})
     insecure = made_protected.insecure()
     for text in (page(report), page(report, records=False), notebook(report), report.table()):
         assert "10617" not in text
@@ -242,9 +241,8 @@ def test_text_of_the_user_is_text():
         plan={EVIL: EVIL},
         data={"name": EVIL, "digest": EVIL, "records": 7},
     )
-    void = replace(
-        report, about=dict(report.about) | {"certificate": dict(report.about["certificate"]) | {"void": EVIL}}
-    )
+    certificate = report.about.certificate.model_dump() | {"void": EVIL}
+    void = replace(report, about=changed(report.about, certificate=certificate))
     for text, scripts in [(page(report), 1), (notebook(report), 0), (page(void), 1)]:
         read = Page(text)
         assert len(read.all("script")) == scripts

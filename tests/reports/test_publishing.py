@@ -14,8 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 import leakscope as ls
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
-from leakscope.reports.schema import whole
+from leakscope.reports.content import schema
 from tests.reports import made_bounds, made_protected, samples
+from tests.reports.abouts import about as about_with
+from tests.reports.abouts import changed
 
 N = 61  # points: an odd number that no array of the report has by itself
 ROWS = np.random.default_rng(4).normal(7351, 10, (N, 3)).round(4)
@@ -45,7 +47,7 @@ def audit():
 def test_the_report_of_its_owner_shows_records(audit):
     text = audit.to_json()
     assert "diagnosis-1" in text
-    judged = audit.about["releases"][0]["judged"]
+    judged = audit.about.releases[0].judged
     assert any(isinstance(each, list) and len(each) == judged for each in walked(json.loads(text)))
 
 
@@ -54,13 +56,13 @@ def test_a_published_audit_holds_nothing_of_single_records(audit):
     raw = {f"{value:.4g}" for value in ROWS.ravel()} | {str(value) for value in ROWS.ravel().tolist()}
     found = list(walked(document))
     lists = [each for each in found if isinstance(each, list)]
-    assert not [each for each in lists if len(each) in (N, audit.about["releases"][0]["judged"])]
+    assert not [each for each in lists if len(each) in (N, audit.about.releases[0].judged)]
     assert not [each for each in lists if len(each) > 3 and all(item in (0, 1) for item in each)]
     assert not [each for each in found if str(each) in raw or "diagnosis" in str(each)]
     assert document["records"] == {}
     assert document["about"]["releases"][0]["data"]["digest"] == ""
     assert document["about"]["releases"][0]["games"]["won"] == []  # of fewer than 100 records
-    assert Draft202012Validator(whole()).is_valid(document)
+    assert Draft202012Validator(schema()).is_valid(document)
     page = audit.to_html(publish=True)
     assert "diagnosis" not in page
     assert 'class="strip"' not in page
@@ -82,8 +84,8 @@ def test_numbers_of_targets_are_left_out():
     report = ls.audit(
         DecisionTreeClassifier(), ROWS, np.arange(N) % 2, n_models=8, n_jobs=1, game="canaries", target=(17, 23, 42)
     )
-    assert report.about["plan"]["target"] == (17, 23, 42)
-    assert report.without_records().about["plan"]["target"] == []
+    assert report.about.plan["target"] == [17, 23, 42]
+    assert report.without_records().about.plan["target"] == []
 
 
 @pytest.mark.parametrize("make", [lambda: made_bounds.leakage(50), made_bounds.odd_cells, made_bounds.many_cells])
@@ -96,7 +98,7 @@ def test_a_published_bound_names_no_record_and_no_cell(make):
     assert not [each for each in walked(document) if str(each) in names]
     scopes = [each["scope"] for each in (*document["findings"], *document["curves"])]
     assert all(each["index"] is None and each["name"] == "" for each in scopes)
-    assert Draft202012Validator(whole()).is_valid(document)
+    assert Draft202012Validator(schema()).is_valid(document)
     assert report.to_html(publish=True) == report.without_records().to_html()
 
 
@@ -137,7 +139,7 @@ class TestPermissions:
         base = made_protected.means()
         for audience, mode in (("public", 0o644), ("owner", 0o600)):
             path = tmp_path / f"{audience}.json"
-            Report({**base.about, "audience": audience}, base.findings).to_json(path)
+            Report(changed(base.about, audience=audience), base.findings).to_json(path)
             assert self.mode(path) == mode
 
     def test_an_open_file_is_closed_by_the_next_report(self, tmp_path):
@@ -155,7 +157,7 @@ class TestPermissions:
 
 
 def test_letters_that_a_terminal_obeys_are_escaped_in_the_json():
-    about = {"kind": "bound", "data": None, "title": "\x1b[2J \u202egnp \x9b1m \udcff"}
+    about = about_with(kind="bound", title="\x1b[2J \u202egnp \x9b1m \udcff")
     text = Report(about, [Finding("eta", 0.1)]).to_json()
     assert text.replace("\n", "").isprintable()
-    assert json.loads(text)["about"]["title"] == about["title"]
+    assert json.loads(text)["about"]["title"] == about.title

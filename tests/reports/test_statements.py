@@ -11,6 +11,7 @@ from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports import Curve, Report, Verdict, words
 from leakscope.reports.results import results
 from leakscope.reports.statements import Numbers, statements
+from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 
 SUCCESS = [(0.50, 0.45, 0.55), (0.52, 0.505, 0.54), (0.7, 0.61, 0.8), (0.85, 0.77, 0.9), (1.0, 0.99, 1.0)]
@@ -27,7 +28,7 @@ CLAIM = "epsilon = 4, delta = 1e-05, replace one"
 
 def report_of(base: Report, word: str | None, prior: float, n_models: int, n_records: int, planted: bool) -> Report:
     """The same numbers in another game, with a claim."""
-    (release,) = base.about["releases"]
+    (release,) = base.about.releases
     facts = {"prior": prior, "targets": n_models, "models": n_models, "judged": n_records}
     facts["game"] = "canaries" if planted else "half_split"
     curves = list(base.curves)
@@ -36,7 +37,7 @@ def report_of(base: Report, word: str | None, prior: float, n_models: int, n_rec
         verdict = Verdict(CLAIM, word, "epsilon", 4.0, 5.0, 0.999, "lira", at)
         curves.append(Curve(CLAIM, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
     findings = [replace(each, at={"prior": prior}) if each.quantity == "success" else each for each in base.findings]
-    return Report(base.about | {"releases": [release | facts]}, findings, curves, {})
+    return Report(changed(base.about, releases=[release.model_dump() | facts]), findings, curves, {})
 
 
 GAMES = list(product((None, "refuted", "not_refuted"), (0.5, 0.2), (1, 3, 64), (19, 100), (False, True)))

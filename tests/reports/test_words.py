@@ -6,6 +6,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports import words
 from leakscope.reports.results import results
 from tests.reports import samples
+from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 
 
@@ -206,8 +207,8 @@ def test_the_article_fits_the_unit(unit, said):
 def test_planted_canaries_say_little_of_the_records():
     """Gradients that were made to be found give no training data away."""
     report = made((0.78, 0.75, 0.81))
-    (facts,) = report.about["releases"]
-    planted = replace(report, about=report.about | {"releases": [facts | {"game": "canaries"}]})
+    (facts,) = report.about.releases
+    planted = replace(report, about=changed(report.about, releases=[facts.model_dump() | {"game": "canaries"}]))
     assert (
         lede(planted)
         == "Whether a canary was planted in the data of Random forest is guessed right in 78 of 100 cases."

@@ -333,7 +333,7 @@ class TestWrongUse:
         secure, seeded, again = (ls.protect("mean", self.ROWS, seed=seed, **words) for seed in (None, 3, 3))
         assert (seeded.value == again.value).all()
         assert (secure.value != seeded.value).all()
-        assert [each.certificate.about["insecure_seed"] for each in (secure, seeded)] == [False, True]
+        assert [each.certificate.about.insecure_seed for each in (secure, seeded)] == [False, True]
         told = [
             "not for publication" in " ".join(each.certificate.table().lower().split()) for each in (secure, seeded)
         ]

@@ -333,7 +333,7 @@ def audit_model(
     >>> X, y = load_wine(return_X_y=True)
     >>> model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     >>> report = ls.audit_model(model.predict_proba, (X[::2], y[::2]), (X[1::2], y[1::2]))
-    >>> report.about["releases"][0]["targets"]
+    >>> report.about.releases[0].targets
     1
     """
     model = trained_release(predict_proba, classes, name, layers)
@@ -392,7 +392,7 @@ def audit_model(
         sources=_sources(plan, points, game, n_jobs),
     )
     report = assemble(plan, chosen, [subject], notes)
-    return replace(report, about={**report.about, **workshop.execution})
+    return replace(report, about=report.about.model_copy(update={"execution": workshop.execution}))
 
 
 @known_keywords()
@@ -448,7 +448,7 @@ def audit_signals(
     >>> game = ls.games.half_split(200, 16)
     >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
     >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": loss}))
-    >>> report.about["releases"][0]["best"] != ""
+    >>> report.about.releases[0].best != ""
     True
     """
     chosen = find(attacks)

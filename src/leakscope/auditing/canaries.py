@@ -24,6 +24,7 @@ from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ModelPlan
 from leakscope.releases.making import Described, release_from
 from leakscope.releases.specs import TORCH, imported, is_network, own
+from leakscope.reports.about import DataFacts
 
 if TYPE_CHECKING:
     from leakscope.dpsgd.network import PrivateNetwork
@@ -192,7 +193,7 @@ class Setting:
             facts["knowledge"] = self.release.knowledge
         if dirac:
             n_records = len(points) - self.game.n_judged
-            facts["data"] = {"name": self.data.name, "digest": points.digest[:16], "records": n_records}
+            facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)
         signals = Signals.observed(self.game, None if dirac else points, arrays)
         return Subject(name, signals, None if dirac else self.data, claims, facts)
 

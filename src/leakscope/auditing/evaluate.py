@@ -22,6 +22,7 @@ from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Attack, NotApplicable, Scores
 from leakscope.metrics import epsilon
 from leakscope.reports import Curve, Verdict
+from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts
 
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
@@ -37,7 +38,7 @@ class Judgement:
     findings: Sequence[Finding]
     curves: Sequence[Curve]
     records: Mapping[str, Sequence[Any]]
-    facts: Mapping[str, Any]
+    facts: ReleaseFacts
 
 
 def judge(
@@ -81,7 +82,7 @@ def judge(
     findings += [exposure.finding, _epsilon(subject, trial, confidence), _gap(subject, prior, confidence)]
     findings += [_baseline(subject, prior), *_without_model(subject)]
     curves += [_claimed(subject, claim, trial, findings) for claim in subject.claims]
-    return Judgement(findings, curves, exposure.records, _facts(subject) | {"best": best, "games": exposure.games})
+    return Judgement(findings, curves, exposure.records, _facts(subject, best, exposure.games))
 
 
 def measure(
@@ -234,18 +235,18 @@ def _claimed(subject: Subject, claim: Claim, trial: Trial, findings: Sequence[Fi
     return Curve(claim.text, subject.name, "claimed", ceiling, verdict=made)
 
 
-def _facts(subject: Subject) -> dict[str, Any]:
+def _facts(subject: Subject, best: str, games: GamesFacts | None) -> ReleaseFacts:
     """What the page says of the release."""
     game, data = subject.signals.game, subject.data
-    return {
+    facts = {
         "name": subject.name,
         "title": subject.name,
         "description": "",
-        "data": {
-            "name": "" if data is None else data.name,
-            "digest": "" if data is None else data.points.digest[:16],
-            "records": game.member.shape[1],
-        },
+        "data": DataFacts(
+            name="" if data is None else data.name,
+            digest="" if data is None else data.points.digest[:16],
+            records=game.member.shape[1],
+        ),
         "game": game.kind,
         "sampling": game.sampling,
         "models": game.n_models,
@@ -253,6 +254,10 @@ def _facts(subject: Subject) -> dict[str, Any]:
         "references": game.n_references,
         "judged": len(np.unique(game.columns if subject.group is None else subject.group)),
         "population": len(game.population),
-        "prior": game.prior,
-        **subject.facts,
+        "prior": float(game.prior),
+        "best": best,
+        "games": games,
+        "knowledge": None,
+        "files": {},
     }
+    return ReleaseFacts(**{**facts, **subject.facts})

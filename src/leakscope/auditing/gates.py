@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from leakscope.plans.limits import Limit
 from leakscope.reports import Report
+from leakscope.reports.about import releases_of
 
 
 def refuted(report: Report) -> list[str]:
@@ -29,13 +30,16 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import leakscope as ls
     >>> from leakscope.auditing.gates import failures
-    >>> from leakscope.reports import Report
-    >>> failures(Report({"releases": [{"name": "forest"}]}), ["auc=0.6"])
-    ['forest: auc=0.6 could not be measured: there is no such finding']
+    >>> member = np.arange(200) % 2 == 0
+    >>> report = ls.audit_scores(1.0 * member, member, name="forest")
+    >>> failures(report, ["auc=0.6"])
+    ['forest: auc of scores at least 1, limit 0.6']
     """
     shifted = unaccepted_shifts(report)
-    names = [release["name"] for release in report.about["releases"]]
+    names = [release.name for release in releases_of(report.about)]
     names = names or list(dict.fromkeys(finding.release for finding in report.findings))  # a bound is of no release
     lines = []
     for text in limits:
@@ -55,7 +59,7 @@ def unaccepted_shifts(report: Report) -> dict[str, str]:
 
     Limits and claims about them are not judged: what an attack reaches may come from that difference.
     """
-    if report.about.get("plan", {}).get("accept_shift"):
+    if report.about.plan.get("accept_shift"):
         return {}
     return {
         finding.release: f"members and others do not come from one source: without the model they are told apart with "

@@ -15,6 +15,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable
 from leakscope.data import preview
 from leakscope.metrics.records import RecordGames, games_won, models_needed
+from leakscope.reports.about import GamesFacts
 
 Array = np.ndarray
 SHOWN = 10  # records with a strip and a preview
@@ -28,14 +29,14 @@ class Exposure:
     ----------
     finding : Finding
         The most exposed record, or the reason why there is none.
-    games : mapping or None
+    games : GamesFacts or None
         The histogram of games won, and how many records are exposed.
     records : mapping of str to list
         One table by columns, a row a record.
     """
 
     finding: Finding
-    games: Mapping[str, Any] | None = None
+    games: GamesFacts | None = None
     records: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
@@ -81,18 +82,18 @@ def _blind(subject: Subject) -> float:
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
-def _histogram(won: RecordGames, attack: str, blind: float) -> dict[str, Any]:
+def _histogram(won: RecordGames, attack: str, blind: float) -> GamesFacts:
     needed = models_needed(len(won.won), won.confidence, blind)
-    return {
-        "played": won.games,
-        "won": np.bincount(won.won, minlength=won.games + 1).tolist(),
-        "first_exposed": round(won.smallest_detectable * won.games) if won.games >= needed else None,
-        "exposed": int(won.exposed.sum()),
-        "records": len(won.won),
-        "attack": attack,
-        "smallest_detectable": won.smallest_detectable,
-        "models_needed": needed,
-    }
+    return GamesFacts(
+        played=won.games,
+        won=np.bincount(won.won, minlength=won.games + 1).tolist(),
+        first_exposed=round(won.smallest_detectable * won.games) if won.games >= needed else None,
+        exposed=int(won.exposed.sum()),
+        records=len(won.won),
+        attack=attack,
+        smallest_detectable=won.smallest_detectable,
+        models_needed=needed,
+    )
 
 
 def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from leakscope.auditing.evaluate import Judgement, judge
@@ -13,7 +10,9 @@ from leakscope.auditing.observed import Subject
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.reports import Report
-from leakscope.version import __version__
+from leakscope.reports.about import AuditAbout, TheoremFacts, envelope
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
 
 
 def assemble(
@@ -57,30 +56,23 @@ def assemble(
 
 def _about(
     plan: AuditPlan, attacks: Sequence[Attack], made: Sequence[Judgement], notes: Sequence[str], command: str
-) -> dict[str, Any]:
-    content = plan.model_dump()
-    if content["data"]:
-        content["data"] = Path(content["data"]).name  # the report holds no path of this machine
-    packages = ("numpy", "scipy", "scikit-learn", "pandas")
-    return {
-        "kind": "audit",
-        "leakscope": __version__,
-        "title": plan.title,
-        "unit": plan.unit,
-        "date": plan.date,
-        "seed": plan.seed,
-        "confidence": plan.confidence,
-        "fpr": plan.fpr,
-        "attacks": {
-            attack.name: {"title": attack.title, "source": attack.source, "summary": attack.summary}
-            for attack in attacks
-        },
-        "command": command,
-        "plan": content,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "notes": list(notes),
-        "releases": [each.facts for each in made],
-    }
+) -> AuditAbout:
+    said = envelope(
+        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
+    )
+    return AuditAbout(
+        kind="audit",
+        **said,
+        fpr=plan.fpr,
+        attacks={attack.name: described(attack) for attack in attacks},
+        execution=None,
+        releases=tuple(each.facts for each in made),
+    )
+
+
+def described(attack: Attack) -> TheoremFacts:
+    """What the page says of an attack."""
+    return TheoremFacts(title=attack.title, source=attack.source, summary=attack.summary)
 
 
 def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:

@@ -97,7 +97,7 @@ def play(
         subjects.append(each.subject(arrays, told))
     notes = [*_notes(loaded.points, played, workshop), *_notes_of_noise(subjects)]
     report = assemble(plan, attacks, subjects, notes, command)
-    report = replace(report, about={**report.about, **workshop.execution})
+    report = replace(report, about=report.about.model_copy(update={"execution": workshop.execution}))
     for where, subject, told in zip(played, subjects, promises, strict=True):
         if told is not None:
             report = _held_against(report, where, subject, told, attacks, plan.confidence)

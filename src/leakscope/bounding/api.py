@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
@@ -17,7 +14,7 @@ from leakscope.core.types import NotApplicable
 from leakscope.plans.bounds import BOUND_PLANS
 from leakscope.plans.plan import PagePlan, read
 from leakscope.reports import Report
-from leakscope.version import __version__
+from leakscope.reports.about import BoundAbout, DataFacts, TheoremFacts, envelope
 
 MAKERS: Mapping[str, Callable[[Any, Bound], Stated]] = MappingProxyType(
     {
@@ -282,28 +279,22 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)
 
 
-def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> dict[str, Any]:
-    content = plan.model_dump()
-    if "data" in content:
-        content["data"] = Path(content["data"]).name  # the report holds no path of this machine
-    data = stated.data
-    return {
-        "kind": "bound",
-        "bound": row.name,
-        "leakscope": __version__,
-        "title": plan.title,
-        "question": row.question,
-        "subject": stated.subject,
-        "theorem": {"title": row.name, "source": row.source, "summary": row.summary},
-        "unit": plan.unit,
-        "date": plan.date,
-        "seed": content.get("seed", 0),
-        "confidence": content.get("confidence", 1.0),
-        "fpr": plan.fpr,
-        "command": command,
-        "plan": content,
-        "versions": {"python": platform.python_version(), **{each: version(each) for each in ("numpy", "scipy")}},
-        "notes": list(stated.notes),
-        "data": data and {"name": data.name, "digest": data.points.digest[:16], "records": len(data.points)},
-        "releases": [],
-    }
+def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbout:
+    content, data = plan.model_dump(), stated.data
+    said = envelope(
+        content,
+        seed=content.get("seed", 0),
+        confidence=content.get("confidence", 1.0),
+        command=command,
+        notes=stated.notes,
+    )
+    return BoundAbout(
+        kind="bound",
+        **said,
+        bound=row.name,
+        subject=stated.subject,
+        question=row.question,
+        fpr=plan.fpr,
+        theorem=TheoremFacts(title=row.name, source=row.source, summary=row.summary),
+        data=data and DataFacts(name=data.name, digest=data.points.digest[:16], records=len(data.points)),
+    )

@@ -379,7 +379,7 @@ def protect(
     >>> import leakscope as ls
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> released = ls.protect("mean", rows, eta=0.1, games=0)
-    >>> released.value.shape, released.certificate.about["certificate"]["coupling"]
+    >>> released.value.shape, released.certificate.about.certificate.coupling
     ((2,), 'swap')
     """
     options = {

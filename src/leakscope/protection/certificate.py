@@ -7,10 +7,7 @@ never published; ``publishing`` makes the half that is.
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +20,14 @@ from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.calibration import Calibrated
 from leakscope.protection.jobs import Job
 from leakscope.reports import Curve, Report
-from leakscope.version import __version__
+from leakscope.reports.about import (
+    CertificateFacts,
+    DataFacts,
+    NoiseFacts,
+    ProtectedAbout,
+    ReleasedValue,
+    envelope,
+)
 
 Array = np.ndarray
 SOURCES: Mapping[str, str] = {
@@ -71,7 +75,7 @@ def report_of(
         Draw and noise came from a seed that was given.
     """
     ceiling = [] if found.band is None else [Curve("certified", "", "certified", found.band)]
-    about = _about(job, found, value) | {"insecure_seed": insecure}
+    about = _about(job, found, value, insecure)
     return Report(about, (*_allowed(job, found), *findings), (*ceiling, *curves))
 
 
@@ -133,64 +137,51 @@ def _practical(job: Job, found: Calibrated, common: Mapping[str, Any]) -> Findin
     return Finding("pmp_epsilon", epsilon, at=at, **common)
 
 
-def _about(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> dict[str, Any]:
+def _about(job: Job, found: Calibrated, value: Float[Array, " d"] | None, insecure: bool) -> ProtectedAbout:
     plan, points = job.plan, job.data.points
-    return {
-        "kind": "protected",
-        "audience": "owner",
-        "leakscope": __version__,
-        "title": plan.title,
-        "question": f"Who is in the {plan.statistic}?",
-        "unit": plan.unit,
-        "date": plan.date,
-        "seed": plan.pairs_seed,
-        "confidence": plan.confidence,
-        "fpr": plan.fpr,
-        "command": job.command,
-        "plan": plan_of(job),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
-        "notes": [*job.notes, *_notes(job, found, value)],
-        "data": {"name": job.data.name, "digest": points.digest[:16], "records": len(points)},
-        "certificate": _certificate(job, found),
-        "values": _values(job, found, value),
-        "releases": [],
-    }
+    notes = [*job.notes, *_notes(job, found, value)]
+    said = envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, command=job.command, notes=notes)
+    return ProtectedAbout(
+        kind="protected",
+        audience="owner",
+        **said,
+        question=f"Who is in the {plan.statistic}?",
+        insecure_seed=insecure,
+        fpr=plan.fpr,
+        data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),
+        certificate=_certificate(job, found),
+        values=_values(job, found, value),
+    )
 
 
 def plan_of(job: Job) -> dict[str, Any]:
-    """The plan without secrets, and without a path of this machine."""
-    content = job.plan.model_dump(exclude={"ledger", "insecure_seed"})
-    content["data"] = Path(content["data"]).name
-    return content
+    """The plan without secrets."""
+    return job.plan.model_dump(exclude={"ledger", "insecure_seed"})
 
 
-def noise_content(job: Job, found: Calibrated) -> dict[str, Any]:
+def noise_content(job: Job, found: Calibrated) -> NoiseFacts:
     """The noise as it is printed: whole enough to draw it again, and to check the promise on all n records.
 
     Returns
     -------
-    dict
-        ``family``, ``scale``, ``deviations`` and ``correlations`` of the shape (None where the noise has none),
-        ``rms`` and step of the ``grid`` of each released number (None where it gets no noise), and whether it was
-        ``declared``.
+    NoiseFacts
     """
     if found.noise is None:
         rms = found.rms.tolist()
-        return {
-            "family": "none", "scale": 0.0, "deviations": None, "correlations": None, "rms": rms, "grid": None,
-            "declared": False,
-        }  # fmt: skip
+        return NoiseFacts(
+            family="none", scale=0.0, deviations=None, correlations=None, rms=rms, grid=None, declared=False
+        )
     deviations, correlations = _shape(found)
     steps = np.broadcast_to(found.grid.steps, found.rms.shape) / job.mechanism.divisor
-    return {
-        "family": _family(found.noise),
-        "scale": _scale(found.noise),
-        "deviations": None if deviations is None else deviations.tolist(),
-        "correlations": None if correlations is None else correlations.tolist(),
-        "rms": found.rms.tolist(),
-        "grid": [float(step) if noised else None for step, noised in zip(steps, found.noised, strict=True)],
-        "declared": found.declared,
-    }
+    return NoiseFacts(
+        family=_family(found.noise),
+        scale=_scale(found.noise),
+        deviations=None if deviations is None else deviations.tolist(),
+        correlations=None if correlations is None else correlations.tolist(),
+        rms=found.rms.tolist(),
+        grid=tuple(float(step) if noised else None for step, noised in zip(steps, found.noised, strict=True)),
+        declared=found.declared,
+    )
 
 
 def _shape(found: Calibrated) -> tuple[Float[Array, " d"] | None, Float[Array, "d d"] | None]:
@@ -206,26 +197,26 @@ def _shape(found: Calibrated) -> tuple[Float[Array, " d"] | None, Float[Array, "
     return deviations, norm.shape / deviations / deviations[:, None]
 
 
-def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
-    mechanism, noise = job.mechanism, found.noise
-    return {
-        "eta": _promised(job, found),
-        "promise": job.asked.promise,
-        "prior": mechanism.prior,
-        "k": mechanism.k,
-        "n": mechanism.n,
-        "coupling": found.coupling,
-        "noise": noise_content(job, found),
-        "exact": found.confidence is None,
-        "confidence": 1.0 if found.confidence is None else found.confidence,
-        "pairs": found.n_pairs,
-        "fits": found.n_fits,
-        "failures": found.n_failures,
-        "assumptions": assumptions(job, found),
-        "ledger": has_ledger(job),
-        "no_noise": noise is None,
-        "void": "",
-    }
+def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
+    mechanism = job.mechanism
+    return CertificateFacts(
+        eta=_promised(job, found),
+        promise=job.asked.promise,
+        prior=mechanism.prior,
+        k=mechanism.k,
+        n=mechanism.n,
+        coupling=found.coupling,
+        noise=noise_content(job, found),
+        exact=found.confidence is None,
+        confidence=1.0 if found.confidence is None else found.confidence,
+        pairs=found.n_pairs,
+        fits=found.n_fits,
+        failures=found.n_failures,
+        assumptions=tuple(assumptions(job, found)),
+        ledger=has_ledger(job),
+        no_noise=found.noise is None,
+        void="",
+    )
 
 
 def _promised(job: Job, found: Calibrated) -> float:
@@ -259,25 +250,25 @@ def _notes(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> lis
     return made
 
 
-def _values(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> list[dict[str, Any]]:
+def _values(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> tuple[ReleasedValue, ...]:
     """A row for each released number."""
     if value is None:
-        return []
+        return ()
     noise, k = found.rms, job.mechanism.k
     error = found.sampling_std if found.sampling_std is not None else np.full(len(noise), np.nan)
     known = np.isfinite(error) & (error > 0)
     cost = np.where(known, k * noise**2 / np.where(known, noise**2 + error**2, 1.0), np.nan)
-    return [
-        {
-            "name": label,
-            "unit": "",
-            "value": float(value[row]) if np.isfinite(value[row]) else None,
-            "noise_std": float(noise[row]),
-            "sampling_std": float(error[row]) if known[row] else None,
-            "sample_cost": float(cost[row]) if known[row] else None,
-        }
+    return tuple(
+        ReleasedValue(
+            name=label,
+            unit="",
+            value=float(value[row]) if np.isfinite(value[row]) else None,
+            noise_std=float(noise[row]),
+            sampling_std=float(error[row]) if known[row] else None,
+            sample_cost=float(cost[row]) if known[row] else None,
+        )
         for row, label in enumerate(job.mechanism.labels)
-    ]
+    )
 
 
 def _family(noise: Noise) -> str:

@@ -37,8 +37,8 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     Returns
     -------
     Report
-        Of the bound ``dpsgd``; the multiplier is ``about["plan"]["noise_multiplier"]``, rounded up to six digits. Those
-        by both ways of counting neighbours are ``about["plan"]["noise_multipliers"]``, and a finding and a note each:
+        Of the bound ``dpsgd``; the multiplier is ``about.plan["noise_multiplier"]``, rounded up to six digits. Those
+        by both ways of counting neighbours are ``about.plan["noise_multipliers"]``, and a finding and a note each:
         replacing a record needs more noise than adding or removing one, which other libraries count by.
 
     Raises
@@ -51,9 +51,9 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     >>> from leakscope.plans import MultiplierPlan
     >>> from leakscope.protection import multiplier_report
     >>> report = multiplier_report(MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1))
-    >>> round(report.about["plan"]["noise_multiplier"], 2)
+    >>> round(report.about.plan["noise_multiplier"], 2)
     2.52
-    >>> {name: round(noise, 2) for name, noise in report.about["plan"]["noise_multipliers"].items()}
+    >>> {name: round(noise, 2) for name, noise in report.about.plan["noise_multipliers"].items()}
     {'replace_one': 2.52, 'add_remove': 1.42}
     """
     target = plan.target
@@ -90,8 +90,8 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     ]
     by_adjacency = {plan.adjacency: multiplier, other: other_multiplier}
     multipliers = {name: by_adjacency[name] for name in ("replace_one", "add_remove")}
-    words = {**report.about["plan"], "target": promise, "noise_multipliers": multipliers}
-    about = {**report.about, "notes": notes, "plan": words}
+    words = {**report.about.plan, "target": promise, "noise_multipliers": multipliers}
+    about = report.about.model_copy(update={"notes": tuple(notes), "plan": words})
     least_noise = Finding("noise_multiplier", multiplier, status="certified", source=asked.source)
     status = "measured" if other_multiplier is None else "certified"
     beside = Finding(

@@ -6,8 +6,6 @@ they are printed, or computed from these. The owner's half is `certificate`: it 
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from leakscope.protection.jobs import Job
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
-from leakscope.version import __version__
+from leakscope.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope
 
 Array = np.ndarray
 CHOSEN = "chosen by a pilot"  # a coupling of the plan's "auto" for statistics that are fitted
@@ -106,10 +104,7 @@ def public_report(
         *(Finding("tpr", float(ceiling.tpr(rate)), at={"fpr": rate}, **common) for rate in job.plan.fpr),
         rms_finding(found, source=common["source"]),
     ]
-    about = _about(job, found, value)
-    about["insecure_seed"] = insecure
-    if note:
-        about["notes"].append(note)
+    about = _about(job, found, value, insecure, note)
     return Report(about, findings, (Curve("certified", "", "certified", ceiling),))
 
 
@@ -140,51 +135,45 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
     return Piecewise([0.0, min(1.0, lowest * prior / (1 - prior))], [lowest, 0.0])
 
 
-def _about(job: Job, found: Calibrated, value: Float[Array, " d"]) -> dict[str, Any]:
+def _about(job: Job, found: Calibrated, value: Float[Array, " d"], insecure: bool, note: str) -> ProtectedAbout:
     plan = job.plan
-    return {
-        "kind": "protected",
-        "audience": "public",
-        "leakscope": __version__,
-        "title": plan.title,
-        "question": f"Who is in the {plan.statistic}?",
-        "unit": plan.unit,
-        "date": plan.date,
-        "seed": plan.pairs_seed,
-        "confidence": plan.confidence,
-        "fpr": plan.fpr,
-        "command": "",
-        "plan": plan_of(job),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
-        "notes": [*job.notes, *_notes(job, found, value)],
-        "data": {"name": job.data.name, "digest": "", "records": job.mechanism.n},
-        "certificate": _certificate(job, found),
-        "values": _values(job, found, value),
-        "releases": [],
-    }
+    notes = [*job.notes, *_notes(job, found, value)]
+    if note:
+        notes.append(note)
+    return ProtectedAbout(
+        kind="protected",
+        audience="public",
+        **envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, notes=notes),
+        question=f"Who is in the {plan.statistic}?",
+        insecure_seed=insecure,
+        fpr=plan.fpr,
+        data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),
+        certificate=_certificate(job, found),
+        values=_values(job, found, value),
+    )
 
 
-def _certificate(job: Job, found: Calibrated) -> dict[str, Any]:
+def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
     """The promise as it was asked for: what is proved beyond it, and by how many pairs, is a function of the file."""
     mechanism = job.mechanism
-    return {
-        "eta": job.asked.eta,
-        "promise": job.asked.promise,
-        "prior": mechanism.prior,
-        "k": mechanism.k,
-        "n": mechanism.n,
-        "coupling": _coupling(job, found),
-        "noise": noise_content(job, found),
-        "exact": found.confidence is None,
-        "confidence": 1.0 if found.confidence is None else found.confidence,
-        "pairs": None,
-        "fits": None if found.confidence is None else job.asked.fits,
-        "failures": None,
-        "assumptions": assumptions(job, found),
-        "ledger": has_ledger(job),
-        "no_noise": found.noise is None,
-        "void": "",
-    }
+    return CertificateFacts(
+        eta=job.asked.eta,
+        promise=job.asked.promise,
+        prior=mechanism.prior,
+        k=mechanism.k,
+        n=mechanism.n,
+        coupling=_coupling(job, found),
+        noise=noise_content(job, found),
+        exact=found.confidence is None,
+        confidence=1.0 if found.confidence is None else found.confidence,
+        pairs=None,
+        fits=None if found.confidence is None else job.asked.fits,
+        failures=None,
+        assumptions=tuple(assumptions(job, found)),
+        ledger=has_ledger(job),
+        no_noise=found.noise is None,
+        void="",
+    )
 
 
 def _coupling(job: Job, found: Calibrated) -> str:
@@ -206,16 +195,16 @@ def _notes(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[str]:
     return notes
 
 
-def _values(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[dict[str, Any]]:
+def _values(job: Job, found: Calibrated, value: Float[Array, " d"]) -> tuple[ReleasedValue, ...]:
     """A row for each released number; its sampling error is a function of the file."""
-    return [
-        {
-            "name": label,
-            "unit": "",
-            "value": float(released) if np.isfinite(released) else None,
-            "noise_std": float(noise_std),
-            "sampling_std": None,
-            "sample_cost": None,
-        }
+    return tuple(
+        ReleasedValue(
+            name=label,
+            unit="",
+            value=float(released) if np.isfinite(released) else None,
+            noise_std=float(noise_std),
+            sampling_std=None,
+            sample_cost=None,
+        )
         for label, released, noise_std in zip(job.mechanism.labels, value, found.rms, strict=True)
-    ]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -16,19 +17,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leakscope.core import temporary
-from leakscope.core.checks import nearest, one_of
-from leakscope.core.findings import EVERY, Finding, Scope, Term
+from leakscope.core.checks import nearest
+from leakscope.core.findings import EVERY, Finding, Scope
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
-from leakscope.core.tradeoff import TradeOff, from_dict
+from leakscope.core.tradeoff import TradeOff
 from leakscope.core.untrusted import in_one_line
-from leakscope.reports.reading import digest_of
-from leakscope.reports.reviving import revived
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from leakscope.reports.about import AnyAbout
+
 SCHEMA = 1
+DIGEST = "sha256"  # key of the digest, beside the content that it is of
 # control characters, marks of direction, line separators, lone surrogates
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 SHOWN_BY: Mapping[str, Mapping[str, str]] = {  # kinds of report, and the functions that show them
@@ -135,15 +137,15 @@ class Report:
 
     Parameters
     ----------
-    about : mapping
-        Plan, versions, digests, seed, and the facts of each release.
+    about : AuditAbout, AttributeAbout, BoundAbout or ProtectedAbout
+        Plan, versions, digests, seed, and the facts of each release: `leakscope.reports.about`.
     findings : sequence of Finding
     curves : sequence of Curve
     record_table : mapping of str to list or array
         One table by columns, a row a record.
     """
 
-    about: Mapping[str, Any]
+    about: AnyAbout
     findings: Sequence[Finding] = ()
     curves: Sequence[Curve] = ()
     record_table: Table = field(default_factory=dict)
@@ -231,9 +233,9 @@ class Report:
     @property
     def on_data(self) -> bool:
         """Whether it is made from records: not from numbers alone as ``bound dp``, and no public certificate."""
-        if self.about.get("audience") == "public":
-            return False
-        return self.about.get("kind") != "bound" or self.about.get("data") is not None
+        if self.about.kind == "protected":
+            return self.about.audience == "owner"
+        return self.about.kind != "bound" or self.about.data is not None
 
     def digest(self) -> str:
         """First 16 hexadecimal digits of the SHA-256 that the JSON carries."""
@@ -248,8 +250,7 @@ class Report:
 
     def _as(self, form: str, **options: Any) -> Any:
         """This kind of report in a form of ``SHOWN_BY``."""
-        kind = one_of("kind of report", self.about.get("kind"), SHOWN_BY)
-        module, function = SHOWN_BY[kind][form].split(":")
+        module, function = SHOWN_BY[self.about.kind][form].split(":")
         return getattr(import_module(f"leakscope.reports.{module}"), function)(self, **options)
 
     def _content(self) -> dict[str, Any]:
@@ -265,13 +266,13 @@ class Report:
         content = plain(
             {
                 "schema": SCHEMA,
-                "about": self.about,
+                "about": self.about.model_dump(),
                 "findings": [asdict(finding) for finding in self.findings],
                 "curves": curves,
                 "records": self.record_table,
             }
         )
-        return {"schema": SCHEMA, "sha256": digest_of(content), **content}
+        return {"schema": SCHEMA, DIGEST: digest_of(content), **content}
 
     @classmethod
     @in_one_line
@@ -289,33 +290,7 @@ class Report:
         ValueError
             In one line: if the file is not a report of this schema, or not as it was written.
         """
-        content = import_module("leakscope.reports.reading").content_of(path, unverified)
-        try:
-            return cls._of(revived(content))
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ValueError(f"{path} is not a whole report: {error}") from None
-
-    @classmethod
-    def _of(cls, content: Mapping[str, Any]) -> Report:
-        curves = tuple(
-            Curve(
-                **{
-                    **curve,
-                    "tradeoff": from_dict(curve["tradeoff"]),
-                    "verdict": None if curve["verdict"] is None else Verdict(**curve["verdict"]),
-                    "scope": Scope(**curve["scope"]),
-                }
-            )
-            for curve in content["curves"]
-        )
-        findings = tuple(_finding(each) for each in content["findings"])
-        return cls(content["about"], findings, curves, content["records"])
-
-
-def _finding(content: Mapping[str, Any]) -> Finding:
-    """A finding from its JSON."""
-    method = tuple(Term(each["id"], **each["values"]) for each in content["method"])
-    return Finding(**{**content, "scope": Scope(**content["scope"]), "method": method})
+        return import_module("leakscope.reports.content").read(path, unverified)
 
 
 def _layout(content: Mapping[str, Any]) -> str:
@@ -338,6 +313,33 @@ def _dumps(value: Any, **layout: Any) -> str:
     """JSON with the letters of all languages; what a terminal would obey, and lone surrogates, as escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
     return _UNSEEN.sub(lambda found: "".join(f"\\u{ord(char):04x}" for char in found[0]), text)
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """Compute the SHA-256 of the content of a report.
+
+    It is that of the JSON of all keys but ``sha256``, with sorted keys, without spaces, every letter outside of ASCII
+    written as an escape: ``json.dumps(content, sort_keys=True, separators=(",", ":"))`` in Python.
+
+    Parameters
+    ----------
+    content : mapping
+        The report as a JSON parser gives it.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from leakscope.reports import digest_of
+    >>> digest_of({"a": 1, "sha256": "?"}) == digest_of({"a": 1})
+    True
+    """
+    rest = {key: value for key, value in content.items() if key != DIGEST}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:

@@ -67,7 +67,7 @@ def _said(report: Report, found: Sequence[AttributeResult]) -> dict[str, Any]:
         "title": attribute_words.question(found),
         "facts": attribute_words.facts(found),
         "lede": attribute_words.lede(found),
-        "interval_head": f"{percent(found[0].about['confidence'])} interval",
+        "interval_head": f"{percent(found[0].about.confidence)} interval",
         "layout": "one" if len(found) == 1 else "two",
         "groups": findings.groups(found, ordered),
     }
@@ -83,7 +83,7 @@ def _summary(report: Report, result: AttributeResult, prefix: str) -> dict[str, 
 
 def _figure(report: Report, result: AttributeResult, prefix: str) -> Markup:
     rows = guesses_of(result)
-    axes = guesses(report, ax=guesses_size(len(rows)).axes(), release=result.facts["name"])
+    axes = guesses(report, ax=guesses_size(len(rows)).axes(), release=result.facts.name)
     title = f"{result.title}: cases of 100 in which each strategy is right"
     read = "; ".join(f"{row.name} {row.text}" for row in rows)
     blind = attribute_words.of_100(result.blind)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from leakscope.core.findings import Finding
-from leakscope.reports import Report, plain
+from leakscope.reports import Report
+from leakscope.reports.about import AttributeAbout, AttributeFacts, about_as
 
 BASELINES = ("prior_guess", "imputation")
 
@@ -19,24 +19,24 @@ class AttributeResult:
 
     Parameters
     ----------
-    facts : mapping
-        Its entry in ``about["releases"]``.
+    facts : AttributeFacts
+        Its entry in ``about.releases``.
     findings : sequence of Finding
         Those of this release.
-    about : mapping
+    about : AttributeAbout
         Of the whole report.
     """
 
-    facts: Mapping[str, Any]
+    facts: AttributeFacts
     findings: Sequence[Finding]
-    about: Mapping[str, Any]
+    about: AttributeAbout
     too_few = False  # shares are of records and values; there is no curve
     constant = frozenset[str]()
 
     @property
     def title(self) -> str:
         """The release in words."""
-        return self.facts["title"] or self.facts["name"]
+        return self.facts.title or self.facts.name
 
     @cached_property
     def strategies(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class AttributeResult:
     @property
     def best(self) -> str:
         """The strategy with the largest lower end of its gain, or an empty name."""
-        return self.facts["best"]
+        return self.facts.best
 
     @property
     def gain(self) -> Finding | None:
@@ -57,13 +57,13 @@ class AttributeResult:
     @property
     def blind(self) -> float:
         """Share of right guesses about members without the release, by the best way."""
-        found = self.find("attribute_success", self.facts["baseline"], True) if self.facts["baseline"] else None
-        return self.facts["chance"] if found is None or found.value is None else found.value
+        found = self.find("attribute_success", self.facts.baseline, True) if self.facts.baseline else None
+        return self.facts.chance if found is None or found.value is None else found.value
 
     @property
     def blind_title(self) -> str:
         """The best way to guess without the release, in words."""
-        return self.attack_title(self.facts["baseline"]) if self.facts["baseline"] else "Chance"
+        return self.attack_title(self.facts.baseline) if self.facts.baseline else "Chance"
 
     def find(self, quantity: str, attack: str, inside: bool | None = None) -> Finding | None:
         """The finding of this quantity that has a value, of members or of others."""
@@ -75,7 +75,8 @@ class AttributeResult:
 
     def attack_title(self, name: str) -> str:
         """A strategy or a baseline in words."""
-        return self.about["attacks"].get(name, {}).get("title") or name
+        known = self.about.attacks.get(name)
+        return known.title if known is not None and known.title else name
 
     def _strength(self, name: str) -> tuple[float, float]:
         finding = self.find("attribute_gain", name)
@@ -84,10 +85,10 @@ class AttributeResult:
 
 def attribute_results(report: Report) -> tuple[AttributeResult, ...]:
     """The releases of an audit of an attribute, in the order of the plan."""
-    about = plain(report.about)
+    about = about_as(AttributeAbout, report.about)
     return tuple(
-        AttributeResult(facts, tuple(each for each in report.findings if each.release == facts["name"]), about)
-        for facts in about["releases"]
+        AttributeResult(facts, tuple(each for each in report.findings if each.release == facts.name), about)
+        for facts in about.releases
     )
 
 

@@ -43,7 +43,7 @@ def table(report: Report) -> str:
         wrapped(attribute_words.question(found)) + wrapped(", ".join(attribute_words.facts(found))),
         wrapped(flat(attribute_words.lede(found))),
         *(_release(result, alone=len(found) == 1) for result in found),
-        [line for note in found[0].about["notes"] for line in wrapped(capital(sentence(note)))],
+        [line for note in found[0].about.notes for line in wrapped(capital(sentence(note)))],
         wrapped(execution(found[0].about)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -83,7 +83,7 @@ def _rows(result: AttributeResult) -> Iterator[dict[str, str]]:
     for name in BASELINES:
         right = _cell(result.find("attribute_success", name, True))
         yield {"strategy": result.attack_title(name), "members": right, "not in": "-", "the release adds": "-"}
-    chance = attribute_words.of_100(result.facts["chance"])
+    chance = attribute_words.of_100(result.facts.chance)
     yield {"strategy": "Chance", "members": chance, "not in": chance, "the release adds": "-"}
 
 

@@ -36,13 +36,11 @@ UNDER = (
 def question(results: Sequence[AttributeResult]) -> str:
     """The plan's title, or the question that every such audit asks."""
     first = results[0]
-    if first.about["title"]:
-        return first.about["title"]
+    if first.about.title:
+        return first.about.title
     who = first.title if len(results) == 1 else listed(result.title for result in results)
     does = "does" if len(results) == 1 else "do"
-    return (
-        f"How well {does} {who} give away {first.facts['attribute']} of the {plural(first.about['unit'])} in the data?"
-    )
+    return f"How well {does} {who} give away {first.facts.attribute} of the {plural(first.about.unit)} in the data?"
 
 
 def facts(results: Sequence[AttributeResult]) -> list[str]:
@@ -50,12 +48,12 @@ def facts(results: Sequence[AttributeResult]) -> list[str]:
     about, first = results[0].about, results[0].facts
     line = [
         "Attribute audit",
-        several(first["attacked"], about["unit"]),
-        several(first["values"], "value"),
-        f"{several(first['models'], 'model')} on random halves",
+        several(first.attacked, about.unit),
+        several(first.values, "value"),
+        f"{several(first.models, 'model')} on random halves",
         several(len(results[0].strategies), "attack"),
-        about["date"],
-        f"leakscope {about['leakscope']}",
+        about.date,
+        f"leakscope {about.leakscope}",
     ]
     return [part for part in line if part]
 
@@ -66,7 +64,7 @@ def lede(results: Sequence[AttributeResult]) -> Markup:
 
 
 def _found(result: AttributeResult) -> Markup:
-    gain, attribute = result.gain, result.facts["attribute"]
+    gain, attribute = result.gain, result.facts.attribute
     if gain is None:
         return say(NONE, title=result.title)
     if (gain.low or 0.0) <= 0:
@@ -80,19 +78,19 @@ def summary(result: AttributeResult) -> Markup:
     if gain is None or inside is None:
         return say("None of the attacks could be played; the findings below say why.")
     outside = result.find("attribute_success", result.best, False)
-    level = percent(result.about["confidence"])
-    said = "" if outside is None else OUTSIDE.format(units=plural(result.about["unit"]), right=shown(outside).value)
+    level = percent(result.about.confidence)
+    said = "" if outside is None else OUTSIDE.format(units=plural(result.about.unit), right=shown(outside).value)
     text = shown(inside)
     return say(
         SUMMARY,
         strategy=result.attack_title(result.best),
-        attribute=result.facts["attribute"],
+        attribute=result.facts.attribute,
         right=text.value,
         interval=f" ({level}: {text.interval})" if text.interval else "",
         baseline=result.blind_title.lower(),
         blind=of_100(result.blind),
-        values=count(result.facts["values"]),
-        chance=of_100(result.facts["chance"]),
+        values=count(result.facts.values),
+        chance=of_100(result.facts.chance),
         gain=shown(gain).value,
         level=level,
         ends=shown(gain).interval,
@@ -102,7 +100,7 @@ def summary(result: AttributeResult) -> Markup:
 
 def under(results: Sequence[AttributeResult]) -> Markup:
     """How to read the figure, and what an interval is over."""
-    unit = results[0].about["unit"]
+    unit = results[0].about.unit
     kinds = {finding.averages for result in results for finding in result.findings if finding.value is not None}
     over = OVER["models" if "models" in kinds else "points"].format(units=plural(unit))
     return say(UNDER, unit=unit, over=over)
@@ -110,17 +108,15 @@ def under(results: Sequence[AttributeResult]) -> Markup:
 
 def played(result: AttributeResult) -> str:
     """What was played, in a few sentences."""
-    facts, unit = result.facts, result.about["unit"]
-    models = several(facts["models"], "model")
-    digest = f", digest {facts['data']['digest']}" if facts["data"]["digest"] else ""
+    facts, unit = result.facts, result.about.unit
+    models = several(facts.models, "model")
+    digest = f", digest {facts.data.digest}" if facts.data.digest else ""
     parts = [
-        f"{capital(models)}, each trained on a random half of the {plural(unit)}; {several(facts['attacked'], unit)} "
+        f"{capital(models)}, each trained on a random half of the {plural(unit)}; {several(facts.attacked, unit)} "
         f"are attacked.",
-        f"{several(facts['population'], unit)} are population: in no model and not attacked."
-        if facts["population"]
-        else "",
-        f"Data: {facts['data']['name']}, {several(facts['data']['records'], unit)}{digest}.",
-        f"{facts['description']}.",
+        f"{several(facts.population, unit)} are population: in no model and not attacked." if facts.population else "",
+        f"Data: {facts.data.name}, {several(facts.data.records, unit)}{digest}.",
+        f"{facts.description}.",
     ]
     return " ".join(part for part in parts if part)
 

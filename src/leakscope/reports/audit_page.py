@@ -133,7 +133,7 @@ def _games(found: Sequence[Result]) -> list[dict[str, Any]]:
     for place, result in enumerate(found):
         if result.games is None or result.too_few:
             continue
-        drawn = figures.histogram(result, f"h{place}") if result.first_exposed and result.games["won"] else Markup("")
+        drawn = figures.histogram(result, f"h{place}") if result.first_exposed and result.games.won else Markup("")
         panels.append(_panel(result, drawn, Markup("") if result.n_exposed else words.exposure(result)))
     return panels
 

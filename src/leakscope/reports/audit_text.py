@@ -43,8 +43,8 @@ def table(report: Report) -> str:
         wrapped(flat(words.lede(found))),
         *(_release(result, alone=len(found) == 1) for result in found),
         _claims(found),
-        [line for note in report.about["notes"] for line in wrapped(words.sentence(note))],
-        wrapped(words.execution(report.about)),
+        [line for note in report.about.notes for line in wrapped(words.sentence(note))],
+        wrapped(words.execution(found[0].about)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -94,7 +94,7 @@ def _cells(result: Result) -> Iterator[tuple[str, list[str]]]:
     prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}".translate(ASCII)
     yield f"success of 100{prior}", [*(_cell(result, name, "success") for name in result.attacks), baseline]
     yield "AUC", [*(_cell(result, name, "auc") for name in result.attacks), "0.5"]
-    for fpr in result.about["fpr"]:
+    for fpr in result.about.fpr:
         title = f"TPR at FPR {percent(fpr)}".translate(ASCII)
         cells = [_cell(result, name, "tpr", fpr) for name in result.attacks]
         yield title, [*cells, f"{percent(fpr)}".translate(ASCII)]

@@ -77,7 +77,7 @@ def _described(rows: list[plots.Row]) -> list[str]:
 def _read_off(result: BoundResult) -> str:
     """Members that each curve allows at the rates asked for."""
     parts = []
-    for fpr in result.about["fpr"]:
+    for fpr in result.about.fpr:
         allowed = [
             f"{curve_name(curve, row_word(result.about))} {percent_at_most(float(np.asarray(curve.tradeoff.tpr(fpr))))}"
             for curve in result.curves

@@ -44,13 +44,8 @@ def page(report: Report) -> str:
 
     Examples
     --------
-    >>> from leakscope.core.findings import Finding
-    >>> about = {"kind": "bound", "bound": "dp", "leakscope": "0.1.0", "title": "", "unit": "record", "date": "",
-    ...     "seed": 0, "confidence": 0.95, "fpr": [0.01], "command": "", "plan": {}, "versions": {}, "notes": [],
-    ...     "subject": "epsilon = 1", "question": "What does epsilon = 1 allow?", "data": None, "releases": [],
-    ...     "theorem": {"title": "differential privacy", "source": "", "summary": ""}}
-    >>> bound = Finding("success", 0.7310586, at={"prior": 0.5}, side="upper", status="certified")
-    >>> "at most 73.2 of 100 cases" in page(Report(about, [bound]))
+    >>> import leakscope as ls
+    >>> "at most 73.2 of 100 cases" in page(ls.bound("dp", epsilon=1.0))
     True
     """
     result = bound_result(report)

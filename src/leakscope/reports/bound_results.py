@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from leakscope.core.findings import EVERY, Finding, Scope
-from leakscope.reports import Curve, Report, phrases, plain
+from leakscope.reports import Curve, Report, phrases
+from leakscope.reports.about import About, BoundAbout, about_as
 from leakscope.reports.ranking import Ranking
 from leakscope.reports.words import capital, plural
 
@@ -24,7 +24,7 @@ class Part:
     release : str
         The id of the release in the findings; mostly empty.
     findings : sequence of Finding
-    about : mapping
+    about : About
         Of the whole report.
     scope : Scope
         Whom its findings are about.
@@ -32,7 +32,7 @@ class Part:
 
     release: str
     findings: Sequence[Finding]
-    about: Mapping[str, Any]
+    about: About
     scope: Scope = EVERY
     too_few = False  # a theorem counts no games
     constant = frozenset[str]()  # and no scores
@@ -59,21 +59,21 @@ class BoundResult:
     Parameters
     ----------
     findings, curves : sequences
-    about : mapping
-        Of the report, plain.
+    about : BoundAbout
+        Of the report.
     ranking : Ranking or None
         The records (or cells) from most to least exposed.
     """
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
-    about: Mapping[str, Any]
+    about: BoundAbout
     ranking: Ranking | None
 
     @property
     def unit(self) -> str:
         """What a record is called."""
-        return self.about["unit"]
+        return self.about.unit
 
     @property
     def units(self) -> str:
@@ -149,7 +149,7 @@ def attack_words(name: str) -> str:
     return TITLES.get(name, name.replace("_", " "))
 
 
-def parts_of(findings: Sequence[Finding], about: Mapping[str, Any]) -> tuple[Part, ...]:
+def parts_of(findings: Sequence[Finding], about: About) -> tuple[Part, ...]:
     """Findings by release and scope, in order."""
     own: dict[tuple[str, Scope], list[Finding]] = {}
     for finding in findings:
@@ -169,10 +169,10 @@ def kind(finding: Finding) -> tuple[str, str, str, tuple[tuple[str, float], ...]
 
 def bound_result(report: Report) -> BoundResult:
     """The bound of a report."""
-    about = plain(report.about)
+    about = about_as(BoundAbout, report.about)
     result = BoundResult(report.findings, report.curves, about, None)
     if not report.record_table or not len(next(iter(report.record_table.values()))):
         return result
     side = "upper" if result.headline is None else result.headline.side
-    ranking = Ranking(report.record_table, about["unit"], side, result.blind)
+    ranking = Ranking(report.record_table, about.unit, side, result.blind)
     return BoundResult(report.findings, report.curves, about, ranking)

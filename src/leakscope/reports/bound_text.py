@@ -30,12 +30,9 @@ def table(report: Report) -> str:
 
     Examples
     --------
-    >>> from leakscope.core.findings import Finding
-    >>> about = {"kind": "bound", "title": "", "unit": "record", "date": "", "confidence": 0.95, "notes": [],
-    ...     "leakscope": "0.1.0", "subject": "epsilon = 1", "question": "What does epsilon = 1 allow?", "data": None}
-    >>> bound = Finding("success", 0.7310586, at={"prior": 0.5}, side="upper", status="certified")
-    >>> print(table(Report(about, [bound])).splitlines()[-1])
-    Success of any attacker, prior 1/2  73.2 of 100  exact          upper bound  certified
+    >>> import leakscope as ls
+    >>> print(table(ls.bound("dp", epsilon=1.0)).splitlines()[0])
+    What does (epsilon, delta)-differential privacy allow any attacker?
     """
     result = bound_result(report)
     blocks = [
@@ -43,7 +40,7 @@ def table(report: Report) -> str:
         wrapped(flat(bound_words.lede(result))),
         _findings(result),
         _exposed(result),
-        [line for note in result.about["notes"] for line in wrapped(capital(sentence(note)))],
+        [line for note in result.about.notes for line in wrapped(capital(sentence(note)))],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

@@ -43,25 +43,25 @@ SPREAD = (
 
 def interval_head(result: BoundResult) -> str:
     """The heading of the intervals; a theorem without samples has no level."""
-    level = result.about["confidence"]
+    level = result.about.confidence
     return f"{percent(level)} interval" if level < 1 else "Interval"
 
 
 def question(result: BoundResult) -> str:
     """The title, or the question that this bound answers."""
-    return result.about["title"] or result.about["question"]
+    return result.about.title or result.about.question
 
 
 def facts(result: BoundResult) -> list[Markup]:
     """What is bounded, records, date, version: the line under the title."""
     about = result.about
-    size = several(about["data"]["records"], result.unit) if about["data"] else ""
+    size = several(about.data.records, result.unit) if about.data else ""
     line = [
         say("Bound"),
-        lettered(about["subject"]),
-        say("{size}", size="" if size in about["subject"] else size),
-        say("{date}", date=about["date"]),
-        say("leakscope {version}", version=about["leakscope"]),
+        lettered(about.subject),
+        say("{size}", size="" if size in about.subject else size),
+        say("{date}", date=about.date),
+        say("leakscope {version}", version=about.leakscope),
     ]
     return [part for part in line if part]
 
@@ -182,10 +182,10 @@ def big(result: BoundResult) -> tuple[str, str]:
 
 def theorem(result: BoundResult) -> Markup:
     """What is used, and where it is proved."""
-    used = result.about["theorem"]
-    source = say("({source})", source=cited(used["source"])) if used["source"] else Markup("")
-    title = "" if used["title"] == result.about["bound"] else capital(used["title"])  # a short name says nothing
-    summary = capital(used["summary"].removesuffix("."))
+    used = result.about.theorem
+    source = say("({source})", source=cited(used.source)) if used.source else Markup("")
+    title = "" if used.title == result.about.bound else capital(used.title)  # a short name says nothing
+    summary = capital(used.summary.removesuffix("."))
     first, second = (title, summary) if title else (summary, "")
     named = joined([say("{first}", first=first), source])
     return joined([named + "." if named else named, say("{second}.", second=second) if second else Markup("")])
@@ -205,8 +205,10 @@ def rates(result: BoundResult) -> list[Markup]:
 
 def data(result: BoundResult) -> str:
     """Name, size and digest of the data."""
-    used = result.about["data"]
-    parts = [used["name"], several(used["records"], result.unit), f"digest {used['digest']}" if used["digest"] else ""]
+    used = result.about.data
+    if used is None:
+        return ""
+    parts = [used.name, several(used.records, result.unit), f"digest {used.digest}" if used.digest else ""]
     return sentence(", ".join(part for part in parts if part))
 
 

@@ -65,7 +65,7 @@ def chart(report: Report, release: str | None = None) -> Chart:
     KeyError
         If there is no such release.
     """
-    return CHARTS[one_of("kind of report", report.about.get("kind"), CHARTS)](report, release)
+    return CHARTS[one_of("kind of report", report.about.kind, CHARTS)](report, release)
 
 
 def audit_chart(report: Report, release: str | None) -> Chart:
@@ -79,7 +79,7 @@ def audit_chart(report: Report, release: str | None) -> Chart:
     attacked = any(line.role in ("best", "attack") for line in lines)
     remarks = [] if claimed else ["no claim was made"]
     remarks += _vacuous(lines) + ([] if attacked else ["too few games for a curve"])
-    return Chart(lines, floor, result.about["fpr"], ("best", "ceiling"), games, remarks)
+    return Chart(lines, floor, result.about.fpr, ("best", "ceiling"), games, remarks)
 
 
 def bound_chart(report: Report, release: str | None) -> Chart:
@@ -87,7 +87,7 @@ def bound_chart(report: Report, release: str | None) -> Chart:
     result = bound_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
     wanted = names if release is None else [_known(release, names)]
-    fpr = result.about["fpr"]
+    fpr = result.about.fpr
     floor = _floor(report, fpr)
     curves = [curve for curve in result.curves if place(curve) in wanted]
     lines = [_guessing(floor)]
@@ -103,7 +103,7 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
     wanted = names if release is None else [_known(release, names)]
     curves = [curve for curve in result.curves if place(curve) in wanted]
-    floor, fpr = _floor(report, result.about["fpr"]), result.about["fpr"]
+    floor, fpr = _floor(report, result.about.fpr), result.about.fpr
     unprotected = [curve for curve in curves if curve.release == WITHOUT or curve.role == "asymptotic"]
     played = [curve for curve in curves if curve.role == "measured" and curve not in unprotected]
     played = [curve for curve in played if not curve.n_nonmember or curve.n_nonmember > FALSE_ALARMS]

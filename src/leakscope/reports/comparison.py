@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
+from leakscope.reports.about import releases_of
 from leakscope.reports.phrases import place
 
 Key = tuple[str, str, str, str]
@@ -26,9 +27,12 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
 
     Examples
     --------
-    >>> from leakscope.reports import Report
+    >>> from dataclasses import replace
+    >>> import leakscope as ls
     >>> from leakscope.core.findings import Finding
-    >>> one, two = (Report({}, [Finding("auc", v, v - 0.01, v + 0.01, attack="lira")]) for v in (0.6, 0.7))
+    >>> base = ls.bound("dp", epsilon=1.0)
+    >>> found = [Finding("auc", value, value - 0.01, value + 0.01, attack="lira") for value in (0.6, 0.7)]
+    >>> one, two = (replace(base, findings=[finding]) for finding in found)
     >>> compare(one, two)[0]["difference"]
     '+0.1, intervals apart'
     """
@@ -57,7 +61,7 @@ def _releases(report: Report) -> list[str]:
 
 def _place(report: Report, finding: Finding) -> str:
     """The release of an audit; in a report of one release, whom a number is about."""
-    return finding.release if report.about.get("releases") else place(finding)
+    return finding.release if releases_of(report.about) else place(finding)
 
 
 def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:

@@ -21,7 +21,7 @@ def dots(result: Result, prefix: str) -> Markup:
     if worst is not None and result.n_exposed:
         least = least_of_100(worst.low)
         low, high = 100 * (worst.low or 0.0), 100 * (worst.value or 0.0)
-        rows.append(plots.Row(f"most exposed {result.about['unit']}", high, f"≥ {least}", "exposed", low))
+        rows.append(plots.Row(f"most exposed {result.about.unit}", high, f"≥ {least}", "exposed", low))
     if not rows:
         return Markup("")
     axes = plots.dots(rows, _most_allowed(result), plots.dots_size(len(rows)).axes(), 100 * result.blind)
@@ -46,13 +46,14 @@ def gain(report: Report, result: Result, prefix: str) -> Markup:
 
 def histogram(result: Result, prefix: str) -> Markup:
     """Games won against each record."""
-    games, unit = result.games or {}, result.about["unit"]
-    won = np.asarray(games["won"])
+    games, unit = result.games, result.about.unit
+    assert games is not None
+    won = np.asarray(games.won)
     axes = plots.histogram(
         won, result.first_exposed, ax=plots.HISTOGRAM.axes(), unit=unit, baseline=result.blind_in_game
     )
     title = f"{result.title}: number of {plural(unit)} by games of {len(won) - 1} that the attacker won"
-    described = f"{count(games['exposed'])} of {several(games['records'], unit)} exposed beyond chance"
+    described = f"{count(games.exposed)} of {several(games.records, unit)} exposed beyond chance"
     return inline(axes, prefix, title, described)
 
 
@@ -78,7 +79,7 @@ def _most_allowed(result: Result) -> float | None:
 def _read_off(result: Result) -> str:
     """Members found by each attack and allowed by each ceiling at the rates asked for."""
     parts = []
-    for fpr in result.about["fpr"]:
+    for fpr in result.about.fpr:
         found = [
             f"{result.attack_title(name)} {percent(finding.value)}"
             for name in result.attacks

@@ -146,7 +146,7 @@ def row(result: Shown, finding: Finding) -> Row:
 
 def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     """What was measured, of which attack, where; ``rates`` stands in place of the finding's own FPR."""
-    unit = result.about["unit"]
+    unit = result.about.unit
     if finding.quantity == "most_exposed":
         return Markup("Success, most exposed {}").format(unit)
     attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.side]
@@ -197,14 +197,14 @@ def _without_interval(finding: Finding) -> str:
 
 def _status(result: Shown, finding: Finding) -> Iterator[str]:
     """Status, and what one must know beside it."""
-    level, usual = finding.confidence, result.about["confidence"]
+    level, usual = finding.confidence, result.about.confidence
     yield finding.status
     if level is not None and (level != usual or finding.status == "certified") and level < 1:
         yield f"at {percent(level)}"
     if finding.quantity == "epsilon" and finding.attack:
         yield result.attack_title(finding.attack)
     if finding.quantity == "most_exposed":
-        yield f"all {plural(result.about['unit'])} at once"
+        yield f"all {plural(result.about.unit)} at once"
     asked, realised = finding.at.get("fpr"), finding.detail.get("fpr")
     if asked and realised is not None and abs(realised - asked) > 0.005 * asked:
         yield f"realised FPR {percent(realised)}"
@@ -216,6 +216,5 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
 
 def _source_of(result: Shown, finding: Finding) -> str:
     """Of the finding, else of its attack; the first rows of a release are of no single attack."""
-    about = result.about
-    own = "" if finding.quantity in FIRST else about.get("attacks", {}).get(finding.attack, {}).get("source", "")
-    return cited(finding.source or own or about.get("theorem", {}).get("source", ""))
+    own = "" if finding.quantity in FIRST else result.about.source_of(finding.attack)
+    return cited(finding.source or own)

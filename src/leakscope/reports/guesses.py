@@ -80,14 +80,14 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     KeyError
         If there is no such release.
     """
-    found = {result.facts["name"]: result for result in attribute_results(report)}
+    found = {result.facts.name: result for result in attribute_results(report)}
     name = next(iter(found)) if release is None else release
     if name not in found:
         raise KeyError(f"no release {name!r}; this report has: {', '.join(found)}")
     result = found[name]
     rows = guesses_of(result)
     ax = guesses_size(len(rows)).shown() if ax is None else ax
-    marks = (100 * result.blind, 100 * result.facts["chance"])
+    marks = (100 * result.blind, 100 * result.facts.chance)
     most = max([*marks, *(each for row in rows for each in (row.inside, row.outside, *(row.ends or ())) if each)])
     end = next(end for end in _ENDS if most <= end or end == 100)
     ax.set(xlim=(0, end), ylim=(-len(rows) + 0.5, 0.5))

@@ -23,6 +23,7 @@ from leakscope.reports import (
     protected_words,
     words,
 )
+from leakscope.reports.about import About
 
 
 def render(template: str, **said: Any) -> str:
@@ -48,13 +49,13 @@ def fragment(template: str, **said: Any) -> str:
     return _environment().get_template(template).render(**said)
 
 
-def common(report: Report, about: Mapping[str, Any]) -> dict[str, Any]:
+def common(report: Report, about: About) -> dict[str, Any]:
     """What every page says of its report."""
     return {
         "about": about,
-        "unit": about["unit"],
-        "units": words.plural(about["unit"]),
-        "plan": plans.toml(about["plan"]),
+        "unit": about.unit,
+        "units": words.plural(about.unit),
+        "plan": plans.toml(about.plan),
         "digest": report.digest(),
     }
 

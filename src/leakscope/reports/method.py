@@ -47,42 +47,42 @@ Judged = Sequence[Result] | Sequence[Part] | Sequence[AttributeResult]
 
 def game(result: Result) -> str:
     """What was played, in a few sentences."""
-    facts, unit = result.facts, result.about["unit"]
-    played = GAMES[facts["game"]].format(
-        models=several(facts["models"], "model"),
-        judged=several(facts["judged"], unit),
+    facts, unit = result.facts, result.about.unit
+    played = GAMES[facts.game].format(
+        models=several(facts.models, "model"),
+        judged=several(facts.judged, unit),
         unit=unit,
         units=plural(unit),
-        share=percent(facts["prior"]),
+        share=percent(facts.prior),
     )
-    known = KNOWLEDGE[facts["knowledge"]].format(units=plural(unit)) if "knowledge" in facts else ""
+    known = KNOWLEDGE[facts.knowledge].format(units=plural(unit)) if facts.knowledge else ""
     return " ".join(part for part in (played, known, _population(result), _references(result)) if part)
 
 
 def _population(result: Result) -> str:
-    n, unit = result.facts["population"], result.about["unit"]
+    n, unit = result.facts.population, result.about.unit
     return f"{several(n, unit)} are population: in no model and not judged." if n else ""
 
 
 def _references(result: Result) -> str:
     """Who is compared with whom."""
     facts = result.facts
-    if not facts["references"]:
+    if not facts.references:
         return "There are no reference models."
-    references = several(facts["references"], "reference model")
-    if facts["targets"] == facts["models"]:
-        return f"Every model is attacked once; the other {count(facts['references'])} are its references."
-    return f"{references} stand behind each of {several(facts['targets'], 'attacked model')}."
+    references = several(facts.references, "reference model")
+    if facts.targets == facts.models:
+        return f"Every model is attacked once; the other {count(facts.references)} are its references."
+    return f"{references} stand behind each of {several(facts.targets, 'attacked model')}."
 
 
 def release(result: Result) -> str:
     """What was released, fitted on what."""
-    facts, data = result.facts, result.facts["data"]
-    parts = [sentence(facts["description"])] if facts["description"] else []
-    if data["name"] or data["digest"]:
-        size = several(data["records"], result.about["unit"])
-        parts.append(f"Data: {', '.join(part for part in (data['name'], size) if part)}")
-        parts[-1] += f", digest {data['digest']}." if data["digest"] else "."
+    facts, data = result.facts, result.facts.data
+    parts = [sentence(facts.description)] if facts.description else []
+    if data.name or data.digest:
+        size = several(data.records, result.about.unit)
+        parts.append(f"Data: {', '.join(part for part in (data.name, size) if part)}")
+        parts[-1] += f", digest {data.digest}." if data.digest else "."
     return " ".join(parts)
 
 
@@ -105,8 +105,8 @@ def assumptions(results: Judged) -> list[str]:
 
 def limits(results: Sequence[Result]) -> str:
     """What the numbers do not say."""
-    n_attacks = len(results[0].about["attacks"])
-    unit = results[0].about["unit"]
+    n_attacks = len(results[0].about.attacks)
+    unit = results[0].about.unit
     shared = (
         f"Games against one {unit} share reference models: their limits are set at a quarter of the level, as much as "
         "simulated audits of noise ask for."
@@ -119,7 +119,7 @@ def limits(results: Sequence[Result]) -> str:
     parts = [
         over(results),
         shared if any(result.games for result in results) else "",
-        overlap if any(result.facts["targets"] == result.facts["models"] > 1 for result in results) else "",
+        overlap if any(result.facts.targets == result.facts.models > 1 for result in results) else "",
         best if n_attacks > 1 else "",
         "A better attack may exist.",
     ]

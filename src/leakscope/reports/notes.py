@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.reports import Curve, phrases
+from leakscope.reports.about import GamesFacts
 from leakscope.reports.numbers import MINUS, count, parameter, percent
 from leakscope.reports.results import Result, most_exposed
 from leakscope.reports.words import capital, joined, level, listed, plural, say, several
@@ -63,14 +63,14 @@ def summary(results: Sequence[Result]) -> Markup:
     """Unit of the numbers, and what the interval is over."""
     priors = sorted({result.prior for result in results})
     share = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
-    return say(SUMMARY, share=share, units=plural(results[0].about["unit"]), over=over(results))
+    return say(SUMMARY, share=share, units=plural(results[0].about.unit), over=over(results))
 
 
 def over(results: Sequence[Result]) -> str:
     """What the intervals of the page average over."""
     findings = [finding for result in results for finding in result.findings if finding.value is not None]
     kinds = {finding.averages for finding in findings if finding.quantity != "tpr_these_models"}
-    units = plural(results[0].about["unit"])
+    units = plural(results[0].about.unit)
     sentences = [words.format(units=units) for kind, words in OVER.items() if kind in kinds]
     if any(finding.quantity == "tpr_these_models" for finding in findings):
         sentences.append(THESE_MODELS.format(units=units))
@@ -86,7 +86,7 @@ def curves_intro(results: Sequence[Result]) -> Markup:
     first = [
         say(REGIONS["claimed"]) if tested else Markup(""),
         say(REGIONS["certified"]) if "certified" in roles and not tested else Markup(""),
-        say(REGIONS["asymptotic"], units=plural(results[0].about["unit"])) if "asymptotic" in roles else Markup(""),
+        say(REGIONS["asymptotic"], units=plural(results[0].about.unit)) if "asymptotic" in roles else Markup(""),
     ]
     if not any(first):
         return say("The share of members that each attack finds, at every rate of false alarms.")
@@ -123,8 +123,8 @@ def _games(result: Result, n_nonmember: int) -> Markup:
         "{inside} member and {outside} non-member games ({models}, {records}).",
         inside=count(result.n_games - n_nonmember),
         outside=count(n_nonmember),
-        models=several(result.facts["targets"], "model"),
-        records=several(result.facts["judged"], result.about["unit"]),
+        models=several(result.facts.targets, "model"),
+        records=several(result.facts.judged, result.about.unit),
     )
 
 
@@ -161,8 +161,8 @@ def doubled(results: Sequence[Result]) -> Markup:
     """Why the parameters of the ceiling differ from those of an add/remove claim."""
     for result in results:
         names = " ".join(curve.name for curve in result.ceilings)
-        if result.facts["sampling"] == "fixed" and "add/remove" in names:
-            return say(DOUBLED, unit=result.about["unit"])
+        if result.facts.sampling == "fixed" and "add/remove" in names:
+            return say(DOUBLED, unit=result.about.unit)
     return Markup("")
 
 
@@ -170,20 +170,20 @@ def records_intro(results: Sequence[Result]) -> Markup:
     """Games against single records."""
     played = sorted({result.n_played for result in results if result.games})
     games, blind = listed(map(count, played)), listed(count(round(results[0].blind_in_game * n)) for n in played)
-    return say(RECORDS, unit=results[0].about["unit"], games=games, blind=blind)
+    return say(RECORDS, unit=results[0].about.unit, games=games, blind=blind)
 
 
 def histograms(results: Sequence[Result]) -> Markup:
     """Legend of the histograms, and the median record."""
     known = [result for result in results if result.first_exposed]
-    drawn = [(result, result.games) for result in known if result.games and result.games["won"]]
+    drawn = [(result, result.games) for result in known if result.games and result.games.won]
     many, about = len(drawn) > 1, results[0].about
-    sizes = list(dict.fromkeys(count(games["records"]) for _, games in drawn))
+    sizes = list(dict.fromkeys(count(games.records) for _, games in drawn))
     where = "each panel" if len(sizes) == 1 else "the panels"
     n_records = listed(sizes)
     return say(
         HISTOGRAM,
-        units=plural(about["unit"]),
+        units=plural(about.unit),
         size=f"{n_records} in {where}; vertical scales differ" if many else f"{n_records} in all",
         first=listed(dict.fromkeys(count(result.first_exposed or 0) for result, _ in drawn)),
         all=n_records,
@@ -192,9 +192,9 @@ def histograms(results: Sequence[Result]) -> Markup:
     )
 
 
-def median(games: Mapping[str, Any]) -> str:
+def median(games: GamesFacts) -> str:
     """Share of the games that the attacker wins at least, against half of the records."""
-    won, seen = games["won"], 0
+    won, seen = games.won, 0
     n_games = len(won) - 1
     for n in range(n_games, 0, -1):
         seen += won[n]
@@ -205,7 +205,7 @@ def median(games: Mapping[str, Any]) -> str:
 
 def strips(results: Sequence[Result]) -> Markup:
     """Legend of the record table."""
-    unit = results[0].about["unit"]
+    unit = results[0].about.unit
     models = listed(dict.fromkeys(count(result.n_played) for result in results if result.games))
     both = _in_both(results)
     both = f" {both}" if both else ""
@@ -218,6 +218,6 @@ def _in_both(results: Sequence[Result]) -> str:
     both = [number for number in dict.fromkeys(listings) if listings.count(number) > 1]
     if not both:
         return ""
-    unit = results[0].about["unit"]
+    unit = results[0].about.unit
     name, are = (unit, "is") if len(both) == 1 else (plural(unit), "are")
     return f"{capital(name)} {listed(both)} {are} in more than one list."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeGuard
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.reports import Curve
+from leakscope.reports.about import About, BoundAbout
 
 PLURALS = {"person": "people"}
 SCOPES = {
@@ -99,15 +100,14 @@ def plural(unit: str) -> str:
     return PLURALS.get(unit, f"{unit}s")
 
 
-def row_word(about: Mapping[str, Any]) -> str:
+def row_word(about: About) -> str:
     """What the numbers of a report are about: its unit, or the cell of a table."""
-    unit: str = about["unit"]
-    return ROWS.get(about.get("bound", ""), unit)
+    return ROWS[about.bound] if of_cells(about) else about.unit
 
 
-def of_cells(about: Mapping[str, Any]) -> bool:
+def of_cells(about: About) -> TypeGuard[BoundAbout]:
     """Whether the rows of a report are cells, each of which holds several records."""
-    return about.get("bound", "") in ROWS
+    return isinstance(about, BoundAbout) and about.bound in ROWS
 
 
 def words(term: Term) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from leakscope.reports.about import CertificateFacts, ReleasedValue
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.protected_results import ProtectedResult
 from leakscope.reports.results import shown
@@ -75,20 +75,20 @@ def promised(result: ProtectedResult) -> Markup:
     """The promise as a probability, or why there is none."""
     certificate = result.certificate
     if result.void:
-        return say("{reason}", reason=capital(sentence(certificate["void"])))
-    alpha = percent(settled(1 - certificate["confidence"]))
+        return say("{reason}", reason=capital(sentence(certificate.void)))
+    alpha = percent(settled(1 - certificate.confidence))
     return say(
-        PROMISED[certificate["promise"]],
-        n=several(certificate["n"], result.unit),
+        PROMISED[certificate.promise],
+        n=several(certificate.n, result.unit),
         unit=result.unit,
         most=digits(settled(result.promised), side="upper").value,
-        sampled="" if certificate["confidence"] >= 1 else f", except with probability {alpha} over the calibration",
+        sampled="" if certificate.confidence >= 1 else f", except with probability {alpha} over the calibration",
     )
 
 
 def verdict(result: ProtectedResult) -> str:
     """The word on the promise: proved, or nothing."""
-    confidence = result.certificate["confidence"]
+    confidence = result.certificate.confidence
     if not result.proved:
         return ""
     return "Proved" if confidence >= 1 else f"Proved at {percent(confidence)}"
@@ -101,7 +101,7 @@ def rows(result: ProtectedResult) -> list[Row]:
         *done,
         ("Confidence", _confidence(result)),
         ("Whole curve", _curve(result)),
-        ("Assumes", _assumed(result.certificate["assumptions"])),
+        ("Assumes", _assumed(result.certificate.assumptions)),
         ("Does not promise", _not_promised(result)),
     ]
     if result.public:
@@ -112,48 +112,48 @@ def rows(result: ProtectedResult) -> list[Row]:
 
 def _game(result: ProtectedResult) -> Markup:
     certificate = result.certificate
-    prior = certificate["prior"]
+    prior = certificate.prior
     return say(
         GAME,
-        k=count(certificate["k"]),
-        n=several(certificate["n"], result.unit),
-        n_rows=count(certificate["n"]),
-        prior="½" if prior == 0.5 else f"{count(certificate['k'])}/{count(certificate['n'])}",
+        k=count(certificate.k),
+        n=several(certificate.n, result.unit),
+        n_rows=count(certificate.n),
+        prior="½" if prior == 0.5 else f"{count(certificate.k)}/{count(certificate.n)}",
     )
 
 
 def _noise(result: ProtectedResult) -> Markup:
     """Family and size of the noise, where it came from, and the grid."""
-    noise = result.certificate["noise"]
-    if result.certificate["no_noise"]:
+    noise = result.certificate.noise
+    if result.certificate.no_noise:
         return say("None: the draw alone keeps the promise.")
-    origin = KEYED if result.certificate["ledger"] else ENTROPY
-    if result.about["insecure_seed"]:
+    origin = KEYED if result.certificate.ledger else ENTROPY
+    if result.about.insecure_seed:
         origin = GIVEN
-    grid = _grid(noise["grid"]) if noise["grid"] else Markup("")
+    grid = _grid(noise.grid) if noise.grid else Markup("")
     words = "{family}, standard deviation {sizes}; {origin}{grid}."
     drawn = origin if result.values else "not drawn yet"
-    family = capital(noise["family"].replace("_", " "))
-    return say(words, family=family, sizes=_sizes(noise["rms"], result.values), origin=drawn, grid=grid)
+    family = capital(noise.family.replace("_", " "))
+    return say(words, family=family, sizes=_sizes(noise.rms, result.values), origin=drawn, grid=grid)
 
 
 def _told(result: ProtectedResult) -> Markup:
     """What the noise, and that there is a release at all, say of the data beside the values."""
-    noise = result.certificate["noise"]
-    n = several(result.certificate["n"], result.unit)
-    declared = bool(noise["declared"])
+    noise = result.certificate.noise
+    n = several(result.certificate.n, result.unit)
+    declared = bool(noise.declared)
     asked = "a declared scale, like a promise," if declared else "a promise"
     answered = say(ANSWERED, asked=asked)
-    if result.certificate["no_noise"]:
+    if result.certificate.no_noise:
         return answered
     if declared:
         return joined([say(BEFOREHAND), answered])
-    words = FROM_ALL if noise["deviations"] is None else SHAPED
+    words = FROM_ALL if noise.deviations is None else SHAPED
     return joined([say(words, n=n, units=result.units), answered])
 
 
 def _declared(result: ProtectedResult) -> Markup:
-    return say(DECLARED, levels=", the levels of the table" if result.about["plan"].get("levels") else "")
+    return say(DECLARED, levels=", the levels of the table" if result.about.plan.get("levels") else "")
 
 
 def _grid(steps: Sequence[float | None]) -> Markup:
@@ -165,18 +165,18 @@ def _grid(steps: Sequence[float | None]) -> Markup:
     return say(", on a grid of step {low} to {high}", low=low, high=high)
 
 
-def _sizes(rms: Sequence[float], values: Sequence[Mapping[str, Any]]) -> Markup:
+def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Markup:
     """Standard deviations of the coordinates with their units, their range where there are many."""
     texts = [powers(significant(each)) for each in rms]
     if len(set(texts)) == 1:
-        units = {row["unit"] for row in values}
+        units = {row.unit for row in values}
         unit = f" {units.pop()}" if len(units) == 1 and units != {""} else ""
         each = f" in each of {several(len(rms), 'coordinate')}" if len(rms) > 1 else ""
         return say("{size}{unit}{each}", size=texts[0], unit=unit, each=each)
     if len(rms) > MOST_COORDINATES:
         low, high = powers(significant(min(rms))), powers(significant(max(rms)))
         return say("{low} to {high} over {n}", low=low, high=high, n=several(len(rms), "coordinate"))
-    units = [f" {row['unit']}" if row["unit"] else "" for row in values]
+    units = [f" {row.unit}" if row.unit else "" for row in values]
     units = units if len(units) == len(rms) else [""] * len(rms)
     return Markup(", ").join(say("{size}{unit}", size=text, unit=unit) for text, unit in zip(texts, units, strict=True))
 
@@ -184,26 +184,27 @@ def _sizes(rms: Sequence[float], values: Sequence[Mapping[str, Any]]) -> Markup:
 def _coupling(result: ProtectedResult) -> Markup:
     """How data sets were paired, and how many pairs were drawn."""
     certificate = result.certificate
-    name = certificate["coupling"]
+    name = certificate.coupling
     if not name:
         return Markup("")
     known = COUPLINGS.get(name, "").format(unit=result.unit, units=result.units)
     return joined([say("{said}.", said=capital(f"{name}: {known}" if known else name)), _sampled(certificate)])
 
 
-def _sampled(certificate: Mapping[str, Any]) -> Markup:
-    if certificate["exact"]:
+def _sampled(certificate: CertificateFacts) -> Markup:
+    if certificate.exact:
         return say("Nothing is sampled.")
-    if certificate["pairs"] is None:
-        return say("Sampled, from at most {fits}.", fits=several(certificate["fits"], "fit"))
-    failures, fits = certificate["failures"], several(certificate["fits"], "fit")
+    fits = several(certificate.fits or 0, "fit")
+    if certificate.pairs is None:
+        return say("Sampled, from at most {fits}.", fits=fits)
+    failures = certificate.failures or 0
     failed = f"{count(failures)} of them failed and count{'s' if failures == 1 else ''} against the certificate"
-    said = say("Sampled: {pairs} from {fits}", pairs=several(certificate["pairs"], "pair"), fits=fits)
+    said = say("Sampled: {pairs} from {fits}", pairs=several(certificate.pairs, "pair"), fits=fits)
     return said + (say("; {failed}.", failed=failed) if failures else say("."))
 
 
 def _confidence(result: ProtectedResult) -> Markup:
-    confidence = result.certificate["confidence"]
+    confidence = result.certificate.confidence
     if confidence >= 1:
         return say("{level}. The bound is computed, not sampled: it has no failure probability.", level=percent(1.0))
     words = "{level}. The pairs of the calibration are a sample; with probability {alpha} it misleads."
@@ -228,6 +229,6 @@ def _assumed(sentences: Sequence[str]) -> Markup:
 
 
 def _not_promised(result: ProtectedResult) -> Markup:
-    further = say(BESIDE if result.certificate["ledger"] else SECOND, k=count(result.certificate["k"]))
+    further = say(BESIDE if result.certificate.ledger else SECOND, k=count(result.certificate.k))
     words = NOT_PROMISED + (PARTICULAR if result.on_average else "")
     return say(words, unit=result.unit, units=result.units, further=further)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from leakscope.core.findings import Finding
+from leakscope.reports.about import ReleasedValue
 from leakscope.reports.numbers import THIN, count, near, percent, powers, significant
 from leakscope.reports.phrases import title
 from leakscope.reports.protected_results import ProtectedResult
@@ -23,32 +23,32 @@ Cells = Mapping[str, Markup]  # by heading
 
 def values(result: ProtectedResult) -> list[Cells]:
     """What was released, each with its noise, in as many digits as the noise leaves."""
-    family = result.certificate["noise"]["family"].lower()
+    family = result.certificate.noise.family.lower()
     factor = WIDE.get(family, 1.0)
     head = f"Noise, {percent(0.95)}" if family in WIDE else "Noise, standard deviation"
     rows = []
     for row in result.values:
-        half = factor * (row["noise_std"] or 0.0)
-        cells = {"Statistic": _text(capital(row["name"])), "Released": _released(row["value"], half)}
+        half = factor * (row.noise_std)
+        cells = {"Statistic": _text(capital(row.name)), "Released": _released(row.value, half)}
         cells[head] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else _text("none")
-        rows.append(cells | {"Unit": _unit(row["unit"])})
+        rows.append(cells | {"Unit": _unit(row.unit)})
     return _without_empty(rows, "Unit")
 
 
 def costs(result: ProtectedResult) -> list[Cells]:
     """Standard errors without and with the noise, and the sample that would be as precise; none without noise."""
-    if result.certificate["no_noise"]:
+    if result.certificate.no_noise:
         return []
-    rows = [_cost(row, result.certificate["k"]) for row in result.values]
+    rows = [_cost(row, result.certificate.k) for row in result.values]
     for head in ("Unit", "Sampling error", "Together", "Increase", "Worth a sample of"):
         rows = _without_empty(rows, head)
     return rows
 
 
-def _cost(row: Mapping[str, Any], k: int) -> Cells:
+def _cost(row: ReleasedValue, k: int) -> Cells:
     """A row; both errors add in squares, and the sampling error falls as the root of the sample."""
-    noise, sampling = row["noise_std"] or 0.0, row["sampling_std"]
-    cells = {"Statistic": _text(capital(row["name"])), "Unit": _unit(row["unit"])}
+    noise, sampling = row.noise_std, row.sampling_std
+    cells = {"Statistic": _text(capital(row.name)), "Unit": _unit(row.unit)}
     if not sampling:
         empty = dict.fromkeys(("Together", "Increase", "Worth a sample of"), NOTHING)
         return cells | {"Sampling error": NOTHING, "Noise": powers(significant(noise))} | empty
@@ -75,10 +75,9 @@ def worth(noise: float, sampling: float, k: int) -> int:
 
 def cost(result: ProtectedResult) -> Markup:
     """The cost in a sentence: the samples that would be as precise."""
-    k = result.certificate["k"]
-    known = [row for row in result.values if row["sampling_std"]]
-    sizes = sorted(worth(row["noise_std"] or 0.0, row["sampling_std"], k) for row in known)
-    if not sizes or result.certificate["no_noise"]:
+    k = result.certificate.k
+    sizes = sorted(worth(row.noise_std, row.sampling_std, k) for row in result.values if row.sampling_std)
+    if not sizes or result.certificate.no_noise:
         return Markup("")
     among = count(sizes[0]) if sizes[0] == sizes[-1] else f"{count(sizes[0])} to {count(sizes[-1])}"
     words = "With the noise the release is as precise as that of a sample of {among} instead of {k}."
@@ -124,7 +123,7 @@ def total(result: ProtectedResult) -> Markup:
     among = f"{count(len(smaller))} of {count(n_all)} numbers"
     if len(smaller) == n_all:
         among = "every number" if n_all > 1 else "this number"
-    n = count(result.certificate["n"])
+    n = count(result.certificate.n)
     words = (
         "Against the statistic of all {n} {units} this release errs by its sampling and its noise, differential "
         "privacy on all {n} by its noise alone. {verdict} {promise} {ranges}"
@@ -147,7 +146,7 @@ def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:
     value, ours = finding.value, result.noise_rms
     if value is None or not ours:
         return NOTHING
-    own = result.certificate["noise"]["rms"]
+    own = result.certificate.noise.rms
     if len(finding.detail) == len(own):
         ratios = [each / mine for each, mine in zip(finding.detail.values(), own, strict=True) if mine]
         low, high = significant(min(ratios)), significant(max(ratios))
@@ -156,7 +155,7 @@ def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:
 
 
 def _own(result: ProtectedResult) -> Cells:
-    confidence = result.certificate["confidence"]
+    confidence = result.certificate.confidence
     certified = "certified" if confidence >= 1 else f"certified at {percent(confidence)}"
     return {
         "Method": _text(capital(OURS)),

@@ -50,7 +50,7 @@ def _rows(result: ProtectedResult) -> list[plots.Row]:
     for place, each in enumerate(result.attacks[:MOST_ATTACKS]):
         rows.append(_attack(attack_words(each.attack), each, "attack" if place else "best"))
     unprotected = result.without_noise
-    if unprotected is not None and not result.certificate["no_noise"]:
+    if unprotected is not None and not result.certificate.no_noise:
         rows.append(_row(RELEASES[WITHOUT], unprotected, "attack"))
     return rows
 
@@ -74,7 +74,7 @@ def _row(name: str, finding: Finding, role: Literal["best", "attack"]) -> plots.
 def _read_off(result: ProtectedResult) -> str:
     """Members that each curve allows or finds at the rates asked for."""
     parts = []
-    for fpr in result.about["fpr"]:
+    for fpr in result.about.fpr:
         said = []
         for curve in result.curves:
             written = percent_at_most if curve.role == "certified" else percent

@@ -100,7 +100,7 @@ def _others(result: ProtectedResult) -> list[findings.Group]:
 
 def interval_head(result: ProtectedResult) -> str:
     """The heading of the intervals."""
-    return f"{percent(result.about['confidence'])} interval" if result.about["confidence"] < 1 else "Interval"
+    return f"{percent(result.about.confidence)} interval" if result.about.confidence < 1 else "Interval"
 
 
 def _said(report: Report, result: ProtectedResult) -> dict[str, Any]:

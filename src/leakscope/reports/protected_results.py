@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from leakscope.core.findings import Finding
-from leakscope.reports import Curve, Report, plain
+from leakscope.reports import Curve, Report
+from leakscope.reports.about import CertificateFacts, ProtectedAbout, ReleasedValue, about_as
 from leakscope.reports.bound_results import Part, attack_words, parts_of
 from leakscope.reports.words import plural
 
@@ -26,33 +26,33 @@ class ProtectedResult:
     ----------
     findings, curves : sequences
         Without the numbers of single records; those that a void certificate would certify are left out.
-    about : mapping
-        Of the report, plain, without the seed of the release.
+    about : ProtectedAbout
+        Of the report, without the seed of the release.
     """
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
-    about: Mapping[str, Any]
+    about: ProtectedAbout
 
     @property
-    def certificate(self) -> Mapping[str, Any]:
+    def certificate(self) -> CertificateFacts:
         """What is promised, under which game, coupling and confidence."""
-        return self.about["certificate"]
+        return self.about.certificate
 
     @property
-    def values(self) -> Sequence[Mapping[str, Any]]:
+    def values(self) -> Sequence[ReleasedValue]:
         """What was released, a row a coordinate; empty where only the noise was calibrated."""
-        return self.about["values"]
+        return self.about.values
 
     @property
     def public(self) -> bool:
         """Whether this is for publication; otherwise it holds exact functions of the data."""
-        return self.about["audience"] == "public"
+        return self.about.audience == "public"
 
     @property
     def unit(self) -> str:
         """What a record is called."""
-        return self.about["unit"]
+        return self.about.unit
 
     @property
     def units(self) -> str:
@@ -62,27 +62,27 @@ class ProtectedResult:
     @property
     def blind(self) -> float:
         """Accuracy of a guess from the prior alone."""
-        return max(self.certificate["prior"], 1 - self.certificate["prior"])
+        return max(self.certificate.prior, 1 - self.certificate.prior)
 
     @property
     def promised(self) -> float:
         """Accuracy that no attacker exceeds."""
-        return self.blind + self.certificate["eta"]
+        return self.blind + self.certificate.eta
 
     @property
     def on_average(self) -> bool:
         """The promise is for a record drawn at random, not for each of them."""
-        return self.certificate["promise"] == "average"
+        return self.certificate.promise == "average"
 
     @property
     def void(self) -> bool:
         """There is no certificate."""
-        return bool(self.certificate["void"])
+        return bool(self.certificate.void)
 
     @property
     def proved(self) -> bool:
         """The certificate stands, and what it says may be published."""
-        return not self.void and not self.about["insecure_seed"] and not self.contradictions
+        return not self.void and not self.about.insecure_seed and not self.contradictions
 
     @property
     def best(self) -> Finding | None:
@@ -94,7 +94,7 @@ class ProtectedResult:
         """Success of each attack on the release, the strongest first."""
         known = (each for each in self.findings if each.quantity == "success" and each.attack)
         own = (each for each in known if each.release != WITHOUT and each.value is not None)
-        played = (each for each in own if math.isclose(each.at.get("prior", 0.5), self.certificate["prior"]))
+        played = (each for each in own if math.isclose(each.at.get("prior", 0.5), self.certificate.prior))
         return tuple(sorted(played, key=_lower_end, reverse=True))
 
     @property
@@ -125,7 +125,7 @@ class ProtectedResult:
     @property
     def noise_rms(self) -> float:
         """Root mean square of the noise over the coordinates."""
-        rms = self.certificate["noise"]["rms"]
+        rms = self.certificate.noise.rms
         return math.sqrt(sum(each**2 for each in rms) / len(rms)) if rms else 0.0
 
     @property
@@ -171,12 +171,13 @@ def protected_result(report: Report) -> ProtectedResult:
     """
     if report.record_table:
         raise ValueError(f"a protected release shows no records, got the columns {', '.join(report.record_table)}")
-    about = plain(report.about)
-    about |= {
-        "command": SEED_OPTION.sub(r"\1", about["command"]),
-        "plan": {key: value for key, value in about["plan"].items() if key != SEED_KEY},
+    about = about_as(ProtectedAbout, report.about)
+    unseeded = {
+        "command": SEED_OPTION.sub(r"\1", about.command),
+        "plan": {key: value for key, value in about.plan.items() if key != SEED_KEY},
     }
-    void = bool(about["certificate"]["void"])
+    about = about.model_copy(update=unseeded)
+    void = bool(about.certificate.void)
     findings = (replace(each, scope=each.scope.unnamed) for each in report.findings)
     curves = (replace(each, scope=each.scope.unnamed) for each in report.curves)
     return ProtectedResult(

@@ -48,7 +48,7 @@ def table(report: Report) -> str:
         _certificate(result),
         [*_aligned(protected_costs.costs(result)), *wrapped(flat(cost))],
         columns(list(_findings(result))).splitlines(),
-        [line for note in result.about["notes"] for line in wrapped(capital(sentence(note)))],
+        [line for note in result.about.notes for line in wrapped(capital(sentence(note)))],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 

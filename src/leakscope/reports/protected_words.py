@@ -46,19 +46,19 @@ NONE_ADDED = "These numbers are final; no noise was added to them."
 
 def question(result: ProtectedResult) -> str:
     """The title, or the question that this release answers."""
-    return result.about["title"] or result.about["question"]
+    return result.about.title or result.about.question
 
 
 def facts(result: ProtectedResult) -> list[Markup]:
     """Candidates, members, promise, date, version: the line under the title."""
     about, certificate = result.about, result.certificate
-    promise = lettered(f"promise eta = {certificate['eta']:g}")
+    promise = lettered(f"promise eta = {certificate.eta:g}")
     line = [
         say(_kind(result)),
-        say("{n}, {k} of them in the data", n=several(certificate["n"], result.unit), k=count(certificate["k"])),
+        say("{n}, {k} of them in the data", n=several(certificate.n, result.unit), k=count(certificate.k)),
         say("no certificate") if result.void else promise,
-        say("{date}", date=about["date"]),
-        say("leakscope {version}", version=about["leakscope"]),
+        say("{date}", date=about.date),
+        say("leakscope {version}", version=about.leakscope),
     ]
     return [part for part in line if part]
 
@@ -71,11 +71,11 @@ def _kind(result: ProtectedResult) -> str:
 
 def warning(result: ProtectedResult) -> Markup:
     """Why this must not be published; empty if it may."""
-    if result.about["insecure_seed"]:
+    if result.about.insecure_seed:
         return say("<b>Not for publication.</b> {why}", why=NOT_PUBLIC)
     if result.public:
         return Markup("")
-    n = several(result.certificate["n"], result.unit)
+    n = several(result.certificate.n, result.unit)
     why = OWNERS.format(n=n, instead=INSTEAD if result.values else "")
     return say("<b>Not for publication.</b> {why}", why=why)
 
@@ -83,19 +83,18 @@ def warning(result: ProtectedResult) -> Markup:
 def lede(result: ProtectedResult) -> Markup:
     """How much can be guessed, and the price."""
     if result.void:
-        return say(NO_CERTIFICATE, reason=sentence(result.certificate["void"]))
-    gained = settled(result.certificate["eta"] / (1 - result.blind))
+        return say(NO_CERTIFICATE, reason=sentence(result.certificate.void))
+    gained = settled(result.certificate.eta / (1 - result.blind))
     pattern = next(words for most, words in LEDE if gained <= most)
-    k = count(result.certificate["k"])
+    k = count(result.certificate.k)
     return joined([say(pattern, whose=_whose(result), k=k, right=right(result)), price(result)])
 
 
 def price(result: ProtectedResult) -> Markup:
     """The noise beside the sampling error; empty where that is not known."""
-    if result.certificate["no_noise"]:
+    if result.certificate.no_noise:
         return say("It needs no noise.")
-    known = [row for row in result.values if row["sampling_std"] and row["noise_std"] is not None]
-    ratios = sorted(row["noise_std"] / row["sampling_std"] for row in known)
+    ratios = sorted(row.noise_std / row.sampling_std for row in result.values if row.sampling_std)
     if not ratios:
         return Markup("")
     low, high = significant(ratios[0]), significant(ratios[-1])
@@ -118,7 +117,7 @@ def _promised(result: ProtectedResult) -> Markup:
     if result.void:
         return Markup("")
     average = result.on_average
-    confidence = result.certificate["confidence"]
+    confidence = result.certificate.confidence
     alpha = percent(settled(1 - confidence))
     said = say(
         PROMISE,
@@ -147,7 +146,7 @@ def best(result: ProtectedResult) -> Markup:
 def without_noise(result: ProtectedResult) -> Markup:
     """What the noise is good for."""
     finding = result.without_noise
-    if finding is None or result.certificate["no_noise"]:
+    if finding is None or result.certificate.no_noise:
         return Markup("")
     about = "" if finding.status == "certified" else "about "
     return say(WITHOUT[result.best is not None], about=about, right=shown(finding).value)
@@ -156,7 +155,7 @@ def without_noise(result: ProtectedResult) -> Markup:
 def interval(result: ProtectedResult, finding: Finding) -> str:
     """`` (95 %: 53.3 to 54.4)``, or nothing for an exact number."""
     text = shown(finding)
-    level = result.about["confidence"] if finding.confidence is None else finding.confidence
+    level = result.about.confidence if finding.confidence is None else finding.confidence
     return f" ({percent(level)}: {text.interval})" if text.interval else ""
 
 
@@ -172,9 +171,9 @@ def big(result: ProtectedResult) -> tuple[str, str]:
 
 def values_note(result: ProtectedResult) -> str:
     """What the released numbers are."""
-    if result.certificate["no_noise"]:
+    if result.certificate.no_noise:
         return NONE_ADDED
-    return DRAWN_AGAIN if result.about["insecure_seed"] else FINAL
+    return DRAWN_AGAIN if result.about.insecure_seed else FINAL
 
 
 def dots_note(result: ProtectedResult) -> Markup:
@@ -224,7 +223,7 @@ def curves_note(result: ProtectedResult) -> Markup:
     bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.at) and curve.n_nonmember]
     if not bands:
         return Markup("")
-    level = bands[0].confidence or result.about["confidence"]
+    level = bands[0].confidence or result.about.confidence
     words = (
         "Lower limits of {level} intervals, at each rate by itself, from {n} games without the {unit}: at a few rates "
         "they may lie above the ceiling by chance."
@@ -234,16 +233,14 @@ def curves_note(result: ProtectedResult) -> Markup:
 
 def accuracy(result: ProtectedResult) -> Markup:
     """What it costs that the data are a random part of the candidates, and what the noise adds."""
-    k, n = result.certificate["k"], result.certificate["n"]
+    k, n = result.certificate.k, result.certificate.n
     longer = near((n / k) ** 0.5, 1)
     words = (
         "The data are {k} of the {n} {units}, drawn at random: the sampling error is about {longer} times that of all."
     )
     return joined(
         [
-            say("No noise was added: the draw alone keeps the promise.")
-            if result.certificate["no_noise"]
-            else Markup(""),
+            say("No noise was added: the draw alone keeps the promise.") if result.certificate.no_noise else Markup(""),
             say(words, k=count(k), n=count(n), units=result.units, longer=longer),
         ]
     )
@@ -251,6 +248,6 @@ def accuracy(result: ProtectedResult) -> Markup:
 
 def data(result: ProtectedResult) -> str:
     """Name, size and digest of the table of all candidates."""
-    used = result.about["data"]
-    parts = [used["name"], several(used["records"], result.unit), f"digest {used['digest']}" if used["digest"] else ""]
+    used = result.about.data
+    parts = [used.name, several(used.records, result.unit), f"digest {used.digest}" if used.digest else ""]
     return sentence(", ".join(part for part in parts if part))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from leakscope.core.findings import Finding
-from leakscope.reports import Report, plain
+from leakscope.reports import Report
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of games won tells of single ones
 LEFT_OUT = "it is about a single record, and this report is without records"
@@ -54,17 +54,20 @@ def without_records(report: Report) -> Report:
 
     Examples
     --------
+    >>> from dataclasses import replace
+    >>> import leakscope as ls
     >>> from leakscope.core.findings import Finding, Scope
-    >>> from leakscope.reports import Report
     >>> from leakscope.reports.publishing import without_records
     >>> bound = Finding("leakage_score", 9.5, scope=Scope("worst", 17), per_record=True)
-    >>> free = without_records(Report({"kind": "bound", "data": None}, [bound], (), {"record": [17], "score": [9.5]}))
+    >>> report = replace(ls.bound("dp", epsilon=1.0), findings=[bound], record_table={"record": [17], "score": [9.5]})
+    >>> free = without_records(report)
     >>> dict(free.record_table), free.findings[0].scope.index, free.findings[0].value
     ({}, None, None)
     """
-    about = plain(report.about)
+    content = report.about.model_dump()
     for path, less in OF_RECORDS.items():
-        about = _changed(about, path, less)
+        content = _changed(content, path, less)
+    about = type(report.about).model_validate(content)
     findings = tuple(_without_record(finding) for finding in report.findings)
     curves = tuple(replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
     return Report(about, findings, curves, {})
@@ -83,7 +86,7 @@ def _changed(value: Any, path: tuple[str, ...], less: Callable[[Any], Any]) -> A
     if not path:
         return less(value)
     step, *rest = path
-    if step == "*" and isinstance(value, list):
+    if step == "*" and isinstance(value, list | tuple):
         return [_changed(item, tuple(rest), less) for item in value]
     if isinstance(value, Mapping) and value.get(step) is not None:
         return {**value, step: _changed(value[step], tuple(rest), less)}

@@ -58,7 +58,7 @@ def exposed(result: Result) -> Exposed | None:
 
 def _ties(result: Result, worst: int, n_shown: int) -> str:
     """How many records share the first place."""
-    table, unit = result.records, result.about["unit"]
+    table, unit = result.records, result.about.unit
     won, games = int(table["won"][worst]), int(table["games"][worst])
     ties = int(np.sum(np.asarray(table["won"]) == won))
     if ties > n_shown:

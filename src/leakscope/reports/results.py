@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from leakscope.core.findings import Finding
-from leakscope.reports import Curve, Report, Table, Verdict, plain
+from leakscope.reports import Curve, Report, Table, Verdict
+from leakscope.reports.about import AuditAbout, GamesFacts, ReleaseFacts, about_as
 from leakscope.reports.numbers import Digits, digits, settled, shares
 
 SHARES = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
@@ -37,41 +37,41 @@ class Result:
 
     Parameters
     ----------
-    facts : mapping
-        Its entry in ``about["releases"]``.
+    facts : ReleaseFacts
+        Its entry in ``about.releases``.
     findings, curves : sequences
         Those of this release.
-    about : mapping
+    about : AuditAbout
         Of the whole report.
     records : mapping of str to list
         The rows of the record table that are of this release.
     """
 
-    facts: Mapping[str, Any]
+    facts: ReleaseFacts
     findings: Sequence[Finding]
     curves: Sequence[Curve]
-    about: Mapping[str, Any]
+    about: AuditAbout
     records: Table
 
     @property
     def name(self) -> str:
         """The key of the release in findings and curves."""
-        return self.facts["name"]
+        return self.facts.name
 
     @property
     def title(self) -> str:
         """The release in words."""
-        return self.facts["title"] or self.name
+        return self.facts.title or self.name
 
     @property
-    def games(self) -> Mapping[str, Any] | None:
+    def games(self) -> GamesFacts | None:
         """Games against single records, or None where there were none."""
-        return self.facts["games"]
+        return self.facts.games
 
     @property
     def n_games(self) -> int:
         """Guesses that the attacker made: attacked models times judged records."""
-        return self.facts["targets"] * self.facts["judged"]
+        return self.facts.targets * self.facts.judged
 
     @property
     def too_few(self) -> bool:
@@ -92,7 +92,7 @@ class Result:
     @property
     def blind_in_game(self) -> float:
         """Chance to guess right about one record of the game, from the fraction of members in it."""
-        return max(self.facts["prior"], 1 - self.facts["prior"])
+        return max(self.facts.prior, 1 - self.facts.prior)
 
     @cached_property
     def attacks(self) -> tuple[str, ...]:
@@ -104,8 +104,8 @@ class Result:
     @property
     def best(self) -> str:
         """The attack with the largest lower end of its success, or an empty name."""
-        if self.facts["best"]:
-            return self.facts["best"]
+        if self.facts.best:
+            return self.facts.best
         found = [name for name in self.attacks if self.find("success", name) is not None]
         return found[0] if found else ""
 
@@ -139,19 +139,19 @@ class Result:
     @property
     def n_played(self) -> int:
         """Games against each record."""
-        return self.games["played"] if self.games else 0
+        return self.games.played if self.games else 0
 
     @property
     def first_exposed(self) -> int | None:
         """Fewest games won that show a record as exposed; None if even all of them would not."""
-        if not self.games or self.n_played < self.games["models_needed"]:
+        if not self.games or self.n_played < self.games.models_needed:
             return None
-        return round(self.games["smallest_detectable"] * self.n_played)
+        return round(self.games.smallest_detectable * self.n_played)
 
     @property
     def n_exposed(self) -> int:
         """Records exposed beyond chance."""
-        return self.games["exposed"] if self.games else 0
+        return self.games.exposed if self.games else 0
 
     @cached_property
     def constant(self) -> frozenset[str]:
@@ -183,7 +183,8 @@ class Result:
 
     def attack_title(self, name: str) -> str:
         """The attack in words."""
-        return self.about["attacks"].get(name, {}).get("title") or name
+        known = self.about.attacks.get(name)
+        return known.title if known is not None and known.title else name
 
     def _strength(self, name: str) -> tuple[float, float]:
         finding = self.find("success", name)
@@ -194,16 +195,16 @@ class Result:
 
 def results(report: Report) -> tuple[Result, ...]:
     """The releases of an audit, in the order of the plan."""
-    about = plain(report.about)
+    about = about_as(AuditAbout, report.about)
     return tuple(
         Result(
             facts,
-            tuple(finding for finding in report.findings if finding.release == facts["name"]),
-            tuple(curve for curve in report.curves if curve.release == facts["name"]),
+            tuple(finding for finding in report.findings if finding.release == facts.name),
+            tuple(curve for curve in report.curves if curve.release == facts.name),
             about,
-            _rows_of(report.record_table, facts["name"]),
+            _rows_of(report.record_table, facts.name),
         )
-        for facts in about["releases"]
+        for facts in about.releases
     )
 
 

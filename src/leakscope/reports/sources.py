@@ -39,7 +39,7 @@ def differ(result: Result) -> bool:
 
 def accepted(result: Result) -> bool:
     """Whether the user accepts that."""
-    return bool(result.about.get("plan", {}).get("accept_shift"))
+    return bool(result.about.plan.get("accept_shift"))
 
 
 def warning(result: Result) -> Markup:
@@ -67,6 +67,6 @@ def note(result: Result) -> Markup:
 def _numbers(pattern: str, result: Result, finding: Finding, **gaps: str) -> Markup:
     """A sentence with the area and its interval."""
     text = shown(finding)
-    level = percent(result.about["confidence"] if finding.confidence is None else finding.confidence)
-    units = plural(result.about["unit"])
+    level = percent(result.about.confidence if finding.confidence is None else finding.confidence)
+    units = plural(result.about.unit)
     return Markup(pattern).format(area=text.value, interval=text.interval, level=level, units=units, **gaps)

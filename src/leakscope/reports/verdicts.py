@@ -75,7 +75,7 @@ def claim(result: Result, verdict: Verdict) -> Markup:
     """The claim as a sentence; one that is not in the usual form stands as it is."""
     values = {name: float(value) for name, value in PARAMETER.findall(verdict.claim)}
     pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
-    unit = result.about["unit"]
+    unit = result.about.unit
     adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
     gaps = {name: parameter(value) for name, value in values.items()}
     gaps["delta"] = say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
@@ -131,7 +131,7 @@ def _bound(verdict: Verdict) -> Markup:
 
 def _success(result: Result, verdict: Verdict) -> Markup:
     """The lower limit of the success against the most exposed record, and whether the claim allows it."""
-    unit, right = result.about["unit"], result.blind_in_game + (verdict.measured or 0.0)
+    unit, right = result.about.unit, result.blind_in_game + (verdict.measured or 0.0)
     at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
     words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED
     least = digits(right, right, scale=2, most=1).value

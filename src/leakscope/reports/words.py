@@ -6,14 +6,14 @@ Every sentence is ``Markup``: what is filled in is escaped, and ``striptags`` gi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from markupsafe import Markup
 
 from leakscope.core.findings import Finding
 from leakscope.reports import sources
+from leakscope.reports.about import AttributeAbout, AuditAbout
 from leakscope.reports.numbers import count, down, near, parameter, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.results import Result, shown
@@ -142,14 +142,14 @@ def lettered(text: str) -> Markup:
 def level(result: Result, finding: Finding | None = None) -> str:
     """Confidence of a finding, or of the audit, in percent."""
     own = None if finding is None else finding.confidence
-    return percent(result.about["confidence"] if own is None else own)
+    return percent(result.about.confidence if own is None else own)
 
 
 def question(results: Sequence[Result]) -> str:
     """The plan's title, or the question that every audit asks."""
-    if results[0].about["title"]:
-        return results[0].about["title"]
-    if results[0].facts["game"] == "scores":
+    if results[0].about.title:
+        return results[0].about.title
+    if results[0].facts.game == "scores":
         return "How much do these scores reveal about who is in the training data?"
     if len(results) == 1:
         return f"How much does {results[0].title} reveal about who is in its training data?"
@@ -160,34 +160,34 @@ def question(results: Sequence[Result]) -> str:
 def facts(results: Sequence[Result]) -> list[str]:
     """Records, models, attacks, date, version: the line under the title."""
     about = results[0].about
-    judged = {result.facts["judged"] for result in results}
-    most = several(max(judged), about["unit"])
+    judged = {result.facts.judged for result in results}
+    most = several(max(judged), about.unit)
     line = [
         "Membership audit",
         most if len(judged) == 1 else f"up to {most}",
         _trained(results),
-        several(len(about["attacks"]), "attack"),
-        about["date"],
-        f"leakscope {about['leakscope']}",
+        several(len(about.attacks), "attack"),
+        about.date,
+        f"leakscope {about.leakscope}",
     ]
     return [part for part in line if part]
 
 
 def _trained(results: Sequence[Result]) -> str:
     """How many models were trained, and on what."""
-    n, unit, first = len(results), results[0].about["unit"], results[0].facts
-    if len({(result.facts["game"], result.facts["models"]) for result in results}) > 1:
+    n, unit, first = len(results), results[0].about.unit, results[0].facts
+    if len({(result.facts.game, result.facts.models) for result in results}) > 1:
         return f"{n} releases"
-    times = f"{'1 model' if n == 1 else f'{n} models, each'} trained {several(first['models'], 'time')}"
+    times = f"{'1 model' if n == 1 else f'{n} models, each'} trained {several(first.models, 'time')}"
     return {
         "half_split": f"{times} on a random half",
-        "one_model": f"{several(n, 'trained model')}, {several(first['references'], 'reference')}",
+        "one_model": f"{several(n, 'trained model')}, {several(first.references, 'reference')}",
         "per_datum": f"{times} with or without one {unit}",
         "average_datum": f"{times} with or without a random {unit}",
         "canaries": f"{times} with a random half of the canaries",
-        "scores": f"scores of {several(first['targets'], 'model')}",
-        "signals": f"signals of {several(first['models'], 'model')}",
-    }[first["game"]]
+        "scores": f"scores of {several(first.targets, 'model')}",
+        "signals": f"signals of {several(first.models, 'model')}",
+    }[first.game]
 
 
 def lede(results: Sequence[Result]) -> Markup:
@@ -205,8 +205,8 @@ def chosen(result: Result) -> Statements:
             success_low=None if result.success is None else result.strength,
             success_high=max((each.high for each in known if each.high is not None), default=None),
             baseline=result.blind,
-            n_records=result.facts["judged"],
-            n_models=result.facts["targets"],
+            n_records=result.facts.judged,
+            n_models=result.facts.targets,
             n_played=result.n_played,
             first_exposed=result.first_exposed,
             n_exposed=result.n_exposed,
@@ -221,10 +221,10 @@ def chosen(result: Result) -> Statements:
 
 def _found(result: Result, alone: bool) -> Markup:
     """The headline of a release."""
-    choice, unit = chosen(result), result.about["unit"]
+    choice, unit = chosen(result), result.about.unit
     if choice.headline == "planted" and result.success is not None:
         return say(PLANTED, title=result.title, right=shown(result.success).value)
-    title = "the release" if result.facts["game"] == "scores" else result.title
+    title = "the release" if result.facts.game == "scores" else result.title
     words = HEADLINES[choice.headline]
     if alone and choice.headline == "no_leak":
         words = "These attacks found no leak."
@@ -233,15 +233,15 @@ def _found(result: Result, alone: bool) -> Markup:
         title=capital(title) if words.startswith("{title}") else title,
         unit=unit,
         exposed=count(result.n_exposed),
-        all=count(result.games["records"]) if result.games else "",
-        records=several(result.facts["judged"], unit),
-        models=several(result.facts["targets"], "model"),
+        all=count(result.games.records) if result.games else "",
+        records=several(result.facts.judged, unit),
+        models=several(result.facts.targets, "model"),
     )
     return joined([sentence, _excluded(result) if choice.excluded else Markup("")])
 
 
 def _planted(result: Result) -> bool:
-    return result.facts["game"] == "canaries"
+    return result.facts.game == "canaries"
 
 
 def _excluded(result: Result) -> Markup:
@@ -254,7 +254,7 @@ def _excluded(result: Result) -> Markup:
 
 def summary(result: Result) -> Markup:
     """The paragraph beside the big number."""
-    success, unit = result.success, "planted canary" if _planted(result) else result.about["unit"]
+    success, unit = result.success, "planted canary" if _planted(result) else result.about.unit
     if success is None:
         return joined([say("None of the attacks could be played; the findings below say why."), bounds(result)])
     text = shown(success)
@@ -314,26 +314,26 @@ def blind(share: float) -> str:
 
 def exposure(result: Result) -> Markup:
     """The most exposed record, and how many are exposed."""
-    games, unit, choice = result.games, result.about["unit"], chosen(result)
+    games, unit, choice = result.games, result.about.unit, chosen(result)
     if games is None or choice.records == "none":
         return Markup("")
     if choice.records == "untestable":
         words = "{models} models cannot single out a {unit}; {needed} would."
-        return say(words, models=count(result.n_played), unit=unit, needed=count(games["models_needed"]))
+        return say(words, models=count(result.n_played), unit=unit, needed=count(games.models_needed))
     if choice.records != "exposed":
         first = result.first_exposed or 0
         words = SHOWN_IF_ALL if first == result.n_played else SHOWN_IF
         shown_if = say(words, unit=unit, games=count(result.n_played), first=count(first))
         return Markup("").join([say(NOT_SHOWN[choice.records], unit=unit), shown_if])
     words = "{exposed} of {all} {are} exposed beyond chance."
-    are = "is" if games["exposed"] == 1 else "are"
-    many = say(words, exposed=count(games["exposed"]), all=several(games["records"], unit), are=are)
+    are = "is" if games.exposed == 1 else "are"
+    many = say(words, exposed=count(games.exposed), all=several(games.records, unit), are=are)
     return joined([_most_exposed(result), many])
 
 
 def _most_exposed(result: Result) -> Markup:
     """Games won against the most exposed record, and what they prove."""
-    worst, unit = result.most_exposed, result.about["unit"]
+    worst, unit = result.most_exposed, result.about.unit
     if worst is None:
         return Markup("")
     won, games = worst.detail["won"], worst.detail["games"]
@@ -358,9 +358,9 @@ def _small(n: int) -> str:
     return SMALL[n] if n < len(SMALL) else count(n)
 
 
-def execution(about: Mapping[str, Any]) -> str:
+def execution(about: AuditAbout | AttributeAbout) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
-    if "execution" not in about:
+    if about.execution is None:
         return ""
-    reused, made = about["execution"]["reused"], about["execution"]["made"]
+    reused, made = about.execution.reused, about.execution.made
     return f"Models: {reused:,} came from the store, {made:,} were made in this run."

@@ -19,6 +19,7 @@ from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.core.untrusted import in_one_line
 from leakscope.data import arrays_of
 from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
+from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime import pool
 from leakscope.runtime.store import Store, key
 from leakscope.version import __version__
@@ -65,9 +66,9 @@ class Workshop:
     tally: Tally = field(default_factory=Tally, compare=False)
 
     @property
-    def execution(self) -> dict[str, dict[str, int]]:
+    def execution(self) -> ExecutionFacts | None:
         """What a report says of the run: with a store, how many models came from it; nothing without one."""
-        return {} if self.store is None else {"execution": {"reused": self.tally.reused, "made": self.tally.made}}
+        return None if self.store is None else ExecutionFacts(reused=self.tally.reused, made=self.tally.made)
 
     @property
     def temporary_place(self) -> str | os.PathLike[str] | None:

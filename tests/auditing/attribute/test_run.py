@@ -50,8 +50,8 @@ def first_three(x: pd.DataFrame) -> pd.DataFrame:
 def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     frame, y = independent()
     report = ls.audit(model, frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["loss", "mast", "accuracy"])
-    facts = report.about["releases"][0]
-    assert (facts["chance"], facts["values"], facts["attacked"]) == (0.25, 4, 160)
+    facts = report.about.releases[0]
+    assert (facts.chance, facts.values, facts.attacked) == (0.25, 4, 160)
     for name in ("loss", "mast", "accuracy"):
         gain = found(report, "attribute_gain", name)
         assert gain.low > 0
@@ -81,7 +81,7 @@ def test_what_can_be_imputed_is_no_gain() -> None:
     for name in ("imputation", "posterior"):
         assert found(report, "attribute_success", name, inside=1.0).value > 0.99
     gain = found(report, "attribute_gain", "posterior")
-    assert report.about["releases"][0]["baseline"] == "imputation"
+    assert report.about.releases[0].baseline == "imputation"
     assert abs(gain.value) < 0.01
     assert gain.low < 0 < gain.high
 
@@ -90,8 +90,8 @@ def test_many_records_are_attacked_in_part(monkeypatch) -> None:
     monkeypatch.setattr(attribute_game, "MOST_ROWS", 200)
     frame, y = independent(160)
     report = ls.audit(DecisionTreeClassifier(), frame, y, n_models=8, n_jobs=1, attribute="secret", attacks="loss")
-    assert report.about["releases"][0]["attacked"] == 50
-    assert "50 of 160 records are attacked, drawn at random; the others are in the game alone" in report.about["notes"]
+    assert report.about.releases[0].attacked == 50
+    assert "50 of 160 records are attacked, drawn at random; the others are in the game alone" in report.about.notes
 
 
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_the_store(tmp_path) -> None:
@@ -112,18 +112,17 @@ def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> No
     assert inside > outside + 0.05
     for name in ("likelihood", "accuracy", "gradient_norm"):
         assert "needs the signal" in found(report, "attribute_gain", name).reason
-    assert "gradient_norm" in report.about["attacks"]
+    assert "gradient_norm" in report.about.attacks
 
 
 def test_values_may_stand_beside_the_features() -> None:
     rng = np.random.default_rng(0)
     x, y, writer = rng.normal(size=(60, 4)), rng.integers(2, size=60), rng.choice(["ann", "bob", "eve"], size=60)
     report = ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, attribute=writer, attacks="loss")
-    facts = report.about["releases"][0]
-    assert (facts["attribute"], facts["values"]) == ("attribute", 3)
+    facts = report.about.releases[0]
+    assert (facts.attribute, facts.values) == ("attribute", 3)
     assert (
-        ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, attribute=2, bins=3).about["plan"]["attribute"]
-        == "x2"
+        ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, attribute=2, bins=3).about.plan["attribute"] == "x2"
     )
 
 
@@ -161,11 +160,11 @@ def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
         for side in (1.0, 0.0):
             one, three = (found(each, "attribute_success", name, inside=side) for each in (once, thrice))
             np.testing.assert_allclose((three.value, three.low, three.high), (one.value, one.low, one.high))
-    facts = thrice.about["releases"][0]
-    assert (facts["attacked"], facts["data"]["records"]) == (100, 300)
-    (note,) = thrice.about["notes"]
+    facts = thrice.about.releases[0]
+    assert (facts.attacked, facts.data.records) == (100, 300)
+    (note,) = thrice.about.notes
     assert note.startswith("the 300 attacked records are of 100 units, whose records are in or out together; each ")
-    assert not once.about["notes"]
+    assert not once.about.notes
 
 
 def test_luck_about_a_unit_is_no_certainty_about_its_records() -> None:

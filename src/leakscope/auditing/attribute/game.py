@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -30,6 +31,8 @@ from leakscope.runtime.observe import Workshop, observe
 Array = np.ndarray
 MOST_ROWS = 200_000  # candidates; of more records a random part is attacked
 IMPUTER = ("sklearn.ensemble:RandomForestClassifier", {"n_estimators": 100})
+
+BaselineName = Literal["", "prior_guess", "imputation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +209,14 @@ def prepare(
     return Guessing(board, truth, member, log_prior, blind)
 
 
-def best_baseline(guessing: Guessing) -> str:
+def best_baseline(guessing: Guessing) -> BaselineName:
     """The baseline that is right most often about members; none ("") where chance is right more often.
 
     It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
     """
     means = {name: _mean(guessing.by_unit(each), guessing.unit_member) for name, each in guessing.blind.items()}
     best = max(means, key=lambda name: means[name])
-    return best if means[best] >= guessing.chance else ""
+    return cast(BaselineName, best) if means[best] >= guessing.chance else ""
 
 
 def _mean(guessed: Float[Array, "T U"], member: Bool[Array, "T U"]) -> float:

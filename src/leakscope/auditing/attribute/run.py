@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ from leakscope.auditing.attribute.game import Guessing, best_baseline, prepare
 from leakscope.auditing.canaries import is_private
 from leakscope.auditing.observed import Asked, Subject
 from leakscope.auditing.rehearsal import cannot_run, idle_reason, rehearse
+from leakscope.auditing.report import PACKAGES, described
 from leakscope.auditing.setup import draw
 from leakscope.core.findings import Finding
 from leakscope.core.intervals import Interval
@@ -27,21 +25,28 @@ from leakscope.metrics.attribute import attribute_gain, attribute_success, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.making import Described
 from leakscope.reports import Report
+from leakscope.reports.about import (
+    AttributeAbout,
+    AttributeFacts,
+    DataFacts,
+    ExecutionFacts,
+    TheoremFacts,
+    envelope,
+)
 from leakscope.runtime.observe import Workshop, not_stored, observe
-from leakscope.version import __version__
 
-BASELINES: Mapping[str, Mapping[str, str]] = {
-    "prior_guess": {
-        "title": "Prior guess",
-        "source": "",
-        "summary": "The most frequent value among records that the model was not trained on.",
-    },
-    "imputation": {
-        "title": "Imputation",
-        "source": "",
-        "summary": "A random forest that has learned the value from all other columns and the label, on records that "
+BASELINES: Mapping[str, TheoremFacts] = {
+    "prior_guess": TheoremFacts(
+        title="Prior guess",
+        source="",
+        summary="The most frequent value among records that the model was not trained on.",
+    ),
+    "imputation": TheoremFacts(
+        title="Imputation",
+        source="",
+        summary="A random forest that has learned the value from all other columns and the label, on records that "
         "the model was not trained on, and has not seen the release.",
-    },
+    ),
 }
 LEARNED_FROM_THEM = "the imputation has learned from the records that are not in: it knows their values"
 
@@ -103,16 +108,16 @@ def infer(
     board = guessing.board
     _refuse_idle(plan, attacks, releases, board.rows.points.take(np.flatnonzero(board.rows.own)))
     findings: list[Finding] = []
-    facts: list[dict[str, Any]] = []
+    facts: list[AttributeFacts] = []
     for release in releases:
         made = of_records(release, board.rows)
         arrays = observe(made, board.rows.points, board.game.member, signals_of(attacks), plan.seed, workshop)
         subject = Subject(release.name, Signals.observed(board.game, board.rows.points, arrays), loaded)
         judged = list(judge(subject, guessing, attacks, plan.confidence))
         findings += judged
-        facts.append(_facts(subject, guessing, judged) | {"description": release.description})
+        facts.append(_facts(subject, guessing, judged, release.description))
     notes = [*_notes(guessing, len(loaded.points)), *not_stored(releases, workshop)]
-    about = _about(plan, attacks, facts, notes, said.get("command", "")) | workshop.execution
+    about = _about(plan, attacks, facts, notes, said.get("command", ""), workshop.execution)
     return Report(about, tuple(findings))
 
 
@@ -228,50 +233,43 @@ def _notes(guessing: Guessing, n_records: int) -> Iterator[str]:
         yield "with fewer than 8 models the intervals speak of other records, not of other models"
 
 
-def _facts(subject: Subject, guessing: Guessing, made: Sequence[Finding]) -> dict[str, Any]:
+def _facts(subject: Subject, guessing: Guessing, made: Sequence[Finding], description: str) -> AttributeFacts:
     """What the page says of the release."""
     gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
     board, data = guessing.board, subject.data
-    return {
-        "name": subject.name,
-        "title": subject.name,
-        "data": {
-            "name": "" if data is None else data.name,
-            "digest": "" if data is None else data.points.digest[:16],
-            "records": int(board.rows.own.sum()),
-        },
-        "attribute": board.attribute.name,
-        "values": len(board.attribute.names),
-        "chance": guessing.chance,
-        "attacked": len(np.unique(guessing.board.unit)),
-        "sampling": board.records.sampling,
-        "models": board.records.n_models,
-        "population": len(board.records.population),
-        "baseline": best_baseline(guessing),
-        "best": max(gains, key=lambda each: each.low or 0.0).attack if gains else "",
-    }
+    return AttributeFacts(
+        name=subject.name,
+        title=subject.name,
+        description=description,
+        data=DataFacts(
+            name="" if data is None else data.name,
+            digest="" if data is None else data.points.digest[:16],
+            records=int(board.rows.own.sum()),
+        ),
+        attribute=board.attribute.name,
+        values=len(board.attribute.names),
+        chance=guessing.chance,
+        attacked=len(np.unique(guessing.board.unit)),
+        sampling=board.records.sampling,
+        models=board.records.n_models,
+        population=len(board.records.population),
+        baseline=best_baseline(guessing),
+        best=max(gains, key=lambda each: each.low or 0.0).attack if gains else "",
+    )
 
 
 def _about(
-    plan: AuditPlan, attacks: Sequence[Attack], facts: Sequence[Mapping[str, Any]], notes: Sequence[str], command: str
-) -> dict[str, Any]:
-    content = plan.model_dump()
-    if content["data"]:
-        content["data"] = Path(content["data"]).name  # the report holds no path of this machine
-    packages = ("numpy", "scipy", "scikit-learn", "pandas")
-    named = {each.name: {"title": each.title, "source": each.source, "summary": each.summary} for each in attacks}
-    return {
-        "kind": "attribute",
-        "leakscope": __version__,
-        "title": plan.title,
-        "unit": plan.unit,
-        "date": plan.date,
-        "seed": plan.seed,
-        "confidence": plan.confidence,
-        "attacks": named | {name: dict(words) for name, words in BASELINES.items()},
-        "command": command,
-        "plan": content,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "notes": list(notes),
-        "releases": list(facts),
-    }
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    facts: Sequence[AttributeFacts],
+    notes: Sequence[str],
+    command: str,
+    execution: ExecutionFacts | None,
+) -> AttributeAbout:
+    said = envelope(
+        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
+    )
+    strategies = {each.name: described(each) for each in attacks}
+    return AttributeAbout(
+        kind="attribute", **said, attacks={**strategies, **BASELINES}, execution=execution, releases=tuple(facts)
+    )

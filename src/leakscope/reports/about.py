@@ -1,0 +1,350 @@
+"""What a report says of itself beside its numbers: one frozen model for each kind of report.
+
+`schema.json` is generated from these models and from those of `content`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from leakscope.core.checks import one_line
+from leakscope.reports import plain
+from leakscope.version import __version__
+
+INFINITIES = {"inf": float("inf"), "-inf": float("-inf")}
+
+
+def _infinity(value: Any) -> Any:
+    """JSON has no infinities: they are the texts "inf" and "-inf", where a number is expected and nowhere else."""
+    return INFINITIES.get(value, value) if isinstance(value, str) else value
+
+
+def _number(value: Any) -> float:
+    """A whole number stays one."""
+    number = _infinity(value)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(f"must be a number, inf or -inf, got {one_line(repr(value), 40)}")
+    return number
+
+
+infinity = BeforeValidator(_infinity)
+Text = Annotated[str, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+NonNegative = Annotated[Real, Field(ge=0)]
+Fraction = Annotated[Real, Field(ge=0, le=1)]
+Number = Annotated[
+    float,
+    PlainValidator(_number),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": list(INFINITIES)}]}),
+]
+Sampling = Literal["fixed", "poisson"]
+
+
+class Facts(BaseModel):
+    """Facts that cannot be changed; an unknown one is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataFacts(Facts):
+    """The data that a report is made from."""
+
+    name: Text
+    digest: Text = Field(description="First 16 digits of its SHA-256; empty where published.")
+    records: Count
+
+
+class TheoremFacts(Facts):
+    """A theorem or an attack in words."""
+
+    title: Text
+    source: Text
+    summary: Text
+
+
+class ExecutionFacts(Facts):
+    """Of the run, not of the result: how many models came from the store, and how many were made."""
+
+    reused: Count
+    made: Count
+
+
+class GamesFacts(Facts):
+    """The games against single records."""
+
+    played: Positive = Field(description="Games against each record.")
+    won: tuple[Count, ...] = Field(
+        description="Number of records against which 0, 1, ... all games were won; empty in a report without records "
+        "where there are fewer than 100."
+    )
+    first_exposed: Annotated[int, Field(strict=True)] | None = Field(
+        description="Least number of games won at which a record is exposed; null where none can be."
+    )
+    exposed: Count
+    records: Count
+    attack: Text
+    smallest_detectable: Number
+    models_needed: Count
+
+
+class ReleaseFacts(Facts):
+    """A release that was attacked, and the game that was played with it."""
+
+    name: Text
+    title: Text
+    description: Text
+    data: DataFacts
+    game: Literal["half_split", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"]
+    sampling: Sampling
+    models: Count
+    targets: Count
+    references: Count
+    judged: Count
+    population: Count
+    prior: Fraction
+    best: Text = Field(description="The attack with the largest lower end of its accuracy; empty if none applies.")
+    games: GamesFacts | None
+    knowledge: Literal["law", "others"] | None = Field(
+        description="What who saw the steps of DP-SGD knew of the other records: the law of their gradients, or their "
+        "batches; null for other releases."
+    )
+    files: dict[Text, Annotated[Text, Field(pattern="^[0-9a-f]{64}$")]] = Field(
+        description="Files that the model was read from, with the SHA-256 of each."
+    )
+
+
+class AttributeFacts(Facts):
+    """A release that was asked for an attribute of its records."""
+
+    name: Text
+    title: Text
+    description: Text
+    data: DataFacts
+    attribute: Text
+    values: Annotated[int, Field(strict=True, ge=2)]
+    chance: Fraction
+    attacked: Positive
+    sampling: Sampling
+    models: Positive
+    population: Count
+    baseline: Literal["", "prior_guess", "imputation"]
+    best: Text
+
+
+class NoiseFacts(Facts):
+    """The noise as it is printed."""
+
+    family: Text
+    scale: NonNegative = Field(
+        description="Of two significant digits, rounded up, where it was computed from all records."
+    )
+    rms: tuple[NonNegative, ...] = Field(description="A number for each coordinate.")
+    grid: tuple[NonNegative | None, ...] | None = Field(
+        description="Steps of the grid on which the released values lie, a number for each coordinate; null where it "
+        "gets no noise."
+    )
+    deviations: tuple[Annotated[Real, Field(gt=0)], ...] | None = Field(
+        description="Standard deviations of the noise of scale 1, of the coordinates with noise; null where all are "
+        "equal."
+    )
+    correlations: tuple[tuple[Real, ...], ...] | None = Field(
+        description="Correlations of the noise; null where there are none."
+    )
+    declared: Flag = Field(
+        description="The noise was declared beforehand; otherwise it was computed from all records and rounded."
+    )
+
+
+class CertificateFacts(Facts):
+    """What is promised, and what the promise rests on."""
+
+    eta: Annotated[Real, Field(gt=0, le=0.5)]
+    promise: Literal["every", "average"]
+    prior: Annotated[Real, Field(gt=0, lt=1)]
+    k: Positive
+    n: Annotated[int, Field(strict=True, ge=2)]
+    coupling: Text
+    noise: NoiseFacts
+    exact: Flag = Field(description="Nothing was sampled.")
+    confidence: Fraction
+    pairs: Count | None = Field(description="Null where published.")
+    fits: Count | None = Field(description="Null where nothing is sampled; where published, how many were allowed.")
+    failures: Count | None = Field(description="Null where published.")
+    assumptions: tuple[Text, ...]
+    ledger: Flag = Field(description="Draw and noise belong to a ledger, which knows of other releases of the draw.")
+    no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
+    void: Text = Field(description="Why there is no certificate; empty if there is one.")
+
+
+class ReleasedValue(Facts):
+    """One released number."""
+
+    name: Text
+    unit: Text
+    value: Number | None = Field(description="With its noise.")
+    noise_std: NonNegative
+    sampling_std: NonNegative | None = Field(description="Sampling error of the statistic on k records.")
+    sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
+
+
+class About(Facts):
+    """What every report says of itself."""
+
+    leakscope: Text = Field(description="The version that made it.")
+    title: Text
+    unit: Text = Field(description="What a record is called: record, person, household.")
+    date: Text
+    seed: Annotated[int, Field(strict=True)]
+    confidence: Fraction
+    command: Text
+    plan: dict[str, Any]
+    versions: dict[str, Text]
+    notes: tuple[Text, ...]
+
+    def source_of(self, attack: str) -> str:
+        """Where a number without a source of its own comes from; empty where nothing is said."""
+        return ""
+
+
+class AuditAbout(About):
+    """Of an audit of membership."""
+
+    kind: Literal["audit"]
+    fpr: tuple[Fraction, ...]
+    attacks: dict[Text, TheoremFacts]
+    execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
+    releases: tuple[ReleaseFacts, ...] = Field(min_length=1)
+
+    def source_of(self, attack: str) -> str:
+        """Where an attack was published."""
+        return self.attacks[attack].source if attack in self.attacks else ""
+
+
+class AttributeAbout(About):
+    """Of an audit of an attribute."""
+
+    kind: Literal["attribute"]
+    attacks: dict[Text, TheoremFacts]
+    execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
+    releases: tuple[AttributeFacts, ...] = Field(min_length=1)
+
+    def source_of(self, attack: str) -> str:
+        """Where an attack was published."""
+        return self.attacks[attack].source if attack in self.attacks else ""
+
+
+class BoundAbout(About):
+    """Of a bound."""
+
+    kind: Literal["bound"]
+    bound: Text = Field(description="The row of the table of bounds: dp, gaussian, leakage, ...")
+    subject: Text = Field(description="What is bounded, in words.")
+    question: Text
+    fpr: tuple[Fraction, ...]
+    theorem: TheoremFacts
+    data: DataFacts | None
+
+    def source_of(self, attack: str) -> str:
+        """The source of the theorem."""
+        return self.theorem.source
+
+
+class ProtectedAbout(About):
+    """Of a calibration or a release with noise."""
+
+    kind: Literal["protected"]
+    audience: Literal["public", "owner"] = Field(
+        description="For publication, or for the owner of the data alone: with exact functions of them."
+    )
+    question: Text
+    seed: Annotated[int, Field(strict=True)] = Field(
+        description="Of the calibration; that of the draw and the noise is written nowhere."
+    )
+    insecure_seed: Flag = Field(
+        description="The draw and the noise came from a seed that was given: not for publication."
+    )
+    fpr: tuple[Fraction, ...]
+    data: DataFacts
+    certificate: CertificateFacts
+    values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
+
+
+AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout
+A = TypeVar("A", bound=About)
+
+
+def about_as(kind: type[A], about: About) -> A:
+    """Take what a report says of itself as that of one kind.
+
+    Raises
+    ------
+    TypeError
+        If the report is of another kind.
+    """
+    if not isinstance(about, kind):
+        raise TypeError(f"expected a report with {kind.__name__}, got {type(about).__name__}")
+    return about
+
+
+def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFacts, ...]:
+    """The releases of an audit; a bound and a protected release have none."""
+    return about.releases if isinstance(about, AuditAbout | AttributeAbout) else ()
+
+
+def envelope(
+    plan: Mapping[str, Any],
+    packages: Sequence[str] = ("numpy", "scipy"),
+    *,
+    seed: int,
+    confidence: float,
+    command: str = "",
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Collect what every report says of itself.
+
+    Parameters
+    ----------
+    plan : mapping
+        All fields of the plan that may be printed. Of a path to data the last part is kept: the report holds no path of
+        this machine.
+    packages : sequence of str
+        Whose versions are printed.
+    seed, confidence, command, notes
+        As in `About`.
+
+    Returns
+    -------
+    dict
+        The fields of `About`.
+
+    Examples
+    --------
+    >>> from leakscope.reports.about import envelope
+    >>> plan = {"title": "", "unit": "record", "date": "", "data": "private/people.csv"}
+    >>> envelope(plan, seed=0, confidence=0.95)["plan"]["data"]
+    'people.csv'
+    """
+    content = dict(plan)
+    if content.get("data"):
+        content["data"] = Path(content["data"]).name
+    return {
+        "leakscope": __version__,
+        "title": plan["title"],
+        "unit": plan["unit"],
+        "date": plan["date"],
+        "seed": seed,
+        "confidence": confidence,
+        "command": command,
+        "plan": plain(content),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "notes": notes,
+    }
