@@ -36,7 +36,7 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
     >>> member = np.arange(200) % 2 == 0
     >>> report = ls.audit_scores(1.0 * member, member, name="forest")
     >>> failures(report, ["auc=0.6"])
-    ['forest: auc of scores at least 1, limit 0.6']
+    ['forest: auc=0.6 is exceeded: forest reaches 1']
     """
     shifted = unaccepted_shifts(report)
     names = [release.name for release in releases_of(report.about)]
