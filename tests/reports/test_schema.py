@@ -89,7 +89,7 @@ def same_are_refused(name, n_changes):
     valid = Validator({"$ref": f"#/$defs/{kind}", "$defs": committed()["$defs"]})
     del report["findings"][3:], report["curves"][2:]
     report["records"] = {column: cells[:3] for column, cells in report["records"].items()}
-    paths = [path for path in places(report) if path and path != ("about", "kind")]
+    paths = [path for path in places(report) if path]
     refused = 0
     for _ in range(n_changes):
         path = rng.choice(paths)
@@ -104,6 +104,16 @@ def same_are_refused(name, n_changes):
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_same_reports_are_refused_as_by_jsonschema(name):
     same_are_refused(name, 150)
+
+
+@pytest.mark.parametrize("path", [("about",), ("about", "kind"), ("findings",), ("curves",), ("records",), ("sha256",)])
+def test_other_values_at_the_top_are_one_line(path):
+    for other in OTHERS:
+        wrong = fault(changed(content("dp"), path, other, "set"))
+        assert "\n" not in wrong
+        assert wrong.startswith(".".join(path)) or other in ([], {})  # no findings, and no records
+    for other in OTHERS:
+        assert fault(other)
 
 
 @pytest.mark.nightly

@@ -349,9 +349,9 @@ def content_of(value: Any) -> ReportContent:
     if isinstance(about, dict):
         if "kind" not in about:
             raise ValueError("about: the key 'kind' is missing")
-        if about["kind"] not in KINDS:
+        if not isinstance(about["kind"], str) or about["kind"] not in KINDS:
             raise ValueError(f"about.kind: must be one of {', '.join(KINDS)}, got {_shown(about['kind'])}")
-    model = AuditContent if about is None else KINDS[about["kind"]]
+    model = KINDS[about["kind"]] if isinstance(about, dict) else AuditContent
     try:
         return model.model_validate(value)
     except ValidationError as error:
