@@ -194,7 +194,7 @@ class Style:
     n_conditionals : int
         Conditional expressions, ``a if b else c``.
     n_nested_conditionals : int
-        Conditional expressions that are a part (body, test or alternative) of another one.
+        Conditional expressions that stand within another one, also within a call in it.
     n_any : int
         Uses of the name ``Any``, imports not counted.
     n_open_functions : int
@@ -527,7 +527,7 @@ def style_of(modules: Mapping[str, Module]) -> Style:
         comment_to_code_ratio=n_with_comment / max(n_code_lines, 1),
         n_comprehensions=len([node for node in nodes if isinstance(node, COMPREHENSIONS)]),
         n_conditionals=len(conditionals),
-        n_nested_conditionals=sum(n_inner_conditionals(node) for node in conditionals),
+        n_nested_conditionals=n_inner_conditionals(conditionals),
         n_any=len([node for node in nodes if is_any(node)]),
         n_open_functions=len(open_functions),
         public_open_functions=sorted(
@@ -603,10 +603,12 @@ def is_one_line(function: FunctionNode) -> bool:
     return len(body) == 1 and body[0].lineno == body[0].end_lineno
 
 
-def n_inner_conditionals(conditional: ast.IfExp) -> int:
-    """Count the conditional expressions among the three parts of another one."""
-    parts = (conditional.body, conditional.test, conditional.orelse)
-    return len([part for part in parts if isinstance(part, ast.IfExp)])
+def n_inner_conditionals(conditionals: Sequence[ast.IfExp]) -> int:
+    """Count the conditional expressions that stand anywhere within another one, each once."""
+    inner: set[ast.AST] = set()
+    for outer in conditionals:
+        inner |= {node for node in ast.walk(outer) if isinstance(node, ast.IfExp) and node is not outer}
+    return len(inner)
 
 
 def is_any(node: ast.AST | None) -> bool:
@@ -746,7 +748,7 @@ def table(measured: CodeMap) -> str:
         row("  with a body of one line", f"{style.one_line_function_fraction:.1%}"),
         row("comprehensions", style.n_comprehensions),
         row("conditional expressions", style.n_conditionals),
-        row("  directly inside another", style.n_nested_conditionals),
+        row("  inside another", style.n_nested_conditionals),
         row("uses of Any", style.n_any),
         row("functions with **name: Any", style.n_open_functions),
         row("  public", len(style.public_open_functions)),

@@ -355,8 +355,8 @@ def test_comprehensions(tmp_path):
         ("a if (b if c else d) else e", 2, 1),
         ("(a if b else c) if (d if e else f) else (g if h else i)", 4, 3),
         ("a if b else c if d else e if f else g", 3, 2),
-        ("a if b else -(c if d else e)", 2, 0),  # inside, but not directly
-        ("f(a if b else c) if d else e", 2, 0),
+        ("a if b else -(c if d else e)", 2, 1),
+        ("f(a if b else c) if d else e", 2, 1),
         ("[a if b else c, d if e else f]", 2, 0),
     ],
 )

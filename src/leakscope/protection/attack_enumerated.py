@@ -118,7 +118,12 @@ class Enumeration:
         truth, one, other = (np.take_along_axis(x, place, axis=1)[n_learned:, 0] for x in (member, inside, outside))
         guess = (one > other) | ((one == other) & (self.mechanism.prior > 0.5))
         n_failed = int((total[n_learned:].max(axis=1) == 0).sum())
-        exact = None if accuracy is None else float(accuracy.mean() if record is None else accuracy[record])
+        if accuracy is None:
+            exact = None
+        elif record is None:
+            exact = float(accuracy.mean())
+        else:
+            exact = float(accuracy[record])
         method = (Term("posterior"), *self._sets())
         return Played(record, _log_odds(one, other), truth, guess, _BAYES, "neyman1933", method, n_failed, exact)
 

@@ -184,12 +184,16 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
     fpr = np.asarray(curve.tradeoff.knots, dtype=float)
     tpr = np.asarray(curve.tradeoff.tpr(fpr))
     inner = np.unique(np.column_stack([fpr, tpr])[(fpr + tpr > 0) & (fpr + tpr < 2)], axis=0)
-    strictest = float(fpr[fpr > 0].min(initial=1.0))
+    begin = 0.0
+    if len(inner):
+        begin = float(fpr[fpr > 0].min(initial=1.0))  # the strictest threshold
+        if curve.n_nonmember:
+            begin = max(begin, FALSE_ALARMS / curve.n_nonmember)
     return Line(
         shorten(title),
         curve.tradeoff,
         "best" if best else "attack",
-        max(strictest, FALSE_ALARMS / curve.n_nonmember if curve.n_nonmember else 0.0) if len(inner) else 0.0,
+        begin,
         (float(inner[0, 0]), float(inner[0, 1])) if len(inner) == 1 else None,
         (curve.at, curve.low, curve.high),
         _DASH_DOT if curve.name == "loss" else "solid",

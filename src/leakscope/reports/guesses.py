@@ -120,7 +120,11 @@ def guesses_of(result: AttributeResult) -> Sequence[Guess]:
 def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
     """Name and value left of the axis, then a hollow and a filled dot."""
     color = ATTACK if row.best else MUTE
-    ink, weight = (ATTACK, 700) if row.best else (MUTE if row.inside is None else INK, 400)
+    ink, weight = INK, 400
+    if row.best:
+        ink, weight = ATTACK, 700
+    elif row.inside is None:
+        ink = MUTE
     _, height = panel_size(ax)
     base = height * (1 - (place + 0.5) / n_rows) - 4.5
     write(ax, (-186, base), shorten(row.name), size=13, color=ink, weight=weight)
