@@ -5,7 +5,7 @@ a certificate), for a released statistic or a trained model. These are its words
 the reports:
 
 release
-    What leaves the house: a statistic of the data, or a model trained on it.
+    What is published: a statistic of the data, or a model trained on it.
 game
     Who is in and who is out, as a boolean matrix ``member`` (M models, N points). Half-splits, one fixed
     target (per datum), a random target (average datum) and canaries are rows of such a matrix. The attacked

@@ -48,8 +48,8 @@ def test_the_largest_epsilon_keeps_the_limit_and_more_does_not(text: str, prior:
 def test_a_limit_below_blind_guessing() -> None:
     with pytest.raises(ValueError) as caught:
         largest(EpsilonDelta, "success=0.4", 0.5)
-    assert str(caught.value) == "at_most success=0.4 is below what blind guessing reaches, 0.5"
-    with pytest.raises(ValueError, match=r"is below what blind guessing reaches, 0\.01"):
+    assert str(caught.value) == "at_most success=0.4 is below the baseline accuracy, 0.5"
+    with pytest.raises(ValueError, match=r"is below the baseline accuracy, 0\.01"):
         largest(EpsilonDelta, "tpr@0.01=0.005", 0.5)
 
 

@@ -80,7 +80,7 @@ class TestPlant:
         release = private_network(network, {**SHORT.describe(), "train": own})
         assert plant(planting(), release, noise).release.knowledge == "law"
         assert plant(planting(canaries="random"), release, noise).release.train is own
-        with pytest.raises(ValueError, match=r"nobody knows the batches of a training of one's own"):
+        with pytest.raises(ValueError, match=r"nobody knows the batches of a user-supplied training loop"):
             plant(planting(canaries="random", knowledge="others"), release, noise)
 
     def test_a_network_without_dpsgd_shows_no_steps(self, noise):

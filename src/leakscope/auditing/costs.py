@@ -59,7 +59,8 @@ class Fit:
 def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     """What would be done, models, time and disk of a plan, a line each; one model of each release is fitted to tell.
 
-    Of DP-SGD a few steps are taken and stand for all; of a training of one's own, which nobody can cut short, all.
+    Of DP-SGD a few steps are taken and stand for all. A user-supplied training loop cannot be cut short and runs to its
+    end.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
             eta = claim.eta if claim.eta is not None else (claim.success or 0.0) - blind
             if not 0 <= eta <= 1 - blind:
                 raise ValueError(
-                    f"a claim of eta = {eta:g} is not possible where a blind guess is right in a share of {blind:.3g}; "
+                    f"a claim of eta = {eta:g} is not possible where the baseline accuracy is {blind:.3g}; "
                     f"eta is from 0 to {1 - blind:.3g}, success from {blind:.3g} to 1"
                 )
             made.append(Claim("eta", eta))

@@ -108,12 +108,12 @@ def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> fl
     Raises
     ------
     ValueError
-        If even blind guessing passes the limit, or nothing does.
+        If even the baseline accuracy passes the limit, or nothing does.
     """
     limit = Limit.parse(text, "at_most", PROVED)
     blind = reach(ceiling(0.0), limit, prior)
     if blind > limit.limit:
-        raise ValueError(f"at_most {text} is below what blind guessing reaches, {blind:g}")
+        raise ValueError(f"at_most {text} is below the baseline accuracy, {blind:g}")
     if reach(ceiling(LARGEST), limit, prior) <= limit.limit:
         raise ValueError(f"at_most {text} allows everything; nothing has to be kept small for it")
     low, high = 0.0, 1.0

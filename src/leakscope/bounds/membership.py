@@ -360,7 +360,7 @@ def _covers(sensitivity: float, own: float) -> None:
 
 
 def _success(success: float) -> float:
-    """An accuracy above blind guessing."""
+    """An accuracy above the baseline."""
     if not 0.5 < probability("success", success) < 1:
         raise ValueError(f"success must be > 0.5 and < 1, got {success:g}")
     return float(success)

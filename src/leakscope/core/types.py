@@ -81,7 +81,7 @@ class Game:
         T. The rows [:T] are attacked. If T < M the other rows are references; if T = M the references of
         a row are all other rows (leave one out).
     prior : float
-        Share of the judged points that are members: the accuracy of blind guessing is max(prior, 1-prior).
+        Share of the judged points that are members: the baseline accuracy is max(prior, 1-prior).
     others : {"pool", "fresh"}
         The points that are not judged are all columns (pool), or drawn anew by the release (fresh).
     sampling : {"fixed", "poisson"}
@@ -381,7 +381,7 @@ class Attack(Protocol):
 
 @runtime_checkable
 class Release(Protocol):
-    """What leaves the house, as something that can be made again from other data."""
+    """What is published, as something that can be made again from other data."""
 
     @property
     def name(self) -> str: ...

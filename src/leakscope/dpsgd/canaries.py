@@ -175,7 +175,7 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     points, seed
         As in `random`.
     n : int
-        C, at most as many as the network has parameters; in a training of one's own each gets some of its own.
+        C, at most as many as the network has parameters; in a user-supplied training loop each gets some of its own.
     release : PrivateNetwork
 
     Returns

@@ -1,4 +1,4 @@
-"""Dirac canaries for a training of one's own: records whose gradient is their own, through a layer that only they use.
+"""Dirac canaries for a user-supplied training loop: records with a layer, and so a gradient, that only they use.
 
 Axes: N points, B of a batch, C canaries, K classes.
 """

@@ -43,7 +43,7 @@ Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
 @runtime_checkable
 class Train(Protocol):
-    """A training of one's own."""
+    """A user-supplied training loop."""
 
     def __call__(
         self, module: nn.Module, x: Float[Tensor, "n ..."], y: Int[Tensor, " n"], follow: Follow, seed: int
@@ -75,7 +75,7 @@ class PrivateNetwork:
     coordinates : tuple of int
         Makes the watched points Dirac canaries: records that are nothing but a gradient, 100 c at one coordinate each
         and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training. In a
-        training of one's own they are records of a network with a layer more, see `leakscope.dpsgd.canary_layer`.
+        user-supplied loop they are records of a network with a layer more, see `leakscope.dpsgd.canary_layer`.
     knowledge : {"law", "others"}
         What the attacker knows of the members that are not watched: their gradients, or their batches too. Of the
         watched points: their gradients, and that fair coins decide.
@@ -144,7 +144,7 @@ class PrivateNetwork:
         if self.coordinates and self.dpsgd.batches == "fixed":
             raise ValueError("Dirac canaries take nobody's place: they need batches='poisson'")
         if self.train is not None and self.knowledge == "others":
-            raise ValueError("nobody knows the batches of a training of one's own: knowledge must be 'law'")
+            raise ValueError("nobody knows the batches of a user-supplied training loop: knowledge must be 'law'")
 
     def describe(self) -> Mapping[str, Any] | None:
         """Import paths with the code behind them, parameters and versions; None where one has no canonical form."""

@@ -156,7 +156,7 @@ class Watch:
         known: Int[Array, " P"],
         references: int = MOST_REFERENCES,
     ) -> Watch:
-        """The watch of a training of one's own, by whatever library.
+        """The watch of a user-supplied training loop, by whatever library.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class RecordGames:
     low : array of shape (J,)
         Lower confidence limit of the chance to win, for all records at once.
     exposed : bool array of shape (J,)
-        The limit is above the chance of a blind guess.
+        The limit is above the baseline accuracy.
     margin : array of shape (J,)
         Mean distance of the score from the threshold, on the right side positive, in standard deviations of
         all scores.
@@ -67,7 +67,7 @@ def games_won(
         Each row judges the same points, in the same order.
     confidence : float
     blind : float
-        Chance to win by a blind guess: the better prior guess.
+        Baseline accuracy: that of the better prior guess.
     independent : bool
         The caller's word that the score of a target uses no other target. Then each threshold is learned on
         earlier models alone, the games are independent and the 4 is not needed.

@@ -1,4 +1,4 @@
-"""Releases: what leaves the house. Models never leave this room, only arrays.
+"""Releases: what is published. Models stay in this folder, and only arrays leave it.
 
 The names of the room are imported when they are first used: PyTorch is not loaded by ``import leakscope``.
 """

@@ -38,10 +38,10 @@ DOUBLED = (
 )
 RECORDS = (
     "An average hides people. Against each {unit} the attacker played {games} games, one for each attacked "
-    "model; blind guessing wins about {blind}."
+    "model; guessing from the prior wins about {blind}."
 )
 HISTOGRAM = (
-    "Height: number of {units} ({size}). Dotted: what blind guessing would give. "
+    "Height: number of {units} ({size}). Dotted: what guessing from the prior would give. "
     '<span class="at">Blue</span>: {first} games or more, which happens to none of {all} {units} by '
     "guessing, at {level} confidence. "
     "Against half of the {units} the attacker wins at least {median} of the games."

@@ -44,8 +44,8 @@ def one_run(
 ) -> dict[str, float]:
     """Algorithm 5: AUC of each score, lower bounds of epsilon, and the accuracy on the records that are in anyhow.
 
-    Who audits a training of one's own knows which of the other records are in a batch: so does the attacker here, for
-    all canaries. Algorithm 7 has reference gradients alone; some hundred of them understate the covariance of many
+    Whoever audits their own training knows which other records are in a batch: so does the attacker here, for all
+    canaries. Algorithm 7 has reference gradients alone; some hundred of them understate the covariance of many
     thousand records, and the sum is no likelihood ratio any more. It is `leakscope.audit` with ``game="canaries"`` and
     ``knowledge="others"``, and one score more.
     """
