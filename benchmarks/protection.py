@@ -20,7 +20,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.swaps import swap_shifts
 from leakscope.protection.target import Asked
 from leakscope.releases.statistics.statistic import Covariance
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 Array = np.ndarray
 ETA = 0.05
@@ -49,7 +49,7 @@ def refitted(mechanism: Mechanism, pairs: SampledSwap, n_swaps: int) -> Array:
 
 def swaps() -> Row:
     """A length for every record in each round, in closed form."""
-    mechanism = Mechanism(Covariance(), Points(normal(N_COUPLED)), N_COUPLED // 2, Workshop(n_jobs=1))
+    mechanism = Mechanism(Covariance(), Points(normal(N_COUPLED)), N_COUPLED // 2, Execution(n_jobs=1))
     pairs = SampledSwap(N_COUPLED, N_COUPLED // 2, N_ROUNDS)
     part = N_ROUNDS * N_COUPLED // 2 / N_REFITTED
     return Row(
@@ -84,7 +84,7 @@ def rows() -> list[Row]:
 
 def peak_gigabytes() -> float:
     """Calibrate the noise of a covariance, and look up the largest size that this process has had."""
-    mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), workshop=Workshop(n_jobs=1))
+    mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), execution=Execution(n_jobs=1))
     calibrated(mechanism, Asked(ETA, fits=N_FITS))
     return peak_bytes() / 1e9
 

@@ -96,21 +96,21 @@ class TestSetting:
 
     def test_the_page_counts_the_canaries(self, wine):
         made = plant(planting(), TREE, wine)
-        subject = made.subject({"loss": np.zeros((1, 178), dtype=np.float32)}, [])
-        assert subject.facts == {"description": f"{TREE.description}; 40 mislabelled canaries"}
-        assert (subject.name, subject.data) == ("tree", made.data)
-        assert subject.signals.points is made.data.points
+        observed = made.observed({"loss": np.zeros((1, 178), dtype=np.float32)}, [])
+        assert observed.facts == {"description": f"{TREE.description}; 40 mislabelled canaries"}
+        assert (observed.name, observed.data) == ("tree", made.data)
+        assert observed.signals.points is made.data.points
 
     def test_dirac_canaries_are_no_records(self, wine):
         """Three points that stand for canaries: the page must not count them, nor show them."""
         game = plant(planting(n_canaries=3), TREE, wine).game
-        subject = Setting(TREE, wine, game, "dirac").subject({"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, [])
-        assert (subject.data, subject.signals.points) == (None, None)
-        assert subject.facts["data"] == DataFacts(name="wine", digest=wine.points.digest[:16], records=175)
+        observed = Setting(TREE, wine, game, "dirac").observed({"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, [])
+        assert (observed.data, observed.signals.points) == (None, None)
+        assert observed.facts["data"] == DataFacts(name="wine", digest=wine.points.digest[:16], records=175)
 
     def test_without_canaries_nothing_is_said_of_them(self, wine):
         game = plant(planting(), TREE, wine).game
-        assert Setting(TREE, wine, game).subject({}, []).facts == {"description": TREE.description}
+        assert Setting(TREE, wine, game).observed({}, []).facts == {"description": TREE.description}
 
 
 class TestAttacks:

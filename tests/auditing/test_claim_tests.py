@@ -13,9 +13,9 @@ from leakscope.auditing.claim_tests import (
     LEAST_DEGREES,
     LEVEL,
     OF_NOISE,
-    Accounted,
+    AccountantClaim,
+    ClaimTest,
     StepNoise,
-    Trial,
     accountant_verdict,
     verdict,
 )
@@ -48,8 +48,8 @@ def _same(scores: Scores) -> Scores:
     return scores
 
 
-def _trial(game, *attacks) -> Trial:
-    return Trial.of(Signals(game, None, {}), attacks, _same)
+def _trial(game, *attacks) -> ClaimTest:
+    return ClaimTest.of(Signals(game, None, {}), attacks, _same)
 
 
 def test_a_leak_refutes_small_claims_and_not_large_ones() -> None:
@@ -160,9 +160,9 @@ def test_nothing_applies() -> None:
 
 def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curves() -> None:
     """The twin tries every noise on a grid by itself."""
-    trial = Trial("coins", {"a": Guesses("coins", 200, np.array([100]), np.array([[90]]))}, {})
+    trial = ClaimTest("coins", {"a": Guesses("coins", 200, np.array([100]), np.array([[90]]))}, {})
     dpsgd = DpSgd(noise_multiplier=3.0, sample_rate=0.3, steps=2, batches="fixed")
-    told = Accounted(dpsgd, "replace_one", 1e-5)
+    told = AccountantClaim(dpsgd, "replace_one", 1e-5)
     curves = [replace(dpsgd, noise_multiplier=noise).ceiling("replace_one", 10.0) for noise in np.geomspace(0.5, 9, 5)]
     refused = [trial.curve_p_value(curve) < LEVEL for curve in curves]
     first = refused.index(True)
@@ -175,8 +175,8 @@ def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curve
 
 
 class TestNoiseOfSteps:
-    TOLD = Accounted(DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
-    NONE = Trial("coins", {}, {}, "no attack applies")
+    TOLD = AccountantClaim(DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
+    NONE = ClaimTest("coins", {}, {}, "no attack applies")
 
     @pytest.mark.parametrize(("square", "n_degrees"), [(3.0, 8), (700.0, 800), (11_000.0, 10_000)])
     def test_p_value_is_that_of_a_poisson_process(self, square, n_degrees):

@@ -11,7 +11,7 @@ from leakscope.auditing.costs import cost
 from leakscope.auditing.setup import draw, wanted
 from leakscope.plans import AuditPlan, ModelPlan
 from leakscope.releases.estimator import Estimator, from_spec
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 
 TREE = ModelPlan(spec="sklearn.tree:DecisionTreeClassifier", name="tree")
 SHORT = ModelPlan(spec="sklearn.linear_model:LogisticRegression", name="short", set={"max_iter": 2})
@@ -51,7 +51,7 @@ def test_the_disk_is_that_of_the_store(tmp_path):
         points,
         draw(one, points, chosen).member[:4],
         wanted(chosen),
-        workshop=Workshop(n_jobs=1),
+        execution=Execution(n_jobs=1),
     )
     megabytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e6
     assert line.endswith(f" {megabytes:,.0f} MB in the store")

@@ -9,7 +9,7 @@ import pytest
 
 from leakscope.attacks import find
 from leakscope.auditing.evaluate import judge, strongest
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.core import games
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding
@@ -29,7 +29,7 @@ def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: i
 
 def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
     attacks = find(["gap", "confidence", "loss", "lira"])
-    made = judge(Subject("model", _signals()), attacks, (0.01,), 0.95)
+    made = judge(ObservedRelease("model", _signals()), attacks, (0.01,), 0.95)
     keys = [(each.attack, each.quantity, *each.at.items()) for each in made.findings]
     assert len(set(keys)) == len(keys)
     success = {each.attack for each in made.findings if each.quantity == "success"}
@@ -40,7 +40,7 @@ def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
 
 
 def test_sides_and_intervals_are_in_order() -> None:
-    made = judge(Subject("model", _signals()), find("default"), (0.1, 0.01), 0.9)
+    made = judge(ObservedRelease("model", _signals()), find("default"), (0.1, 0.01), 0.9)
     for each in made.findings:
         if each.value is not None and each.low is not None and each.high is not None:
             assert each.low <= each.value <= each.high
@@ -53,7 +53,7 @@ def test_sides_and_intervals_are_in_order() -> None:
 
 
 def test_rates_have_two_targets() -> None:
-    made = judge(Subject("model", _signals(n_models=16)), find(["loss"]), (0.1,), 0.95)
+    made = judge(ObservedRelease("model", _signals(n_models=16)), find(["loss"]), (0.1,), 0.95)
     found = {each.quantity: each for each in made.findings if "fpr" in each.at}
     assert found["tpr"].averages == "models"
     assert found["tpr_these_models"].averages == "points"
@@ -65,7 +65,7 @@ def test_a_rate_over_too_few_models_stands_without_an_interval() -> None:
     signals = _signals(n_models=16)
     shift = 10.0 * np.arange(16)[:, None]
     arrays = {name: array + shift for name, array in signals.arrays.items() if name == "loss"}
-    made = judge(Subject("model", replace(signals, arrays=arrays)), find(["loss"]), (0.01,), 0.95)
+    made = judge(ObservedRelease("model", replace(signals, arrays=arrays)), find(["loss"]), (0.01,), 0.95)
     found = {each.quantity: each for each in made.findings if "fpr" in each.at}
     for quantity in ("tpr", "ppv"):
         assert (found[quantity].low, found[quantity].high, found[quantity].confidence) == (None, None, None)
@@ -91,7 +91,7 @@ def test_strongest_is_the_largest_lower_end() -> None:
 def test_the_gap_proves_what_the_gap_attack_does() -> None:
     """For the 0-1 loss the theorem's attacker is the gap attack; the gap says so without attacking."""
     signals = _signals(leak=2.0)
-    made = judge(Subject("model", signals), find(["gap"]), (0.1,), 0.95)
+    made = judge(ObservedRelease("model", signals), find(["gap"]), (0.1,), 0.95)
     gap, attack = (
         next(each for each in made.findings if each.quantity == "success" and each.attack == name)
         for name in ("", "gap")
@@ -109,11 +109,11 @@ def test_the_gap_proves_what_the_gap_attack_does() -> None:
 def test_no_gap_without_members_and_others_or_without_predictions() -> None:
     game = games.per_datum(50, 3, 16, references=8)
     correct = np.ones(game.member.shape)
-    made = judge(Subject("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
+    made = judge(ObservedRelease("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
     reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
     assert reasons == ["a gap needs members and others in every attacked model"]
     loss = Signals(games.half_split(40, 8), None, {"loss": np.ones((8, 40))})
-    made = judge(Subject("model", loss), find(["loss"]), (0.1,), 0.95)
+    made = judge(ObservedRelease("model", loss), find(["loss"]), (0.1,), 0.95)
     reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
     assert reasons == ["needs the signal correct, which this release does not give"]
 
@@ -122,7 +122,7 @@ def test_claim_about_another_adjacency_excludes_nothing() -> None:
     game = games.half_split(100, 16, sampling="poisson")
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.2, 1.0))
     claim = Claim("epsilon", 1.0, 0.0, "replace_one")
-    made = judge(Subject("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95)
+    made = judge(ObservedRelease("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95)
     drawn = next(curve for curve in made.curves if curve.verdict)
     assert drawn.verdict.word == "cannot_be_tested"
     assert float(drawn.tradeoff.fnr(0.0)) == 0.0  # an infinite epsilon allows everything
@@ -139,7 +139,7 @@ def test_random_labels_expose_nobody_and_show_no_epsilon(n_audits) -> None:
     """
     named = shown = 0
     for run in range(n_audits):
-        made = judge(Subject("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
+        made = judge(ObservedRelease("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
         named += made.facts.games.exposed > 0
         shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
     most = min(allowed(n_audits), 32)

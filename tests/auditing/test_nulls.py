@@ -15,13 +15,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.attacks import ATTACKS, find
 from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.core import games
 from leakscope.core.types import Signals
 from leakscope.data import from_arrays
 from leakscope.metrics import auc, games_won
 from leakscope.releases.estimator import Estimator
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 from tests.levels import allowed, sizes
 
 AUDITS, MOST = 400, 32
@@ -67,8 +67,8 @@ def test_nothing_is_found_where_there_is_nothing(estimator, n_models) -> None:
         points = from_arrays(X, y)
         trained, told = (games.half_split(60, n_models, seed=2 * run + each) for each in (0, 1))
         want = ("loss", "log_odds")
-        arrays = observe(Estimator(estimator), points, trained.member, want, run, Workshop(n_jobs=1))
-        made = judge(Subject("null", Signals(told, points, arrays)), find(TRIED), (0.1,), 0.95)
+        arrays = observe(Estimator(estimator), points, trained.member, want, run, Execution(n_jobs=1))
+        made = judge(ObservedRelease("null", Signals(told, points, arrays)), find(TRIED), (0.1,), 0.95)
         for each in made.findings:
             if each.quantity == "auc" and each.low is not None and each.high is not None:
                 found[f"auc {each.attack}"] += not each.low <= 0.5 <= each.high

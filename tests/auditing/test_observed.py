@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core import games
 from leakscope.core.findings import Term
 from leakscope.core.intervals import Interval
@@ -12,17 +12,17 @@ from leakscope.core.types import NotApplicable, Scores, Signals
 from leakscope.data import from_arrays
 
 
-def _subject(group=None) -> Subject:
+def _subject(group=None) -> ObservedRelease:
     game = games.half_split(4, 2, group=group)
     points = from_arrays(np.zeros((4, 1)), np.zeros(4), group)
-    return Subject("model", Signals(game, points, {}))
+    return ObservedRelease("model", Signals(game, points, {}))
 
 
 def test_by_unit_averages_the_rows_of_each_unit() -> None:
-    subject = _subject(np.array(["b", "a", "b", "c"]))
+    observed = _subject(np.array(["b", "a", "b", "c"]))
     value = np.array([[1.0, 5.0, 3.0, 7.0], [0.0, 1.0, 2.0, 3.0]])
     member = np.array([[True, False, True, False], [False, True, False, True]])
-    pooled = subject.by_unit(Scores("x", value, member))
+    pooled = observed.by_unit(Scores("x", value, member))
     assert pooled.value.tolist() == [[5.0, 2.0, 7.0], [1.0, 1.0, 3.0]]
     assert pooled.member.tolist() == [[False, True, False], [True, False, True]]
 
@@ -33,7 +33,7 @@ def test_points_without_units_stay_as_they_are() -> None:
 
 
 def test_a_number_and_a_reason() -> None:
-    asked = Asked("tpr", "lower", "lira", "carlini2022", {"fpr": 0.01}, ("coins are fair",))
+    asked = FindingSpec("tpr", "lower", "lira", "carlini2022", {"fpr": 0.01}, ("coins are fair",))
     found = _subject().finding(
         asked, Interval(0.2, 0.1, 0.3, 0.95, "models", (Term("cluster_t"),), {"false_alarms": 12})
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks import find
-from leakscope.auditing.observed import Subject
-from leakscope.auditing.records import SHOWN, expose
+from leakscope.auditing.observed import ObservedRelease
+from leakscope.auditing.records import SHOWN, record_risk
 from leakscope.core import games
 from leakscope.core.types import Signals
 from leakscope.data import Data, from_arrays
@@ -14,17 +14,17 @@ from leakscope.data import Data, from_arrays
 LIRA = find(["lira"])[0]
 
 
-def _subject(leak: float, n_models: int = 32, margins: bool = False) -> Subject:
+def _subject(leak: float, n_models: int = 32, margins: bool = False) -> ObservedRelease:
     game = games.half_split(200, n_models)
     rng = np.random.default_rng(0)
     log_odds = rng.normal(2 + leak * game.member)
     points = from_arrays(rng.normal(size=(200, 3)), np.arange(200) % 2)
     arrays = {"log_odds": log_odds} if margins else {"log_odds": log_odds, "loss": np.logaddexp(0, -log_odds)}
-    return Subject("model", Signals(game, points, arrays), Data(points, "made"))
+    return ObservedRelease("model", Signals(game, points, arrays), Data(points, "made"))
 
 
 def test_records_are_shown_from_the_most_exposed_on() -> None:
-    exposure = expose(_subject(3.0), LIRA, 0.95)
+    exposure = record_risk(_subject(3.0), LIRA, 0.95)
     shown = [place for place, strip in enumerate(exposure.records["log_odds"]) if strip is not None]
     won = np.asarray(exposure.records["won"])
     assert len(shown) == SHOWN
@@ -34,7 +34,7 @@ def test_records_are_shown_from_the_most_exposed_on() -> None:
 
 
 def test_the_histogram_counts_every_record_and_marks_the_exposed_ones() -> None:
-    exposure = expose(_subject(3.0), LIRA, 0.95)
+    exposure = record_risk(_subject(3.0), LIRA, 0.95)
     won, first = np.asarray(exposure.records["won"]), exposure.games.first_exposed
     assert sum(exposure.games.won) == 200
     assert exposure.games.exposed == (won >= first).sum() == sum(exposure.records["exposed"])
@@ -43,30 +43,30 @@ def test_the_histogram_counts_every_record_and_marks_the_exposed_ones() -> None:
 
 
 def test_few_models_single_out_nobody() -> None:
-    exposure = expose(_subject(9.0, n_models=8), LIRA, 0.95)
+    exposure = record_risk(_subject(9.0, n_models=8), LIRA, 0.95)
     assert exposure.games.first_exposed is None
     assert exposure.games.exposed == 0
     assert exposure.games.models_needed > 8
 
 
 def test_margins_are_not_shown_as_probabilities() -> None:
-    exposure = expose(_subject(3.0, margins=True), LIRA, 0.95)
+    exposure = record_risk(_subject(3.0, margins=True), LIRA, 0.95)
     assert set(exposure.records["log_odds"]) == {None}
 
 
 def test_one_target_has_no_record_games() -> None:
     game = games.one_model(50, 50)
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
-    exposure = expose(Subject("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
+    exposure = record_risk(ObservedRelease("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
     assert exposure.finding.value is None
     assert "at least 2 target models" in exposure.finding.reason
     assert exposure.records == {}
 
 
 def test_no_attack_and_no_fixed_record() -> None:
-    subject = _subject(1.0)
-    assert expose(subject, None, 0.95).finding.reason == "no attack applies"
+    observed = _subject(1.0)
+    assert record_risk(observed, None, 0.95).finding.reason == "no attack applies"
     game = games.average_datum(20, 10)
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
-    average = expose(Subject("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
+    average = record_risk(ObservedRelease("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
     assert "a target of its own" in average.finding.reason

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import find
-from leakscope.auditing.evaluate import Subject
+from leakscope.auditing.evaluate import ObservedRelease
 from leakscope.auditing.report import assemble
 from leakscope.core import games
 from leakscope.core.types import Signals
 from leakscope.plans import AuditPlan, ClaimPlan
 
 
-def _subject(name: str, seed: int) -> Subject:
+def _subject(name: str, seed: int) -> ObservedRelease:
     game = games.half_split(80, 8, seed=seed)
     loss = np.random.default_rng(seed).exponential(np.where(game.member, 0.5, 1.0))
-    return Subject(name, Signals(game, None, {"loss": loss}))
+    return ObservedRelease(name, Signals(game, None, {"loss": loss}))
 
 
 def test_records_of_all_releases_stand_in_one_table() -> None:

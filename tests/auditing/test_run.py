@@ -21,9 +21,9 @@ from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ClaimPlan
 from leakscope.releases.making import release_of
 from leakscope.reports.about import ExecutionFacts
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 TREE = release_of(DecisionTreeClassifier(), "tree")
 STUMP = release_of(DecisionTreeClassifier(max_depth=1), "stump")
 HALF = games.half_split(20, 4)
@@ -129,13 +129,13 @@ class TestPlay:
 
     def test_what_cannot_be_stored_is_noted_where_there_is_a_store(self, wine, tmp_path):
         bare = release_of(make_pipeline(FunctionTransformer(lambda x: x), DecisionTreeClassifier()), "bare")
-        stored = play(AuditPlan(n_models=4), find("loss"), [bare], wine, Workshop(tmp_path, 1))
+        stored = play(AuditPlan(n_models=4), find("loss"), [bare], wine, Execution(tmp_path, 1))
         assert stored.about.notes == ("bare is not stored: a lambda has no name to find it by",)
         assert play(AuditPlan(n_models=4), find("loss"), [bare], wine, HERE).about.notes == ()
 
     def test_the_same_report_from_the_store(self, wine, tmp_path):
         first, again = (
-            play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Workshop(tmp_path, 1)) for _ in range(2)
+            play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Execution(tmp_path, 1)) for _ in range(2)
         )
         assert first.about.execution == ExecutionFacts(reused=0, made=4)
         assert again.about.execution == ExecutionFacts(reused=4, made=0)

@@ -18,13 +18,13 @@ import pytest
 
 from leakscope.data import from_arrays
 from leakscope.protection.attack import signals
-from leakscope.protection.attack_simulated import Contest
+from leakscope.protection.attack_simulated import AttackConfig
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 from tests.cli.calling import Left, caller, refused
 
 pytestmark = pytest.mark.usefixtures("without_pages")
@@ -91,11 +91,11 @@ class TestTheLoop:
     @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), ("covariance", 2000)])
     def test_a_tenth_of_the_noise_is_refuted(self, leakscope, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
-        mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Workshop(n_jobs=1))
-        found = calibrated(mechanism, Asked(0.1, fits=400))
+        mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Execution(n_jobs=1))
+        found = calibrated(mechanism, PrivacyTarget(0.1, fits=400))
         for share, code, word in ((1.0, 0, "not_refuted"), (0.1, 2, "refuted")):
             noise = replace(found.noise, scale=share * found.noise.scale)
-            seen = signals(mechanism, noise, Contest(n_games, grid=found.grid, noised=found.noised))
+            seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noised=found.noised))
             np.savez("s.npz", member=seen.game.member, judged=np.arange(4) == 0, **seen.arrays)
             assert leakscope(f"{AUDIT} --claim eta=0.1").code == code
             assert verdict() == word

@@ -16,7 +16,7 @@ from leakscope.auditing.run import setting
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 from tests.cli.calling import caller
 from tests.networks.training_privately import Training
 
@@ -74,7 +74,7 @@ def test_the_disk_is_that_of_all_steps():
     assert list(cost(plan, n_jobs=1))[2].endswith(f", {4 * 2 * 2000 * 1847 / 1e6:,.0f} MB in the store")
     short = setting(planting(), find("likelihood_ratio"), planned(planting().model[0]), data.load("digits"))
     want = short.wanted(find("likelihood_ratio"))
-    arrays = observe(short.release, short.data.points, short.game.member, want, workshop=Workshop(n_jobs=1))
+    arrays = observe(short.release, short.data.points, short.game.member, want, execution=Execution(n_jobs=1))
     assert sum(array.nbytes for array in arrays.values()) == 4 * (2 * STEPS + 3) * 1847
 
 

@@ -20,7 +20,7 @@ from torch import nn
 
 import leakscope as ls
 from leakscope.auditing.canaries import attacks_on, private_network
-from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, Accounted, StepNoise, Trial
+from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, AccountantClaim, ClaimTest, StepNoise
 from leakscope.auditing.gates import exit_code
 from leakscope.core import games
 from leakscope.core.findings import Term
@@ -275,13 +275,13 @@ class TestRuledOut:
     WHOLE = DpSgd(noise_multiplier=3.0, sample_rate=1.0, steps=4)
 
     @staticmethod
-    def trial(made: int, right: int) -> Trial:
-        return Trial("coins", {"a": Guesses("coins", 200, np.array([made]), np.array([[right]]))}, {})
+    def trial(made: int, right: int) -> ClaimTest:
+        return ClaimTest("coins", {"a": Guesses("coins", 200, np.array([made]), np.array([[right]]))}, {})
 
     @pytest.mark.parametrize(("made", "right", "claimed"), [(100, 90, 0.5), (100, 90, 60.0), (200, 150, 3.0)])
     def test_it_is_the_last_refused_one(self, made, right, claimed):
         trial = self.trial(made, right)
-        told = Accounted(replace(self.WHOLE, noise_multiplier=claimed), "add_remove", 1e-5)
+        told = AccountantClaim(replace(self.WHOLE, noise_multiplier=claimed), "add_remove", 1e-5)
         curves = [ls.tradeoff.Gaussian(2 / noise) for noise in np.geomspace(0.5, 50, 60)]
         refused = [trial.curve_p_value(curve) < LEVEL for curve in curves]
         first = refused.index(True)
@@ -290,11 +290,11 @@ class TestRuledOut:
         assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
 
     def test_nothing_is_ruled_out_by_guessing(self):
-        assert Accounted(self.WHOLE, "add_remove", 1e-5).ruled_out(self.trial(200, 100), LEVEL) == 0.0
+        assert AccountantClaim(self.WHOLE, "add_remove", 1e-5).ruled_out(self.trial(200, 100), LEVEL) == 0.0
 
     def test_what_no_noise_explains_has_an_end(self):
         """One step at rate .05 shows a record in a twentieth of all cases, whatever the noise."""
-        told = Accounted(replace(CLAIMED, steps=1), "add_remove", 1e-5)
+        told = AccountantClaim(replace(CLAIMED, steps=1), "add_remove", 1e-5)
         assert 0 < told.ruled_out(self.trial(200, 200), LEVEL) < math.inf
 
 

@@ -20,7 +20,7 @@ from leakscope.releases.making import release_from, release_of
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.network import Network, Trained
 from leakscope.releases.networks.recipe import Recipe
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 from leakscope.runtime.store import Store
 
 from .conftest import Branches, Convolutions, stack
@@ -137,12 +137,12 @@ def test_same_bytes_from_the_store_and_by_any_number_of_workers(tmp_path, points
     """Five rows in chunks of two: all at once, with two workers, and gone on with after a chunk was lost."""
     network = Network(Branches, Recipe(epochs=2), rows=2)
     points = Points(points.x, points.y, digest="d")
-    once = observe(network, points, member, ["loss"], workshop=Workshop(n_jobs=1))["loss"]
-    twice = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", n_jobs=2))["loss"]
+    once = observe(network, points, member, ["loss"], execution=Execution(n_jobs=1))["loss"]
+    twice = observe(network, points, member, ["loss"], execution=Execution(tmp_path / "store", n_jobs=2))["loss"]
     chunks = sorted((tmp_path / "store").glob("*.npz"))
     assert len(chunks) == 3
     chunks[1].unlink()
-    resumed = observe(network, points, member, ["loss"], workshop=Workshop(tmp_path / "store", n_jobs=1))["loss"]
+    resumed = observe(network, points, member, ["loss"], execution=Execution(tmp_path / "store", n_jobs=1))["loss"]
     assert Store(tmp_path / "store").size()[0] == 3
     assert once.tobytes() == twice.tobytes() == resumed.tobytes()
 

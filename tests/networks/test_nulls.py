@@ -16,7 +16,7 @@ from torch import nn
 
 from leakscope.attacks import ATTACKS, find
 from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.core import games
 from leakscope.core.tradeoff import TradeOff
 from leakscope.core.types import Points, Signals
@@ -29,11 +29,11 @@ from leakscope.metrics import auc
 from leakscope.metrics.epsilon import bound, evidence, family_lower
 from leakscope.releases.networks.network import Network
 from leakscope.releases.networks.recipe import Recipe
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 
 AUDITS, MOST = 400, 32
 TRIED = ("loss", "gradient_norm", "mast", "lira", "rmia", "quantile")
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 PRIVATE = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=30)
 RATIO = ATTACKS["likelihood_ratio"].with_parameters(rate=0.2)
 TRIED_IN_ONE_RUN = {"ratio": RATIO, "glir": ATTACKS["glir"], "loss": ATTACKS["loss"]}
@@ -68,7 +68,7 @@ def test_nothing_is_found_in_networks_where_there_is_nothing(n_models) -> None:
     found, by_truth = Counter(), 0
     for run in range(AUDITS):
         told, true = played(run, n_models, "gradient_norm", "log_odds", "loss")
-        made = judge(Subject("null", told), find(TRIED), (0.1,), 0.95)
+        made = judge(ObservedRelease("null", told), find(TRIED), (0.1,), 0.95)
         areas = [each for each in made.findings if each.quantity == "auc"]
         assert [each.attack for each in areas if each.value is not None] == list(TRIED)
         found.update(each.attack for each in areas if not each.low <= 0.5 <= each.high)

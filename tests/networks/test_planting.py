@@ -70,11 +70,11 @@ class TestPlant:
     def test_what_is_known_may_be_asked_for(self, noise, kind, knowledge):
         made = plant(planting(canaries=kind, knowledge=knowledge), private_network(network, SHORT), noise)
         assert made.release.knowledge == knowledge
-        assert made.subject(seen(made), []).facts["knowledge"] == knowledge
+        assert made.observed(seen(made), []).facts["knowledge"] == knowledge
 
     def test_nothing_is_said_to_be_known_where_no_step_is_seen(self, noise):
         made = plant(planting(canaries="random"), private_network(network, SHORT), noise)
-        assert "knowledge" not in made.subject({"loss": np.zeros(made.game.member.shape, dtype=np.float32)}, []).facts
+        assert "knowledge" not in made.observed({"loss": np.zeros(made.game.member.shape, dtype=np.float32)}, []).facts
 
     def test_a_training_of_ones_own_has_unknown_batches(self, noise):
         release = private_network(network, {**SHORT.describe(), "train": own})

@@ -11,7 +11,7 @@ from torch import nn
 import leakscope as ls
 from leakscope.attacks import find
 from leakscope.auditing.canaries import attacks_on, private_network
-from leakscope.auditing.claim_tests import Accounted
+from leakscope.auditing.claim_tests import AccountantClaim
 from leakscope.auditing.run import play, promise, setting
 from leakscope.core.claims import Claim
 from leakscope.data import Data, from_arrays
@@ -19,7 +19,7 @@ from leakscope.dpsgd.accountant import dpsgd
 from leakscope.dpsgd.clipping import noisy_sum
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans import AuditPlan, ClaimPlan
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 from tests.networks.training_privately import Training
 
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)
@@ -43,7 +43,7 @@ def noise() -> Data:
 @pytest.fixture
 def no_search(monkeypatch) -> None:
     """Without the search for the noise that is ruled out, which takes a dozen curves."""
-    monkeypatch.setattr(Accounted, "ruled_out", lambda *_: 0.0)
+    monkeypatch.setattr(AccountantClaim, "ruled_out", lambda *_: 0.0)
 
 
 def promised(told: DpSgd, data: Data, **words):
@@ -96,7 +96,7 @@ class TestPromise:
 def test_the_claims_of_a_plan_stand_beside_the_accountant(noise, no_search):
     claim = ClaimPlan(epsilon=9.0, delta=1e-3, adjacency="add_remove")
     plan = AuditPlan(game="canaries", canaries="random", n_canaries=20, claim=(claim,))
-    report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Workshop(n_jobs=1))
+    report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Execution(n_jobs=1))
     assert [(curve.role, curve.verdict.word) for curve in report.curves if curve.verdict is not None] == [
         ("claimed", "not_refuted"),
         ("certified", "not_refuted"),
@@ -115,7 +115,7 @@ def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers
     words = {**SHORT.describe(), **({"train": Training(SHORT, 41)} if own else {})}
     plan = AuditPlan(game="canaries", canaries=canaries, n_canaries=10)
     attacks = attacks_on([private_network(network, SHORT)], ["likelihood_ratio"])
-    report = play(plan, attacks, [private_network(network, words)], noise, Workshop(n_jobs=1))
+    report = play(plan, attacks, [private_network(network, words)], noise, Execution(n_jobs=1))
     said = "not whether those of the network's own layers are"
     assert any(said in note for note in report.about.notes) == limited
     assert any(said in given for each in report.findings for given in each.assumptions) == limited
@@ -131,7 +131,7 @@ def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search
     """4 of the 36 records that are expected; were all canaries out but one, of 32."""
     told = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4, batches="fixed")
     plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=10)
-    report = play(plan, find(["loss"]), [private_network(network, told)], noise, Workshop(n_jobs=1))
+    report = play(plan, find(["loss"]), [private_network(network, told)], noise, Execution(n_jobs=1))
     (curve,), epsilon = certified(report)
     assert curve.verdict is not None
     assert curve.verdict.word == "not_refuted"

@@ -17,10 +17,10 @@ from leakscope.protection import calibrate, calibrate_file, declare_file, protec
 from leakscope.protection.api import _released
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
@@ -77,8 +77,8 @@ class TestProtect:
 
     def test_the_noise_has_the_size_that_the_certificate_says(self):
         """2,000 releases: the variance is that of noise and draw together, to 5 standard errors."""
-        mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), workshop=Workshop(n_jobs=1))
-        found = calibrated(mechanism, Asked(0.1))
+        mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), execution=Execution(n_jobs=1))
+        found = calibrated(mechanism, PrivacyTarget(0.1))
         values = np.array([_released(mechanism, found, subsets(120, 60, 1, rng)[0], rng) for rng in _streams(2000)])
         row = protect("mean", ROWS, eta=0.1, seed=0, **QUICK).owner.about.values[0]
         assert row.noise_std == found.rms[0]

@@ -30,19 +30,19 @@ from leakscope.noise import (
     worst_eta,
 )
 from leakscope.protection import attack_simulated
-from leakscope.protection.attack import Contest, _success, contest, signals
+from leakscope.protection.attack import AttackConfig, _success, attack_release, signals
 from leakscope.protection.attack_approximate import Law, Simulation, _covariance
 from leakscope.protection.attack_enumerated import Enumeration
 from leakscope.protection.attack_simulated import Drawn
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import Workshop, read_signals
+from leakscope.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes
 from tests.noise.games import random_game
 from tests.reports.made_protected import ceiling, protected
 
 HERE = "tests.protection.test_attack"
-ALONE = Workshop(n_jobs=1)
+ALONE = Execution(n_jobs=1)
 
 
 def first_is_in(x):
@@ -92,7 +92,7 @@ def points(n):
 def mechanism(statistic, data, k=None, **words):
     """A statistic whose fits are made in this process."""
     records = data if isinstance(data, Points) else Points(np.asarray(data, dtype=float).reshape(len(data), -1))
-    return Mechanism.of(named(statistic, **words), records, k, workshop=ALONE)
+    return Mechanism.of(named(statistic, **words), records, k, execution=ALONE)
 
 
 def success(contested, release=""):
@@ -102,7 +102,7 @@ def success(contested, release=""):
 
 def exact(mech, noise, **words):
     """Accuracy of the best attacker against the record that is asked for."""
-    found = success(contest(mech, noise, Contest(20, **words)))
+    found = success(attack_release(mech, noise, AttackConfig(20, **words)))
     assert found.scope.kind == ("average" if "promise" in words else "worst")
     assert (found.status, found.side, found.attack) == ("certified", "lower", "bayes")
     return found.value
@@ -125,7 +125,7 @@ class TestSmallData:
             value = exact(mech, noise, record=record)
             assert value == pytest.approx(0.5 + eta, abs=2e-11)
             assert value < 0.5 + eta + 1e-12
-        assert success(contest(mech, noise, Contest(20))).scope == Scope("worst", 3)
+        assert success(attack_release(mech, noise, AttackConfig(20))).scope == Scope("worst", 3)
         assert exact(mech, noise, promise="average") == pytest.approx(0.5 + np.mean(etas), abs=2e-11)
 
     def test_three_of_five(self) -> None:
@@ -139,9 +139,9 @@ class TestSmallData:
     def test_the_extremal_example_is_attained(self, family, eta) -> None:
         """A(D) = 1 if x is in D, else 0: the complement coupling's noise is the least there is."""
         mech = mechanism(f"{HERE}:first_is_in", points(6))
-        table = Enumeration.of(mech, Contest(20))
+        table = Enumeration.of(mech, AttackConfig(20))
         noise = calibrate(complement(table.outputs, table.member), eta, family)
-        found = contest(mech, noise, Contest(20))
+        found = attack_release(mech, noise, AttackConfig(20))
         assert success(found).scope == Scope("worst", 0)
         assert success(found).value == pytest.approx(0.5 + eta, abs=1e-6)
         assert success(found).value <= 0.5 + eta
@@ -162,11 +162,11 @@ class TestSmallData:
             data, k, statistic = random_game(rng, even=number % 2 == 0)
             mech = mechanism(names[statistic], data, k)
             noise = (GaussianNoise, LaplaceNoise)[number % 4 // 2](float(np.exp(rng.normal())))
-            table = Enumeration.of(mech, Contest(1))
+            table = Enumeration.of(mech, AttackConfig(1))
             bounds = [worst_eta(swap(table.outputs, table.member), noise)]
             if 2 * k == len(data):
                 bounds.append(worst_eta(complement(table.outputs, table.member), noise))
-            found = success(contest(mech, noise, Contest(1)))
+            found = success(attack_release(mech, noise, AttackConfig(1)))
             assert found.status == "certified"
             assert found.value <= mech.blind + min(bounds) + 1e-9
             assert found.value >= mech.blind - 1e-11
@@ -179,7 +179,7 @@ class TestSmallData:
         rng = np.random.default_rng(1)
         for number in range(6):
             mech = mechanism("mean", rng.standard_cauchy(8), k=int(8 * prior))
-            table = Enumeration.of(mech, Contest(40_000, seed=number))
+            table = Enumeration.of(mech, AttackConfig(40_000, seed=number))
             played = table.played((GaussianNoise, LaplaceNoise)[number % 2](0.3))
             assert np.mean(played.guess == played.member) == pytest.approx(
                 played.exact, abs=4 * math.sqrt(played.exact * (1 - played.exact) / 40_000)
@@ -190,17 +190,17 @@ class TestSmallData:
         x = np.random.default_rng(2).normal(size=8)
         noise = GaussianNoise(0.2)
         wide = mechanism("mean", np.column_stack([x, np.zeros(8), np.ones(8)]))
-        found = success(contest(wide, noise, Contest(40_000)))
+        found = success(attack_release(wide, noise, AttackConfig(40_000)))
         assert (found.status, found.attack, found.detail["games"]) == ("measured", "bayes", 20_000)
-        assert found.scope == success(contest(mechanism("mean", x), noise, Contest(20))).scope
+        assert found.scope == success(attack_release(mechanism("mean", x), noise, AttackConfig(20))).scope
         assert found.low <= exact(mechanism("mean", x), noise) <= found.high
-        given = success(contest(wide, noise, Contest(4_000, record=2)))
+        given = success(attack_release(wide, noise, AttackConfig(4_000, record=2)))
         assert given.detail["games"] == 4_000  # nothing is left to be learned
         assert given.scope == Scope("worst", 2)
 
     def test_the_posterior_in_three_dimensions(self) -> None:
         """The log-odds of each simulated release, against ten lines without logarithms or blocks."""
-        x, ask = np.random.default_rng(3).normal(size=(6, 3)), Contest(50, seed=4, record=1)
+        x, ask = np.random.default_rng(3).normal(size=(6, 3)), AttackConfig(50, seed=4, record=1)
         noise = GaussianNoise(0.3, np.diag([1.0, 2.0, 0.5]))
         mech = mechanism("mean", x, k=2)
         played = Enumeration.of(mech, ask).played(noise)
@@ -220,7 +220,7 @@ class TestSmallData:
     def test_ball_noise_is_attacked_by_simulation(self) -> None:
         """Uniform noise on [-R, R] under a shift of 1 is told apart with probability 1/(2 R)."""
         mech = mechanism(f"{HERE}:first_is_in", points(6))
-        found = success(contest(mech, BallNoise(2.0, d=1), Contest(20_000, record=0)))
+        found = success(attack_release(mech, BallNoise(2.0, d=1), AttackConfig(20_000, record=0)))
         assert found.status == "measured"
         assert found.low <= 0.5 + 0.125 <= found.high
 
@@ -238,7 +238,7 @@ class TestSmallData:
 
     def test_the_exact_curve_without_noise(self) -> None:
         """The sum of {0, 0, 1, 1}, k = 2: 0, 1 or 2, and P_in = (0, 2/3, 1/3), P_out = (1/3, 2/3, 0) for a 1."""
-        found = contest(mechanism("sum", [0, 0, 1, 1]), None, Contest(20, record=3, fpr=(0.25,)))
+        found = attack_release(mechanism("sum", [0, 0, 1, 1]), None, AttackConfig(20, record=3, fpr=(0.25,)))
         assert [each.value for each in found.findings] == pytest.approx([2 / 3, 1 / 3 + 0.25])
         assert {each.status for each in found.findings} == {"certified"}
         (curve,) = found.curves
@@ -249,19 +249,19 @@ class TestSmallData:
         rng = np.random.default_rng(8)
         for _ in range(20):
             data, k, _ = random_game(rng)
-            found = contest(mechanism("mean", data, k), GaussianNoise(float(np.exp(rng.normal()))), Contest(1))
+            found = attack_release(mechanism("mean", data, k), GaussianNoise(float(np.exp(rng.normal()))), AttackConfig(1))
             assert success(found, "without_noise").value >= success(found).value
 
     def test_a_random_fit_is_not_enumerated(self) -> None:
         """Its output on a data set is not known to the attacker."""
-        assert Enumeration.of(mechanism(f"{HERE}:bootstrapped", points(8)), Contest(100)) is None
-        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(8)), Contest(100)) is not None
+        assert Enumeration.of(mechanism(f"{HERE}:bootstrapped", points(8)), AttackConfig(100)) is None
+        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(8)), AttackConfig(100)) is not None
 
     def test_no_more_fits_than_games(self) -> None:
         """C(15, 7) = 6,435 data sets: many fits, few sums."""
-        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(15)), Contest(4_000)) is None
-        assert len(Enumeration.of(mechanism("mean", points(15)), Contest(10)).member) == 6_435
-        assert Enumeration.of(mechanism("mean", points(18)), Contest(10)) is None
+        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(15)), AttackConfig(4_000)) is None
+        assert len(Enumeration.of(mechanism("mean", points(15)), AttackConfig(10)).member) == 6_435
+        assert Enumeration.of(mechanism("mean", points(18)), AttackConfig(10)) is None
 
     def test_failed_fits_are_guessed_by_the_prior(self) -> None:
         """D without record 0 releases a mean; with it nothing, and the attacker says "out" (k = 2 of 5)."""
@@ -269,20 +269,20 @@ class TestSmallData:
         assert exact(mech, None, record=0) == pytest.approx(0.6)  # always "out"
         # record 1: the 6 pairs of {1, 2, 3, 4} have the sums 3, 4, 5, 5, 6, 7; it is in (1,2), (1,3) and one of the 5s
         assert exact(mech, None, record=1) == pytest.approx((2 + 1 + 2 + 3) / 10)
-        found = success(contest(mech, GaussianNoise(1e-3), Contest(2_000, record=1)))
+        found = success(attack_release(mech, GaussianNoise(1e-3), AttackConfig(2_000, record=1)))
         assert found.value == pytest.approx(0.8, abs=1e-9)
         assert found.method[1:] == (Term("all_data_sets", sets=10), Term("failed_data_sets", failed=4))
 
     def test_the_simulated_bayes_attacker_guesses_by_the_prior_too(self) -> None:
         mech = mechanism(f"{HERE}:fails_with_the_first", points(5), k=2)
-        played = Enumeration.of(mech, Contest(4_000, record=1)).played(GaussianNoise(1e-3))
+        played = Enumeration.of(mech, AttackConfig(4_000, record=1)).played(GaussianNoise(1e-3))
         assert played.n_failed == pytest.approx(0.4 * 4_000, abs=4 * math.sqrt(0.24 * 4_000))
         assert np.count_nonzero(played.score == 0) >= played.n_failed
         assert np.mean(played.guess == played.member) == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 4_000))
 
     def test_nothing_ever_comes_out(self) -> None:
         mech = mechanism("mean", [0, 1, 3, 7])
-        table = Enumeration(mech, Contest(50), np.zeros((0, 4), bool), np.zeros((0, 1)), mech.draws(6, 0, "x").member)
+        table = Enumeration(mech, AttackConfig(50), np.zeros((0, 4), bool), np.zeros((0, 1)), mech.draws(6, 0, "x").member)
         assert table.accuracy(GaussianNoise(1.0)).tolist() == [(~table.failed[:, record]).mean() for record in range(4)]
         assert table.played(None).curve.advantage() == pytest.approx(0, abs=1e-12)
         assert table.played(GaussianNoise(1.0)).n_failed == 50
@@ -296,7 +296,7 @@ class TestLikelihoodRatio:
         x = np.random.default_rng(n).normal(size=(n, 2)) + 5
         mech = mechanism(statistic, x, k)
         law = Law.known(x, k, mech.divisor)
-        table = Enumeration.of(mech, Contest(1))
+        table = Enumeration.of(mech, AttackConfig(1))
         assert law.mean == pytest.approx(table.outputs.mean(axis=0))
         assert law.covariance == pytest.approx(np.cov(table.outputs.T, bias=True), abs=1e-12)
         noise = GaussianNoise(0.5, np.array([[2.0, 0.5], [0.5, 1.0]]))
@@ -318,7 +318,7 @@ class TestLikelihoodRatio:
         """Success of N(0, 1) against N(mu, 1) at the prior, mu from the covariance of the others."""
         x = np.random.default_rng(3).normal(size=(1000, 3))
         x[17] *= 12
-        found = success(contest(mechanism("mean", x, k), GaussianNoise(scale), Contest(20_000)))
+        found = success(attack_release(mechanism("mean", x, k), GaussianNoise(scale), AttackConfig(20_000)))
         assert found.scope == Scope("worst", 17)
         others = np.delete(x, 17, axis=0)
         given = k * (1000 - k) / 1000 * np.cov(others.T, bias=True) / k**2 + scale**2 * np.eye(3)
@@ -335,12 +335,12 @@ class TestLikelihoodRatio:
         """A(D) = 1 if x is in D, else 0, learned from its releases: the noise of the complement is just enough."""
         mech = mechanism(f"{HERE}:first_is_in", points(40))
         noise = calibrate(Shifts(np.ones((1, 1)), "complement", d=1), 0.2, GaussianNoise)
-        found = contest(mech, noise, Contest(n_games))
+        found = attack_release(mech, noise, AttackConfig(n_games))
         assert success(found).scope == Scope("worst", 0)
         assert success(found).value >= 0.95 * 0.7
         assert success(found).low <= 0.7 <= success(found).high
         assert success(found, "without_noise").value == 1.0
-        odd = success(contest(mech, LaplaceNoise(1 / (2 * math.log(1 / 0.6))), Contest(n_games, record=0)))
+        odd = success(attack_release(mech, LaplaceNoise(1 / (2 * math.log(1 / 0.6))), AttackConfig(n_games, record=0)))
         assert odd.low <= 0.7 <= odd.high  # 1 - exp(-1/(2 b)) = .4
 
     @pytest.mark.parametrize("n_games", sizes(1_500, full=4_000))
@@ -348,16 +348,16 @@ class TestLikelihoodRatio:
         """Three copies of one bit, at 1, a thousand and a thousandth: the units go into C."""
         mech = mechanism(f"{HERE}:first_is_in_of_three", points(40))
         noise = GaussianNoise(1.0, np.diag([3.0, 3e6, 3e-6]))
-        found = success(contest(mech, noise, Contest(n_games)))
+        found = success(attack_release(mech, noise, AttackConfig(n_games)))
         assert found.scope == Scope("worst", 0)
         assert found.low <= stats.norm.cdf(0.5) <= found.high  # D^T C^-1 D = 1
-        assert success(contest(mech, noise, Contest(n_games // 2)), "without_noise").value == 1.0
+        assert success(attack_release(mech, noise, AttackConfig(n_games // 2)), "without_noise").value == 1.0
 
     def test_who_is_alone_in_a_cell_is_found_without_noise(self) -> None:
         """The counts are dependent (they sum to k), and one of them is the membership of one record."""
         x = np.array(["a"] * 20 + ["b"] * 19 + ["c"])
         table = mechanism("sum", np.column_stack([x == "a", x == "b", x == "c"]).astype(float))
-        found = contest(table, None, Contest(500))
+        found = attack_release(table, None, AttackConfig(500))
         assert success(found).scope == Scope("worst", 39)
         assert success(found).value == 1.0
 
@@ -366,7 +366,7 @@ class TestLikelihoodRatio:
     def test_a_constant_statistic_tells_nothing(self, k, n_games) -> None:
         """Success is that of the better prior guess, learned or known, with noise or without."""
         for statistic, data in ((f"{HERE}:same_for_all", points(40)), ("mean", np.full((40, 2), 7.0))):
-            found = contest(mechanism(statistic, data, k), GaussianNoise(1.0), Contest(n_games))
+            found = attack_release(mechanism(statistic, data, k), GaussianNoise(1.0), AttackConfig(n_games))
             for each in (success(found), success(found, "without_noise")):
                 assert each.value == pytest.approx(0.75, abs=4 * math.sqrt(0.1875 / each.detail["games"]))
             assert [each.tradeoff.advantage() for each in found.curves] == pytest.approx([0, 0], abs=1e-12)
@@ -377,40 +377,40 @@ class TestLikelihoodRatio:
     def test_an_uneven_prior_is_never_lost(self, statistic, k, n_games) -> None:
         """Where little is to be seen the attacker stays with the better prior guess, .9."""
         x = np.random.default_rng(6).normal(size=(40, 1))
-        found = success(contest(mechanism(statistic, x, k), GaussianNoise(1.0), Contest(n_games)))
+        found = success(attack_release(mechanism(statistic, x, k), GaussianNoise(1.0), AttackConfig(n_games)))
         assert found.value >= 0.9 - 3 * math.sqrt(0.09 / found.detail["games"])
         assert found.value <= 0.9 + 4 * math.sqrt(0.09 / found.detail["games"]) + 0.01
 
     def test_failed_fits_are_guessed_by_the_prior(self) -> None:
         """The statistic fails wherever one of 4 of the 44 records is in, which tells nothing that is used."""
         mech = mechanism(f"{HERE}:always_fails_beyond_four", [*range(40), *[1e6] * 4], k=15)
-        drawn = Drawn.of(mech, Contest(300))
+        drawn = Drawn.of(mech, AttackConfig(300))
         assert drawn.failed.tolist() == (drawn.member(np.tile(np.arange(40, 44), (300, 1))).any(axis=1)).tolist()
-        found = success(contest(mech, GaussianNoise(1.0), Contest(300, record=0)))
+        found = success(attack_release(mech, GaussianNoise(1.0), AttackConfig(300, record=0)))
         assert found.detail["failed"] == int(drawn.failed[150:].sum()) > 0
-        played = Simulation.of(mech, Contest(300, record=0)).played(GaussianNoise(1.0))
+        played = Simulation.of(mech, AttackConfig(300, record=0)).played(GaussianNoise(1.0))
         assert not played.guess[drawn.failed[150:]].any()
         assert (played.score[drawn.failed[150:]] == 0).all()
 
     def test_nothing_is_learned_where_everything_fails(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40), k=30)
-        drawn = Drawn.of(mech, Contest(30))
+        drawn = Drawn.of(mech, AttackConfig(30))
         empty = Drawn(drawn.packed, np.full((30, 1), np.nan), 40)
         law = Law.learned(empty, mech.prior)
-        played = Simulation(mech, Contest(30), empty, law, False, 10, 5).played(GaussianNoise(1.0))
+        played = Simulation(mech, AttackConfig(30), empty, law, False, 10, 5).played(GaussianNoise(1.0))
         assert played.guess.tolist() == [True] * 15  # 3 of 4 records are in
         assert played.n_failed == 15
 
     @pytest.mark.parametrize("games", [1, 2, 3, 7])
     def test_very_few_games(self, games) -> None:
-        found = contest(mechanism(f"{HERE}:mean_of", points(40)), GaussianNoise(1.0), Contest(games))
+        found = attack_release(mechanism(f"{HERE}:mean_of", points(40)), GaussianNoise(1.0), AttackConfig(games))
         assert success(found).detail["games"] == games - games // 2
         assert 0 <= success(found).low <= success(found).high <= 1
 
     def test_what_is_learned_of_a_mean(self) -> None:
         """Each record's effect within the error that the law states: chi-squares of 400 records, mean 2."""
         x = np.random.default_rng(9).normal(size=(400, 2))
-        drawn = Drawn.of(mechanism("mean", x), Contest(3_000))
+        drawn = Drawn.of(mechanism("mean", x), AttackConfig(3_000))
         law, truth = Law.learned(drawn, 0.5), Law.known(x, 200, 200)
         wrong = law.delta - truth.delta
         square = np.einsum("nd,nd->n", wrong, np.linalg.solve(truth.covariance, wrong.T).T) / law.error
@@ -425,7 +425,7 @@ class TestLikelihoodRatio:
         monkeypatch.setattr(attack_simulated, "_MEMBERS", 500)
         monkeypatch.setattr(attack_simulated, "_RECORDS", 8)
         mech = mechanism("mean", points(29), k=11)
-        drawn = Drawn.of(mech, Contest(40))
+        drawn = Drawn.of(mech, AttackConfig(40))
         member = drawn.member(np.tile(np.arange(29), (40, 1)))
         assert (member.sum(axis=1) == 11).all()
         assert drawn.outputs[:, 0] == pytest.approx(member @ np.arange(29.0) / 11)
@@ -451,21 +451,21 @@ class TestLikelihoodRatio:
         """Half of the records are three times as large; the share of won games is the mean over the records."""
         x = np.random.default_rng(4).choice([-1.0, 1.0], size=(200, 1)) * np.repeat([0.1, 3.0], 100)[:, None]
         mech = mechanism("mean", x)
-        found = contest(mech, GaussianNoise(0.005), Contest(20_000, promise="average", unit="person"))
+        found = attack_release(mech, GaussianNoise(0.005), AttackConfig(20_000, promise="average", unit="person"))
         law = Law.known(x, 100, 100).ratio(GaussianNoise(0.005))
         truth = stats.norm.cdf(np.sqrt(law.norm) / 2).mean()
         own = success(found)
         assert own.scope == Scope("average")
         assert own.low <= truth <= own.high
         learned = success(
-            contest(mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), Contest(1_500, promise="average", record=3))
+            attack_release(mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), AttackConfig(1_500, promise="average", record=3))
         )
         assert 0.5 < learned.value < own.high
 
 
 class TestWhatIsSaid:
     def test_no_games(self) -> None:
-        found = contest(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), Contest(0))
+        found = attack_release(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), AttackConfig(0))
         (only,) = found.findings
         assert (only.quantity, only.value, only.reason) == ("success", None, "no release was simulated: games = 0")
         assert found.curves == ()
@@ -476,7 +476,7 @@ class TestWhatIsSaid:
     @pytest.mark.parametrize("data", [np.arange(8.0), np.random.default_rng(0).normal(size=(300, 3))])
     def test_the_page_shows_it(self, data) -> None:
         """Exact or measured: sentence, row, curve; and nobody's number."""
-        found = contest(mechanism("mean", data), GaussianNoise(0.3), Contest(3_000, unit="person"))
+        found = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000, unit="person"))
         certified, curve = ceiling(0.2)
         report = protected([*certified, *found.findings], [curve, *found.curves])
         text, page = " ".join(report.table().split()), report.to_html()
@@ -487,7 +487,7 @@ class TestWhatIsSaid:
         assert names == [(found.findings[0].attack, "", "measured"), ("without_noise", "without_noise", "measured")]
 
     def test_the_measured_curve_has_a_band(self) -> None:
-        found = contest(mechanism("mean", np.random.default_rng(0).normal(size=(300, 1))), None, Contest(3_000))
+        found = attack_release(mechanism("mean", np.random.default_rng(0).normal(size=(300, 1))), None, AttackConfig(3_000))
         (curve,) = found.curves
         assert curve.n_nonmember == pytest.approx(1_500, abs=120)
         tpr = np.asarray(curve.tradeoff.tpr(curve.at))
@@ -498,13 +498,13 @@ class TestWhatIsSaid:
         assert rates[0.001].low <= rates[0.001].value <= rates[0.001].high
 
     def test_a_record_that_is_always_in_has_no_curve(self) -> None:
-        found = contest(mechanism("mean", points(200), k=197), GaussianNoise(1.0), Contest(3, record=0))
+        found = attack_release(mechanism("mean", points(200), k=197), GaussianNoise(1.0), AttackConfig(3, record=0))
         assert found.curves == ()
         assert found.findings[1].reason == "no model has both members and non-members among its judged points"
 
     def test_the_same_seed_gives_the_same(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40))
-        once, twice, other = (contest(mech, GaussianNoise(0.3), Contest(100, seed=seed)) for seed in (1, 1, 2))
+        once, twice, other = (attack_release(mech, GaussianNoise(0.3), AttackConfig(100, seed=seed)) for seed in (1, 1, 2))
         assert once.findings == twice.findings
         assert once.findings != other.findings
 
@@ -517,7 +517,7 @@ class TestWhatIsSaid:
         fits = mechanism(f"{HERE}:mean_of", [0.1, 0.2, 0.3, 0.4])
         assert exact(fits, None, grid=coarse) == 0.5
         drawn = Drawn.of(
-            mechanism("mean", np.random.default_rng(0).normal(size=(40, 2))), Contest(20, grid=Grid(2**-4))
+            mechanism("mean", np.random.default_rng(0).normal(size=(40, 2))), AttackConfig(20, grid=Grid(2**-4))
         )
         assert (drawn.outputs * 20 * 16 == np.rint(drawn.outputs * 20 * 16)).all()
 
@@ -528,7 +528,7 @@ class TestWhatIsSaid:
         noise = GaussianNoise(0.4)
         value = exact(wide, noise, noised=np.array([False, True]))
         assert value == pytest.approx(exact(mechanism("mean", x), noise))
-        free = contest(wide, None, Contest(5, noised=np.array([False, False])))
+        free = attack_release(wide, None, AttackConfig(5, noised=np.array([False, False])))
         assert success(free).value == 1.0
 
     @pytest.mark.parametrize(
@@ -543,7 +543,7 @@ class TestWhatIsSaid:
     )
     def test_bad_input(self, words, line) -> None:
         with pytest.raises(ValueError, match=f"^{line}$"):
-            contest(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), Contest(**words))
+            attack_release(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), AttackConfig(**words))
 
 
 class TestSignals:
@@ -551,10 +551,10 @@ class TestSignals:
         """The file that the audit reads gives the success that the contest found."""
         x = np.random.default_rng(1).normal(size=(60, 2))
         x[7] *= 10
-        mech, noise, ask = mechanism("mean", x), GaussianNoise(0.1), Contest(1_000)
+        mech, noise, ask = mechanism("mean", x), GaussianNoise(0.1), AttackConfig(1_000)
         seen = signals(mech, noise, ask)
         assert seen.game.member.shape == (1_000, 4)
-        found = success(contest(mech, noise, ask))
+        found = success(attack_release(mech, noise, ask))
         assert found.scope == Scope("worst", 7)
         score = seen.array("step_dot")[:, 0, 0] - seen.array("step_norm")[:, 0, 0] / 2
         assert np.mean((score > 0) == seen.game.member[:, 0]) == found.value
@@ -565,16 +565,16 @@ class TestSignals:
         assert 0.5 < best < found.value  # over four records, three of them drawn at random
 
     def test_half_of_the_games_teach(self) -> None:
-        seen = signals(mechanism(f"{HERE}:first_is_in", points(40)), GaussianNoise(0.5), Contest(300))
+        seen = signals(mechanism(f"{HERE}:first_is_in", points(40)), GaussianNoise(0.5), AttackConfig(300))
         assert seen.game.member.shape == (150, 4)
         dot = seen.array("step_dot")[:, 0, 0] - seen.array("step_norm")[:, 0, 0] / 2
         assert np.mean((dot > 0) == seen.game.member[:, 0]) == pytest.approx(stats.norm.cdf(1), abs=0.12)
 
     def test_the_record_that_is_asked_for_comes_first(self) -> None:
         """A two-record data set has one other; the statistic of a failed release says nothing."""
-        assert signals(mechanism("mean", [0, 1]), None, Contest(9)).game.member.shape == (9, 2)
+        assert signals(mechanism("mean", [0, 1]), None, AttackConfig(9)).game.member.shape == (9, 2)
         mech = mechanism(f"{HERE}:always_fails_beyond_four", [*range(40), *[1e6] * 4], k=15)
-        seen, drawn = signals(mech, GaussianNoise(1.0), Contest(300, record=39)), Drawn.of(mech, Contest(300))
+        seen, drawn = signals(mech, GaussianNoise(1.0), AttackConfig(300, record=39)), Drawn.of(mech, AttackConfig(300))
         assert seen.game.member[:, 0].tolist() == drawn.member(np.full((300, 1), 39))[150:, 0].tolist()
         failed = drawn.failed[150:]
         assert not seen.array("step_dot")[failed].any()
@@ -583,7 +583,7 @@ class TestSignals:
 
     def test_no_games(self) -> None:
         with pytest.raises(ValueError, match=r"^signals need simulated releases, got games = 0$"):
-            signals(mechanism("mean", [0, 1, 3, 7]), None, Contest(0))
+            signals(mechanism("mean", [0, 1, 3, 7]), None, AttackConfig(0))
 
 
 @pytest.mark.statistics
@@ -600,7 +600,7 @@ def test_coverage(n_contests) -> None:
     truth = stats.norm.cdf(1 / (2 * 0.8))
     held = 0
     for seed in range(n_contests):
-        ask = Contest(60, seed=seed, record=0, grid=Grid(1.0))
+        ask = AttackConfig(60, seed=seed, record=0, grid=Grid(1.0))
         found = _success(mech, Simulation.of(mech, ask).played(GaussianNoise(0.8)), ask)
         held += found.low <= truth <= found.high
     assert held >= n_contests - allowed(n_contests)

@@ -15,7 +15,7 @@ from leakscope.protection.capture import silenced
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 SECRET = "these are in: 1 3 5"
 WAYS = {
@@ -41,7 +41,7 @@ def test_a_release_prints_nothing(way, capfd, caplog):
         return rows.mean(axis=0)
 
     made = Mechanism(
-        Fit("says", Function(says), shape=(1,)), from_arrays(np.arange(6.0)[:, None]), 3, Workshop(n_jobs=1)
+        Fit("says", Function(says), shape=(1,)), from_arrays(np.arange(6.0)[:, None]), 3, Execution(n_jobs=1)
     )
     member = np.arange(6) % 2 == 1
     value = made.release(member, np.zeros(1), Grid(2.0**-10), np.random.default_rng(0))

@@ -18,7 +18,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.features import Cells, Histogram, SecondMoments
 from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.reports.protected_text import table
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 from tests.reports import made_protected
 
 ETA = 0.05
@@ -50,7 +50,7 @@ def seldom(x: np.ndarray) -> Any:
 
 def mechanism(statistic: Any, x: np.ndarray, k: int | None = None, y: Any = None) -> Mechanism:
     statistic = named(statistic) if isinstance(statistic, str) else statistic
-    return Mechanism.of(statistic, Points(x, y), k, workshop=Workshop(n_jobs=1))
+    return Mechanism.of(statistic, Points(x, y), k, execution=Execution(n_jobs=1))
 
 
 def rows(made: Mechanism, eta: float = ETA, clip: float | None = None, n_draws: int = 50) -> dict[str, Any]:

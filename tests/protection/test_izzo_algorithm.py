@@ -16,10 +16,10 @@ from leakscope.core.types import Points
 from leakscope.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wrapped, wrap
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 ETA = 0.1
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 X = np.random.default_rng(5).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, 1]
 SOUND, PRINTED = Algorithm1(), Algorithm1("printed", n_subsets=32)
 LINE = (
@@ -31,7 +31,7 @@ LINE = (
 def wrapped(x: np.ndarray, algorithm: Algorithm1 = SOUND, statistic: Any = "mean", **words: Any) -> Wrapped:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateVoid)
-        return wrap(named(statistic), Points(x), words.pop("eta", ETA), algorithm, workshop=HERE, **words)
+        return wrap(named(statistic), Points(x), words.pop("eta", ETA), algorithm, execution=HERE, **words)
 
 
 def drawn(n: int, k: int, seed: int) -> np.ndarray:
@@ -171,7 +171,7 @@ class TestWarning:
     def test_the_printed_one_says_that_it_is_void(self):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            made = wrap(named("mean"), Points(X), ETA, PRINTED, seed=0, workshop=HERE)
+            made = wrap(named("mean"), Points(X), ETA, PRINTED, seed=0, execution=HERE)
         assert [(each.category, str(each.message)) for each in said] == [(CertificateVoid, LINE)]
         assert issubclass(CertificateVoid, UserWarning)
         assert made.void == LINE.partition(": ")[2]
@@ -179,7 +179,7 @@ class TestWarning:
     def test_the_sound_one_is_silent(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert wrap(named("mean"), Points(X), ETA, seed=0, workshop=HERE).void == ""
+            assert wrap(named("mean"), Points(X), ETA, seed=0, execution=HERE).void == ""
 
 
 @pytest.mark.parametrize(

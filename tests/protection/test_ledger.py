@@ -28,7 +28,7 @@ from leakscope.protection.jobs import file_job
 from leakscope.protection.ledger import Memory, ReleaseSubject, describe_statistic
 from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.statistic import Linear, named
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 pytestmark = pytest.mark.usefixtures(
     "as_users_run_it", "without_bands"
@@ -431,7 +431,7 @@ def digest(people):
 def identity(**words):
     """What a ledger compares: digest of the data, k, promise and coupling of the draw, digest of the query."""
     plan = read(ProtectionPlan, {"ledger": "none.json", **words}, "protect")
-    memory = Memory.of(file_job(plan, Workshop(n_jobs=1)), "none.json")
+    memory = Memory.of(file_job(plan, Execution(n_jobs=1)), "none.json")
     return memory.job.mechanism.points.digest, memory._query.digest
 
 

@@ -105,12 +105,12 @@ def test_sampling_error_is_that_of_a_large_population():
 
 
 def test_outputs_are_doubles_and_the_same_with_any_number_of_workers(tmp_path):
-    from leakscope.runtime.observe import Workshop
+    from leakscope.runtime.observe import Execution
 
     sets = Mechanism.of(named("quantiles"), points(), k=20).draws(40, 0, "test")
     made = [
-        Mechanism.of(named("quantiles"), points(), 20, 0, workshop).outputs(sets)
-        for workshop in (Workshop(n_jobs=1), Workshop(n_jobs=2), Workshop(tmp_path, 1), Workshop(tmp_path, 1))
+        Mechanism.of(named("quantiles"), points(), 20, 0, execution).outputs(sets)
+        for execution in (Execution(n_jobs=1), Execution(n_jobs=2), Execution(tmp_path, 1), Execution(tmp_path, 1))
     ]
     assert made[0].dtype == np.float64
     assert all((each == made[0]).all() for each in made[1:])

@@ -13,10 +13,10 @@ from leakscope.protection.calibration import calibrated
 from leakscope.protection.ledger import randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import Fitted, measured
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 from tests.noise.games import all_subsets
 
 QUICK = {"games": 0, "n_jobs": 1}
@@ -24,7 +24,7 @@ ROWS = stream(0, "rows").normal(size=(60, 2))
 
 
 def mechanism(name, x, k=None):
-    return Mechanism.of(named(name), from_arrays(x), k, 0, Workshop(n_jobs=1))
+    return Mechanism.of(named(name), from_arrays(x), k, 0, Execution(n_jobs=1))
 
 
 @pytest.mark.usefixtures("without_bands")
@@ -34,7 +34,7 @@ class TestWhatIsMeasuredIsReleased:
         x = np.repeat([0.0, 4160.0], 120) + stream(0, "total").integers(-1, 2, size=240)
         x[0] = 2.0
         made = mechanism("sum", x[:, None])
-        found = calibrated(made, Asked(0.1))
+        found = calibrated(made, PrivacyTarget(0.1))
         member = subsets(240, 120, 200, stream(0, "draws"))
         bare = made.on_grid(DataSets(member, np.zeros(200, dtype=int)), found.grid)
         assert found.grid.steps.item() == 0.5
@@ -45,7 +45,7 @@ class TestWhatIsMeasuredIsReleased:
     def test_pairs_of_a_sum_are_measured_on_rounded_features(self, name):
         """Released without noise the outputs of both sets of each pair lie apart by exactly what was measured."""
         made = mechanism(name, ROWS)
-        found = calibrated(made, Asked(0.1, coupling="complement", fits=200))
+        found = calibrated(made, PrivacyTarget(0.1, coupling="complement", fits=200))
         pairs = measured(made, "complement", 0, 20)
         shifts, failed = pairs.shifts(found.grid, Lp(2.0), found.noised)
         still = np.zeros(2)
@@ -56,7 +56,7 @@ class TestWhatIsMeasuredIsReleased:
 
     def test_a_statistic_off_the_grid_is_a_failure_and_no_error(self):
         made = Mechanism.of(Fit("far", Function(lambda x: 1e30 * x.mean(axis=0))), from_arrays(ROWS), 30, 0)
-        found = calibrated(mechanism("mean", ROWS), Asked(0.1))
+        found = calibrated(mechanism("mean", ROWS), PrivacyTarget(0.1))
         inside = subsets(60, 30, 1, stream(0, "draw"))[0]
         assert np.isnan(made.release(inside, np.zeros(2), found.grid, stream(0, "fit"))).all()
 
@@ -70,33 +70,33 @@ class TestWhatIsMeasuredIsReleased:
         """The mean of 60 times 0.1 is not 0.1 in floating point, so that the standard deviation is not 0."""
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
         assert x[:, 1].std() > 0
-        found = calibrated(mechanism("mean", x), Asked(0.1))
+        found = calibrated(mechanism("mean", x), PrivacyTarget(0.1))
         assert found.noised.tolist() == [True, False]
         with pytest.raises(ValueError, match=r"would be published exactly: mean of x1; "):
             protect("mean", x, eta=0.1, **QUICK)
 
     def test_nor_does_the_order_of_a_sum_make_them_differ(self):
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
-        found = calibrated(mechanism("mean", x), Asked(0.1, coupling="complement", fits=200))
+        found = calibrated(mechanism("mean", x), PrivacyTarget(0.1, coupling="complement", fits=200))
         assert found.noised.tolist() == [True, False]
 
     def test_tiny_values_that_differ_get_noise(self):
         """Squares of 1e-170 vanish, and the standard deviation with them."""
         x = np.c_[ROWS[:, 0], (np.arange(60) % 2) * 1e-170]
         assert x[:, 1].std() == 0
-        assert calibrated(mechanism("mean", x), Asked(0.1, noise="gaussian_isotropic")).noised.all()
+        assert calibrated(mechanism("mean", x), PrivacyTarget(0.1, noise="gaussian_isotropic")).noised.all()
 
 
 class TestChosenOnTheSameDraws:
     def test_a_scale_that_draws_chose_is_proved_for_what_was_asked_only(self):
-        found = calibrated(mechanism("mean", ROWS[:12]), Asked(0.1, coupling="mixture_swap"))
+        found = calibrated(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap"))
         assert found.eta == 0.1
 
     def test_the_curve_of_a_mixture_has_draws_of_its_own(self, monkeypatch):
         seeds = []
         curve = MixtureSwap.tradeoff
         monkeypatch.setattr(MixtureSwap, "tradeoff", lambda self, *ask: seeds.append(self.seed) or curve(self, *ask))
-        calibrated(mechanism("mean", ROWS[:12]), Asked(0.1, coupling="mixture_swap", seed=3))
+        calibrated(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap", seed=3))
         assert len(seeds) == 1
         assert seeds[0] != 3
 
@@ -126,7 +126,7 @@ class TestLedger:
     def test_releases_of_a_draw_do_not_share_the_randomness_of_their_statistics(self):
         """The same random statistic on the same pairs, as its first release and as its second."""
         fit = Fit("coin", Function(lambda x, rng: np.array([rng.normal()])), (1,))
-        made = Mechanism.of(fit, from_arrays(ROWS), 30, 0, Workshop(n_jobs=1))
+        made = Mechanism.of(fit, from_arrays(ROWS), 30, 0, Execution(n_jobs=1))
         first, second = (
             Fitted(made, measured(made, "complement", 0, 10).pairs, release).outputs() for release in (0, 1)
         )
@@ -137,11 +137,11 @@ class TestLedger:
 @pytest.mark.parametrize(
     ("name", "k", "ask"),
     [
-        ("mean", 4, Asked(0.1)),
-        ("mean", 2, Asked(0.08, noise="laplace")),
-        ("sum", 5, Asked(0.1)),
-        ("mean", 3, Asked(0.1, coupling="complement", fits=400)),
-        ("mean", 4, Asked(0.1, coupling="mixture_swap")),
+        ("mean", 4, PrivacyTarget(0.1)),
+        ("mean", 2, PrivacyTarget(0.08, noise="laplace")),
+        ("sum", 5, PrivacyTarget(0.1)),
+        ("mean", 3, PrivacyTarget(0.1, coupling="complement", fits=400)),
+        ("mean", 4, PrivacyTarget(0.1, coupling="mixture_swap")),
     ],
 )
 def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
@@ -167,7 +167,7 @@ def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
 def test_neighbouring_data_sets_have_the_same_support(k):
     """A coarse noise tried out whole: the released numbers of all data sets lie on one lattice, to the last bit."""
     made = mechanism("mean", stream(0, "heavy").standard_cauchy(size=(8, 1)), k)
-    found = calibrated(made, Asked(0.1))
+    found = calibrated(made, PrivacyTarget(0.1))
     step, member = found.grid.steps.item(), all_subsets(8, k)
     bare = found.grid.round(made.features)
     whole = np.array([bare[row].sum() for row in member])

@@ -14,9 +14,9 @@ from leakscope.noise import GaussianNoise, best_covariance
 from leakscope.protection import rounding
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")  # hundreds of calibrations
@@ -47,7 +47,7 @@ def data(kind, n, d, seed=0):
 
 
 def mechanism(x, k=None, name="mean"):
-    return Mechanism.of(named(name), from_arrays(x), k, 0, Workshop(n_jobs=1))
+    return Mechanism.of(named(name), from_arrays(x), k, 0, Execution(n_jobs=1))
 
 
 def relative(found, x):
@@ -60,11 +60,11 @@ def of_average_shape(made, x, eta, noise="gaussian"):
     V = np.cov(x, rowvar=False)
     shape = best_covariance(V, 1.0, 1 / np.diagonal(V), NOISES[noise])
     shape = shape if noise == "gaussian" else np.diagonal(shape).copy()
-    return calibrated(made, Asked(eta, noise=partial(GaussianNoise, shape=shape), coupling="swap"))
+    return calibrated(made, PrivacyTarget(eta, noise=partial(GaussianNoise, shape=shape), coupling="swap"))
 
 
 def least(made, eta, noise="gaussian", promise="every"):
-    return calibrated(made, Asked(eta, promise, noise=noise, coupling="swap"))
+    return calibrated(made, PrivacyTarget(eta, promise, noise=noise, coupling="swap"))
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -16,7 +16,7 @@ from leakscope.protection import swaps
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.swaps import swap_shifts
 from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 from tests.noise.games import all_subsets
 
 STATISTICS = {
@@ -24,7 +24,7 @@ STATISTICS = {
     "ols": named("ols"),
     "quantiles": named("quantiles", probabilities=(0.3, 0.5)),
 }
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 
 
 def mechanism(name: str, n: int, k: int, c: int = 3, law: str = "normal") -> Mechanism:
@@ -188,7 +188,7 @@ def test_a_public_coordinate_that_moves_tells_the_sets_apart():
 def test_any_number_of_workers_gives_the_same():
     alone = mechanism("ols", 30, 15)
     pairs, grid = SampledSwap(30, 15, n_pairs=11), Grid(2.0**-12)
-    two = Mechanism(alone.statistic, alone.points, 15, Workshop(n_jobs=2))
+    two = Mechanism(alone.statistic, alone.points, 15, Execution(n_jobs=2))
     first, second = (swap_shifts(made, pairs, grid)[0].values for made in (alone, two))
     assert first.tobytes() == second.tobytes()
 

@@ -18,7 +18,7 @@ from leakscope import data
 from leakscope.core import games, seeds
 from leakscope.releases.estimator import Estimator
 from leakscope.runtime import observe as observe_module
-from leakscope.runtime.observe import Workshop, observe, read_signals
+from leakscope.runtime.observe import Execution, observe, read_signals
 from leakscope.runtime.store import Store
 
 N = 40
@@ -48,14 +48,14 @@ class Plain:
 
 
 def test_each_row_is_made_with_its_own_members_and_seed():
-    arrays = observe(Plain([]), POINTS, MEMBER, ("loss", "log_prob"), seed=7, workshop=Workshop(n_jobs=1))
+    arrays = observe(Plain([]), POINTS, MEMBER, ("loss", "log_prob"), seed=7, execution=Execution(n_jobs=1))
     expected = np.array([[seeds.integer(7, "train", m) + MEMBER[m, i] / 2 for i in range(N)] for m in range(10)])
     np.testing.assert_array_equal(arrays["loss"], expected.astype(np.float32))
     np.testing.assert_array_equal(arrays["log_prob"][..., 1], expected.astype(np.float32))
 
 
 def test_signals_are_float32_and_point_major():
-    arrays = observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(n_jobs=1))
+    arrays = observe(TREE, POINTS, MEMBER, WANT, execution=Execution(n_jobs=1))
     assert {name: array.shape for name, array in arrays.items()} == {
         "loss": (10, N), "log_prob": (10, N, 2), "correct": (10, N),
     }  # fmt: skip
@@ -66,22 +66,22 @@ def test_signals_are_float32_and_point_major():
 
 def test_chunks_go_by_row_number_alone(tmp_path):
     log: list[int] = []
-    observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
+    observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))
     assert log == [3, 3, 3, 1]
     next(tmp_path.glob("*.npz")).unlink()
     log.clear()
-    observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
+    observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))
     assert log in ([3], [1])  # what is missing, and in the same chunk as before
 
 
 def test_more_models_go_on_where_fewer_ended(tmp_path):
     log: list[int] = []
     member = games.half_split(N, 12).member
-    observe(Plain(log), POINTS, member[:6], ("loss",), workshop=Workshop(tmp_path, 1))
-    more = observe(Plain(log), POINTS, member, ("loss",), workshop=Workshop(tmp_path, 1))
+    observe(Plain(log), POINTS, member[:6], ("loss",), execution=Execution(tmp_path, 1))
+    more = observe(Plain(log), POINTS, member, ("loss",), execution=Execution(tmp_path, 1))
     assert log == [3, 3, 3, 3]
     np.testing.assert_array_equal(
-        more["loss"], observe(Plain([]), POINTS, member, ("loss",), workshop=Workshop(n_jobs=1))["loss"]
+        more["loss"], observe(Plain([]), POINTS, member, ("loss",), execution=Execution(n_jobs=1))["loss"]
     )
 
 
@@ -98,9 +98,9 @@ OTHER = {
 @pytest.mark.parametrize("change", OTHER, ids=str)
 def test_no_row_is_reused_for(change, tmp_path):
     words = {"release": Plain([]), "points": POINTS, "member": MEMBER, "want": ("loss",), "seed": 0, **OTHER[change]}
-    observe(Plain([]), POINTS, MEMBER, ("loss",), seed=0, workshop=Workshop(tmp_path, 1))
+    observe(Plain([]), POINTS, MEMBER, ("loss",), seed=0, execution=Execution(tmp_path, 1))
     words["release"] = replace(words["release"], log=[])
-    observe(**words, workshop=Workshop(tmp_path, 1))
+    observe(**words, execution=Execution(tmp_path, 1))
     assert words["release"].log == [3, 3, 3, 1]
     assert len(list(tmp_path.glob("*.npz"))) == 8
 
@@ -109,14 +109,14 @@ def test_no_row_is_reused_for_another_version(tmp_path, monkeypatch):
     log: list[int] = []
     for version in ("0.1.0", "0.1.1", "0.1.0"):
         monkeypatch.setattr(observe_module, "__version__", version)
-        observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
+        observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))
     assert log == [3, 3, 3, 1] * 2
 
 
 def test_the_order_of_the_wanted_signals_and_the_name_do_not_matter(tmp_path):
     log: list[int] = []
     for want, name in ((("loss", "log_prob"), "one"), (("log_prob", "loss"), "two")):
-        observe(Plain(log, name=name), POINTS, MEMBER, want, workshop=Workshop(tmp_path, 1))
+        observe(Plain(log, name=name), POINTS, MEMBER, want, execution=Execution(tmp_path, 1))
     assert log == [3, 3, 3, 1]
 
 
@@ -124,14 +124,14 @@ def test_an_estimator_is_known_again_by_its_parameters(tmp_path):
     one, same, other = (Estimator(LogisticRegression(C=c)) for c in (1.0, 1.0, 2.0))
     counts = []
     for release in (one, same, other):
-        observe(release, POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))
+        observe(release, POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))
         counts.append(len(list(tmp_path.glob("*.npz"))))
     assert counts == [3, 3, 6]
 
 
 def test_one_worker_and_two_give_the_same_bytes(tmp_path):
     one, two = (
-        observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(tmp_path / str(n_jobs), n_jobs)) for n_jobs in (1, 2)
+        observe(TREE, POINTS, MEMBER, WANT, execution=Execution(tmp_path / str(n_jobs), n_jobs)) for n_jobs in (1, 2)
     )
     assert {name: array.tobytes() for name, array in one.items()} == {name: two[name].tobytes() for name in two}
     files = [{path.name: path.read_bytes() for path in (tmp_path / n_jobs).iterdir()} for n_jobs in "12"]
@@ -140,18 +140,18 @@ def test_one_worker_and_two_give_the_same_bytes(tmp_path):
 
 
 def test_what_is_read_from_the_store_is_what_was_seen(tmp_path):
-    seen, read = (observe(TREE, POINTS, MEMBER, WANT, workshop=Workshop(tmp_path, 1)) for _ in range(2))
+    seen, read = (observe(TREE, POINTS, MEMBER, WANT, execution=Execution(tmp_path, 1)) for _ in range(2))
     assert {name: array.tobytes() for name, array in seen.items()} == {name: read[name].tobytes() for name in read}
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a chunk", None])
 def test_a_damaged_chunk_is_made_again(damage, tmp_path):
     log: list[int] = []
-    first = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    first = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     path = max(tmp_path.glob("*.npz"), key=lambda each: each.stat().st_size)
     whole = path.read_bytes()
     path.write_bytes(whole[:-40] if damage is None else damage)
-    second = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    second = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     np.testing.assert_array_equal(first, second)
     assert log == [3, 3, 3, 1, 3]
     assert path.read_bytes() == whole
@@ -159,10 +159,10 @@ def test_a_damaged_chunk_is_made_again(damage, tmp_path):
 
 def test_the_chunk_of_another_key_is_made_again(tmp_path):
     log: list[int] = []
-    first = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    first = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     one, other = sorted(tmp_path.glob("*.npz"))[:2]
     one.write_bytes(other.read_bytes())
-    second = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    second = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     np.testing.assert_array_equal(first, second)
     assert len(log) == 5
 
@@ -180,10 +180,10 @@ SHAPED_OTHERWISE = {
 def test_a_chunk_of_another_shape_is_never_used(arrays, tmp_path):
     """Whole, under its own key and digest, as another version might have written it."""
     log: list[int] = []
-    first = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    first = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     path = max(tmp_path.glob("*.npz"), key=lambda each: each.stat().st_size)
     Store(tmp_path).save(path.stem, arrays)
-    second = observe(Plain(log), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path, 1))["loss"]
+    second = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     np.testing.assert_array_equal(first, second)
     assert log == [3, 3, 3, 1, 3]
 
@@ -210,7 +210,7 @@ class Flat(Plain):
 def test_a_signal_that_some_models_lack_stops_the_audit():
     """Their rows are never 0."""
     with pytest.raises(ValueError) as caught:
-        observe(Forgetful([]), POINTS, MEMBER, ("loss", "log_prob"), workshop=Workshop(n_jobs=1))
+        observe(Forgetful([]), POINTS, MEMBER, ("loss", "log_prob"), execution=Execution(n_jobs=1))
     assert str(caught.value) == (
         "plain: the signal 'log_prob' is missing of 1 of 10 models; a release must give the same signals of every model"
     )
@@ -218,19 +218,19 @@ def test_a_signal_that_some_models_lack_stops_the_audit():
 
 def test_a_release_that_gives_another_shape_stops_the_audit():
     with pytest.raises(ValueError) as caught:
-        observe(Flat([]), POINTS, MEMBER, ("loss",), workshop=Workshop(n_jobs=1))
+        observe(Flat([]), POINTS, MEMBER, ("loss",), execution=Execution(n_jobs=1))
     assert str(caught.value) == "plain gives arrays of shape loss (3, 1); they must begin with (3, 40)"
 
 
 def test_a_release_without_a_canonical_description_is_not_stored(tmp_path):
     doubled = make_pipeline(FunctionTransformer(lambda x: 2 * x), LogisticRegression())
-    arrays = observe(Estimator(doubled), POINTS, MEMBER, ("loss",), workshop=Workshop(tmp_path / "store", 1))
+    arrays = observe(Estimator(doubled), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path / "store", 1))
     assert arrays["loss"].shape == (10, N)
     assert not (tmp_path / "store").exists()
 
 
 def test_signals_that_a_release_cannot_give_are_left_out():
-    arrays = observe(TREE, POINTS, MEMBER[:2], ("loss", "step_dot"), workshop=Workshop(n_jobs=1))
+    arrays = observe(TREE, POINTS, MEMBER[:2], ("loss", "step_dot"), execution=Execution(n_jobs=1))
     assert set(arrays) == {"loss"}
 
 

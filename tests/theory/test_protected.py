@@ -37,19 +37,19 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.protection.attack_simulated import Contest
+from leakscope.protection.attack_simulated import AttackConfig
 from leakscope.protection.calibration import Calibrated, calibrated
 from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 from tests.theory.games import Game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games
 ROUNDING = 1e-9
 STEP = 0.15  # of the mesh, in scales of the noise
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 FAMILIES = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}
 
 
@@ -196,12 +196,12 @@ def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(coupling, "tradeoff", lambda self, noise, confidence=None: None)
 
 
-def found_of(statistic: str, data: np.ndarray, k: int, ask: Asked) -> tuple[Calibrated, np.ndarray]:
+def found_of(statistic: str, data: np.ndarray, k: int, ask: PrivacyTarget) -> tuple[Calibrated, np.ndarray]:
     """What is calibrated, and the exact eta of what is released: the statistic on its grid, and its noise."""
     rule = named(statistic) if statistic in ("mean", "sum") else Fit(statistic, Function(STATISTICS[statistic]))
     made = Mechanism.of(rule, from_arrays(data[:, None] if statistic in ("mean", "sum") else data), k, 0, HERE)
     found, member = calibrated(made, ask), all_of(made.n, k)
-    outputs = Contest(0, grid=found.grid).outputs(made, DataSets(member, np.zeros(len(member), dtype=int)))
+    outputs = AttackConfig(0, grid=found.grid).outputs(made, DataSets(member, np.zeros(len(member), dtype=int)))
     return found, exact_eta(outputs, member, found.noise)
 
 
@@ -219,7 +219,7 @@ def test_means_and_sums_from_the_promise_to_the_release(n_games: int, as_users_r
         eta = float(min(k, n - k) / n * rng.uniform(0.05, 0.8))
         noise = str(rng.choice(["gaussian", "laplace", "norm"]))
         average = bool(rng.random() < 0.3)
-        ask = Asked(eta, "average" if average else "every", noise)
+        ask = PrivacyTarget(eta, "average" if average else "every", noise)
         found, exact = found_of(str(rng.choice(["mean", "sum"])), data_of(rng, n), k, ask)
         reached = exact.mean() if average else exact.max()
         assert reached <= found.eta + ROUNDING <= eta + 2 * ROUNDING, (found, exact)
@@ -232,7 +232,7 @@ def test_the_mixture_swap_from_the_promise_to_the_release(as_users_run_it, witho
     """At 95 %: 20 games, of which 5 would break the promise with a probability of .3 % if each did with 5 %."""
     rng, broken = np.random.default_rng(6), 0
     for _ in range(20):
-        ask = Asked(0.1, coupling="mixture_swap", seed=int(rng.integers(1000)))
+        ask = PrivacyTarget(0.1, coupling="mixture_swap", seed=int(rng.integers(1000)))
         broken += found_of("mean", data_of(rng, 6), 3, ask)[1].max() > 0.1 + ROUNDING
     assert broken <= 4
 
@@ -259,7 +259,7 @@ def test_the_extremal_example_attains_what_it_was_calibrated_to(n: int, name: st
 def test_the_extremal_example_from_the_promise_to_the_release(n: int, k: int, family: str, as_users_run_it) -> None:
     """The sum of one 1 and of zeros; where k is not n/2 the certificate says more than is true, and never less."""
     eta = 0.4 * min(k, n - k) / n
-    found, exact = found_of("sum", np.eye(n)[0], k, Asked(eta, noise=family, coupling="swap"))
+    found, exact = found_of("sum", np.eye(n)[0], k, PrivacyTarget(eta, noise=family, coupling="swap"))
     assert exact[0] <= found.eta + ROUNDING <= eta + 2 * ROUNDING
     if 2 * k == n:
         assert exact[0] > 0.9 * eta  # the scale is rounded up to two digits

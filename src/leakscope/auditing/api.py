@@ -21,7 +21,7 @@ from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import attacks_on, planned, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import assemble
 from leakscope.auditing.run import claims_of, play
@@ -37,7 +37,7 @@ from leakscope.releases.making import Described, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import only_from
 from leakscope.reports import Report
-from leakscope.runtime.observe import Workshop, not_stored, observe
+from leakscope.runtime.observe import Execution, not_stored, observe
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -189,10 +189,10 @@ def audit(
     )
     chosen = strategies(attacks) if attribute is not None else attacks_on(releases, attacks, plan.n_models == 1)
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in chosen)})
-    loaded, workshop = Data(data_room.from_arrays(X, y, group), "arrays"), Workshop(store, n_jobs, tmp)
+    loaded, execution = Data(data_room.from_arrays(X, y, group), "arrays"), Execution(store, n_jobs, tmp)
     if attribute is not None:
-        return infer(plan, chosen, releases, loaded, workshop, column=attribute)
-    return play(plan, chosen, releases, loaded, workshop)
+        return infer(plan, chosen, releases, loaded, execution, column=attribute)
+    return play(plan, chosen, releases, loaded, execution)
 
 
 @known_keywords()
@@ -228,19 +228,19 @@ def run(
         In one line: for what makes no sense, and for a module that is not allowed.
     """
     with only_from(allow_modules):
-        return _carried_out(plan, Workshop(store, n_jobs, tmp), command)
+        return _carried_out(plan, Execution(store, n_jobs, tmp), command)
 
 
-def _carried_out(plan: AuditPlan, workshop: Workshop, command: str) -> Report:
+def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     """The report of a plan."""
     releases = [planned(model) for model in plan.model]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
     if plan.attribute is not None:
-        return infer(plan, strategies(plan.attacks), releases, loaded, workshop, command=command)
+        return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     chosen = attacks_on(releases, plan.attacks, plan.n_models == 1)
-    return play(plan, chosen, releases, loaded, workshop, command)
+    return play(plan, chosen, releases, loaded, execution, command)
 
 
 @known_keywords()
@@ -364,26 +364,26 @@ def audit_model(
         seed=seed,
         population=population_share(chosen) if n_references else 0.0,
     )
-    want, workshop = wanted(chosen), Workshop(store, n_jobs, tmp)
-    arrays = observe(model, points, game.member[:1], want, workshop=Workshop(n_jobs=1))
+    want, execution = wanted(chosen), Execution(store, n_jobs, tmp)
+    arrays = observe(model, points, game.member[:1], want, execution=Execution(n_jobs=1))
     shapes = {name: array.shape[2:] for name, array in arrays.items()}
     if recipe is not None and any(attack.by_name for attack in chosen):
         tried = rehearse(recipe, points, replace(game, member=game.member[1:], n_targets=1), want, seed).shapes
         shapes = {name: shape for name, shape in shapes.items() if tried is None or name in tried}
     refuse_idle(chosen, [Rehearsal(game, shapes)])
     if recipe is not None:
-        behind = observe(recipe, points, game.member[1:], want, seed, workshop)
+        behind = observe(recipe, points, game.member[1:], want, seed, execution)
         arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
-    notes += [] if recipe is None else not_stored([recipe], workshop)
+    notes += [] if recipe is None else not_stored([recipe], execution)
     n_fitted = int(game.member[-1].sum())
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(
             f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
             "compare with them are weaker than with references of its size"
         )
-    subject = Subject(
+    observed = ObservedRelease(
         model.name,
         Signals.observed(game, points, arrays),
         Data(points, sources),
@@ -391,8 +391,8 @@ def audit_model(
         _origin(model, recipe, weights),
         sources=_sources(plan, points, game, n_jobs),
     )
-    report = assemble(plan, chosen, [subject], notes)
-    return replace(report, about=report.about.model_copy(update={"execution": workshop.execution}))
+    report = assemble(plan, chosen, [observed], notes)
+    return replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
 
 
 @known_keywords()
@@ -466,9 +466,9 @@ def audit_signals(
     )
     given = signals.game.kind in GIVEN_SPLITS
     sources = _sources(plan, signals.points, signals.game, n_jobs) if given else None
-    subject = Subject(name, signals, None, claims_of(plan, name, signals.game), sources=sources)
+    observed = ObservedRelease(name, signals, None, claims_of(plan, name, signals.game), sources=sources)
     found = design_of(signals) if any(attack.needs_references for attack in chosen) else None
-    report = assemble(plan, chosen, [subject], [] if found is None else [found.note])
+    report = assemble(plan, chosen, [observed], [] if found is None else [found.note])
     for attack in chosen:
         about_it = [finding for finding in report.findings if finding.attack == attack.name]
         if attack.by_name and len(about_it) == 1 and about_it[0].value is None:
@@ -553,8 +553,8 @@ def audit_scores(
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
     records = None if points is None else _records(points, member.shape[1])
     sources = _sources(plan, records, game, n_jobs)
-    subject = Subject(name, Signals(game, None, {}), None, claims_of(plan, name, game), sources=sources)
-    return assemble(plan, (Given(name, value),), [subject])
+    observed = ObservedRelease(name, Signals(game, None, {}), None, claims_of(plan, name, game), sources=sources)
+    return assemble(plan, (Given(name, value),), [observed])
 
 
 def _records(points: Any, n_points: int) -> Points:

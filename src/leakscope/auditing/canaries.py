@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.attacks import ATTACKS, Attack, find
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.setup import wanted
 from leakscope.core import games
 from leakscope.core.checks import one_of
@@ -183,7 +183,7 @@ class Setting:
         named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
 
-    def subject(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> Subject:
+    def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:
         """The release as it was seen; a Dirac canary has no label and no picture."""
         name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
         facts: dict[str, Any] = {"description": self.release.description}
@@ -195,7 +195,7 @@ class Setting:
             n_records = len(points) - self.game.n_judged
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)
         signals = Signals.observed(self.game, None if dirac else points, arrays)
-        return Subject(name, signals, None if dirac else self.data, claims, facts)
+        return ObservedRelease(name, signals, None if dirac else self.data, claims, facts)
 
 
 def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:

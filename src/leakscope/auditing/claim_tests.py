@@ -29,7 +29,7 @@ LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found n
 
 
 @dataclass(frozen=True)
-class Trial:
+class ClaimTest:
     """Evidence of each attack against claims of one release.
 
     Parameters
@@ -41,7 +41,7 @@ class Trial:
         reference is a target; of the first model alone, where the memberships of the models depend on each
         other. Attacks that do not apply have none.
     success : mapping of str to float
-        Lower limit of the success against the most exposed record, at the level of this trial.
+        Lower limit of the success against the most exposed record, at the level of this claim_test.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Trial:
     reason: str = ""
 
     @classmethod
-    def of(cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores]) -> Trial:
+    def of(cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores]) -> ClaimTest:
         """Let every attack play against targets that are no references."""
         game = signals.game.split()
         dependent = design_of(signals) is not None
@@ -163,7 +163,7 @@ class StepNoise:
 
 
 @dataclass(frozen=True)
-class Accounted:
+class AccountantClaim:
     """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise.
 
     Parameters
@@ -206,7 +206,7 @@ class Accounted:
         adjacency = self.adjacency.replace("_", "/" if self.adjacency == "add_remove" else " ")
         return f"epsilon = {shown}, delta = {self.delta:g}, {adjacency}, by the accountant of {how}"
 
-    def ruled_out(self, trial: Trial, level: float) -> float:
+    def ruled_out(self, claim_test: ClaimTest, level: float) -> float:
         """Epsilon of the least noise that the evidence refuses: no noise with a smaller epsilon explains what was seen.
 
         The curves fall with the noise, and every noise is tested by its whole curve at the same level; a refusal of
@@ -214,7 +214,7 @@ class Accounted:
 
         Parameters
         ----------
-        trial : Trial
+        claim_test : ClaimTest
             With evidence.
         level : float
 
@@ -226,7 +226,7 @@ class Accounted:
 
         def tried(noise: float) -> tuple[float, bool]:
             curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
-            return curve.epsilon(self.delta), trial.curve_p_value(curve) < level
+            return curve.epsilon(self.delta), claim_test.curve_p_value(curve) < level
 
         high = self.dpsgd.noise_multiplier
         epsilon, refused = tried(high)
@@ -249,14 +249,14 @@ class Accounted:
 
 
 def accountant_verdict(
-    promise: Accounted, trial: Trial, findings: Sequence[Finding], noise: StepNoise | None = None
+    promise: AccountantClaim, claim_test: ClaimTest, findings: Sequence[Finding], noise: StepNoise | None = None
 ) -> Verdict:
-    """What the trial says of an accountant's curve, and the size of the steps of the noise that it counts on.
+    """What the claim_test says of an accountant's curve, and the size of the steps of the noise that it counts on.
 
     Parameters
     ----------
-    promise : Accounted
-    trial : Trial
+    promise : AccountantClaim
+    claim_test : ClaimTest
     findings : sequence of Finding
         As in `verdict`.
     noise : StepNoise, optional
@@ -265,7 +265,7 @@ def accountant_verdict(
     -------
     Verdict
         Refuted only if the tests, at ``LEVEL`` together, reject the whole curve or the noise, which is said in
-        ``reason``; ``measured`` is `Accounted.ruled_out`. Noise of which too little was seen is not tested, see
+        ``reason``; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
         `StepNoise.testable`.
     """
     level, too_little = LEVEL, ""
@@ -277,25 +277,25 @@ def accountant_verdict(
                 f"the steps hold noise of a multiplier of at most {sigma * noise.most(OF_NOISE):.3g} "
                 f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed: the promise counts on noise that is not there"
             )
-    if not trial.evidence and not too_little:
-        return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=trial.reason)
-    if not trial.evidence:
+    if not claim_test.evidence and not too_little:
+        return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=claim_test.reason)
+    if not claim_test.evidence:
         return Verdict(promise.text, "refuted", "curve", promise.epsilon, 0.0, 1 - level, reason=too_little)
-    word = "refuted" if too_little or trial.curve_p_value(promise.ceiling) < level else "not_refuted"
+    word = "refuted" if too_little or claim_test.curve_p_value(promise.ceiling) < level else "not_refuted"
     attack, at = _operating_point(promise.ceiling, findings)
-    measured = promise.ruled_out(trial, level)
+    measured = promise.ruled_out(claim_test, level)
     return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - level, attack, at, too_little)
 
 
-def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding]) -> Verdict:
-    """What the trial says of a claim.
+def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:
+    """What the claim_test says of a claim.
 
     Parameters
     ----------
     claim : Claim
     game : Game
         That was played.
-    trial : Trial
+    claim_test : ClaimTest
     findings : sequence of Finding
         Of the release; the operating point that shows the verdict best is taken from its TPRs.
 
@@ -306,7 +306,7 @@ def verdict(claim: Claim, game: Game, trial: Trial, findings: Sequence[Finding])
     """
     try:
         claim.in_game(game)
-        measured = _success(claim, game, trial) if claim.quantity == "eta" else _lower(claim, game, trial)
+        measured = _success(claim, game, claim_test) if claim.quantity == "eta" else _lower(claim, game, claim_test)
     except NotApplicable as reason:
         return Verdict(claim.text, "cannot_be_tested", claim.quantity, claim.value, reason=str(reason))
     word = "refuted" if measured > claim.value else "not_refuted"
@@ -326,13 +326,13 @@ def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M],
     return found, reasons
 
 
-def _lower(claim: Claim, game: Game, trial: Trial) -> float:
+def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     """The largest value of the claim's own quantity that is rejected, 0 if none is."""
-    if not trial.evidence:
-        raise NotApplicable(trial.reason)
+    if not claim_test.evidence:
+        raise NotApplicable(claim_test.reason)
 
     def rejected(value: float) -> bool:
-        return trial.p_value(replace(claim, value=value).in_game(game)) < LEVEL
+        return claim_test.p_value(replace(claim, value=value).in_game(game)) < LEVEL
 
     if not rejected(0.0):
         return 0.0
@@ -345,11 +345,11 @@ def _lower(claim: Claim, game: Game, trial: Trial) -> float:
     return low
 
 
-def _success(claim: Claim, game: Game, trial: Trial) -> float:
+def _success(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     """Lower limit of eta: success against the most exposed record above the better prior guess."""
-    if not trial.success:
-        raise NotApplicable(trial.reason)
-    return max(0.0, max(trial.success.values()) - max(game.prior, 1 - game.prior))
+    if not claim_test.success:
+        raise NotApplicable(claim_test.reason)
+    return max(0.0, max(claim_test.success.values()) - max(game.prior, 1 - game.prior))
 
 
 def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:

@@ -133,14 +133,14 @@ def _of_attribute(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
 ) -> Iterator[str]:
     """The candidates, the forests that guess without a release, and the releases."""
-    board = lay_out(plan, attacks, loaded)
-    rows, game, n_values = board.rows, board.game, len(board.attribute.names)
+    attribute_game = lay_out(plan, attacks, loaded)
+    rows, game, n_values = attribute_game.rows, attribute_game.game, len(attribute_game.attribute.names)
     yield (
-        f"{loaded.name}: {len(loaded.points):,} points, {len(board.attacked):,} attacked, "
-        f"{len(board.records.population):,} set aside; {board.attribute.name} has {n_values:,} values: "
-        f"{len(board.attacked) * n_values:,} candidates"
+        f"{loaded.name}: {len(loaded.points):,} points, {len(attribute_game.attacked):,} attacked, "
+        f"{len(attribute_game.records.population):,} set aside; {attribute_game.attribute.name} has {n_values:,} values: "
+        f"{len(attribute_game.attacked) * n_values:,} candidates"
     )
-    imputer, known, outside = imputation(board)
+    imputer, known, outside = imputation(attribute_game)
     fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed)
     yield from fit.said("imputation, without any release", len(outside), workers)
     for release in releases:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from leakscope import metrics
-from leakscope.auditing.claim_tests import Trial, verdict
-from leakscope.auditing.observed import Asked, Subject
-from leakscope.auditing.records import expose
+from leakscope.auditing.claim_tests import ClaimTest, verdict
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.records import record_risk
 from leakscope.bounds import BOUNDS
 from leakscope.bounds.generalisation import gap_bound
 from leakscope.core.claims import Claim
@@ -42,7 +42,7 @@ class Judgement:
 
 
 def judge(
-    subject: Subject, attacks: Sequence[Attack], fpr: Sequence[float], confidence: float, prior: float = 0.5
+    observed: ObservedRelease, attacks: Sequence[Attack], fpr: Sequence[float], confidence: float, prior: float = 0.5
 ) -> Judgement:
     """Attack one release and measure how far the attacks get.
 
@@ -50,7 +50,7 @@ def judge(
 
     Parameters
     ----------
-    subject : Subject
+    observed : ObservedRelease
     attacks : sequence of Attack
     fpr : sequence of float
         False positive rates of interest.
@@ -68,25 +68,25 @@ def judge(
     curves: list[Curve] = []
     for attack in attacks:
         try:
-            scores = subject.by_unit(attack(subject.signals))
+            scores = observed.by_unit(attack(observed.signals))
         except NotApplicable as reason:
-            findings.append(subject.finding(Asked("success", "lower", attack.name, attack.source), reason))
+            findings.append(observed.finding(FindingSpec("success", "lower", attack.name, attack.source), reason))
             continue
-        measured = list(measure(subject, attack, scores, fpr, confidence, prior))
+        measured = list(measure(observed, attack, scores, fpr, confidence, prior))
         findings += measured
         if any(each.value is not None for each in measured):
-            curves.append(measured_curve(subject, attack.name, scores, confidence))
+            curves.append(measured_curve(observed, attack.name, scores, confidence))
     best = strongest(findings)
-    exposure = expose(subject, next((each for each in attacks if each.name == best), None), confidence)
-    trial = Trial.of(subject.signals, attacks, subject.by_unit)
-    findings += [exposure.finding, _epsilon(subject, trial, confidence), _gap(subject, prior, confidence)]
-    findings += [_baseline(subject, prior), *_without_model(subject)]
-    curves += [_claimed(subject, claim, trial, findings) for claim in subject.claims]
-    return Judgement(findings, curves, exposure.records, _facts(subject, best, exposure.games))
+    exposure = record_risk(observed, next((each for each in attacks if each.name == best), None), confidence)
+    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
+    findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
+    findings += [_baseline(observed, prior), *_without_model(observed)]
+    curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
+    return Judgement(findings, curves, exposure.records, _facts(observed, best, exposure.games))
 
 
 def measure(
-    subject: Subject,
+    observed: ObservedRelease,
     attack: Attack,
     scores: Scores,
     fpr: Sequence[float],
@@ -97,7 +97,7 @@ def measure(
 
     Parameters
     ----------
-    subject : Subject
+    observed : ObservedRelease
     attack : Attack
     scores : Scores
         Of units.
@@ -115,11 +115,11 @@ def measure(
     def finding(
         quantity: str, side: Any, at: Mapping[str, float], metric: Callable[..., Interval], *given: Any
     ) -> Finding:
-        asked = Asked(quantity, side, attack.name, attack.source, at)
+        asked = FindingSpec(quantity, side, attack.name, attack.source, at)
         try:
-            return subject.finding(asked, metric(scores, *given))
+            return observed.finding(asked, metric(scores, *given))
         except NotApplicable as reason:
-            return subject.finding(asked, reason)
+            return observed.finding(asked, reason)
 
     yield finding("success", "lower", {"prior": prior}, metrics.success, prior, confidence)
     yield finding("advantage", "lower", {}, metrics.advantage, confidence)
@@ -137,12 +137,12 @@ def measure(
         yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
 
 
-def measured_curve(subject: Subject, name: str, scores: Scores, confidence: float) -> Curve:
+def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confidence: float) -> Curve:
     """The ROC with its band, from ten false alarms or the strictest threshold on, where there is an interval.
 
     Parameters
     ----------
-    subject : Subject
+    observed : ObservedRelease
     name : str
         Of the attack.
     scores : Scores
@@ -157,14 +157,14 @@ def measured_curve(subject: Subject, name: str, scores: Scores, confidence: floa
     roc = metrics.roc(scores)
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
-        return Curve(name, subject.name, "measured", roc, n_nonmember=n_nonmember)
+        return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
     _, low, high = metrics.roc_band(scores, at, confidence)
     given = np.isfinite(low)  # where few models cannot show the rate there is no band
     if not given.any():
-        return Curve(name, subject.name, "measured", roc, n_nonmember=n_nonmember)
+        return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
     band = (at[given].tolist(), low[given].tolist(), high[given].tolist())
-    return Curve(name, subject.name, "measured", roc, *band, confidence, n_nonmember)
+    return Curve(name, observed.name, "measured", roc, *band, confidence, n_nonmember)
 
 
 def strongest(findings: Sequence[Finding]) -> str:
@@ -173,74 +173,74 @@ def strongest(findings: Sequence[Finding]) -> str:
     return max(success, key=lambda each: each.low or 0.0).attack if success else ""
 
 
-def _epsilon(subject: Subject, trial: Trial, confidence: float) -> Finding:
+def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float) -> Finding:
     """The largest lower bound of epsilon over the attacks, corrected for their number."""
-    delta = max([claim.delta for claim in subject.claims], default=0.0) or DEFAULT_DELTA
-    attack, number = trial.epsilon(delta, confidence)
-    given = subject.signals.game.kind in GIVEN_SPLITS
+    delta = max([claim.delta for claim in observed.claims], default=0.0) or DEFAULT_DELTA
+    attack, number = claim_test.epsilon(delta, confidence)
+    given = observed.signals.game.kind in GIVEN_SPLITS
     assumptions = ["who was in was drawn at random from one source"] if given else []
-    if subject.sources is not None and subject.sources.found:
+    if observed.sources is not None and observed.sources.found:
         assumptions = [f"the attack succeeds because of the model, although {SHIFT}"]
-    if subject.sources is not None and subject.sources.stops:
+    if observed.sources is not None and observed.sources.stops:
         number = NotApplicable(SHIFT)
-    if subject.signals.game.kind == "scores" and subject.signals.game.n_targets > 1:
+    if observed.signals.game.kind == "scores" and observed.signals.game.n_targets > 1:
         assumptions.append("the scores of a model use no other attacked model")
-    source = epsilon.METHODS[trial.method].source
-    asked = Asked("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
-    return subject.finding(asked, number)
+    source = epsilon.METHODS[claim_test.method].source
+    asked = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
+    return observed.finding(asked, number)
 
 
-def _without_model(subject: Subject) -> list[Finding]:
+def _without_model(observed: ObservedRelease) -> list[Finding]:
     """What a classifier reaches that does not see the model, where the user says who was in."""
-    if subject.sources is None:
+    if observed.sources is None:
         return []
-    asked = Asked("membership_without_model", "point", source="das2024", scope=Scope("every"))
-    return [subject.finding(asked, subject.sources.number)]
+    asked = FindingSpec("membership_without_model", "point", source="das2024", scope=Scope("every"))
+    return [observed.finding(asked, observed.sources.number)]
 
 
-def _baseline(subject: Subject, prior: float) -> Finding:
+def _baseline(observed: ObservedRelease, prior: float) -> Finding:
     """The accuracy of an attacker who looks at nothing: what every accuracy is compared with."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
-    asked = Asked("baseline_accuracy", "point", at={"prior": prior}, scope=Scope("every"))
-    found = subject.finding(asked, number)
+    asked = FindingSpec("baseline_accuracy", "point", at={"prior": prior}, scope=Scope("every"))
+    found = observed.finding(asked, number)
     return replace(found, low=None, high=None, confidence=None, status="certified")
 
 
-def _gap(subject: Subject, prior: float, confidence: float) -> Finding:
+def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
     """The success that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
-    game = subject.signals.game
-    asked = Asked("success", "lower", source=BOUNDS["gap"].source, at={"prior": prior})
+    game = observed.signals.game
+    asked = FindingSpec("success", "lower", source=BOUNDS["gap"].source, at={"prior": prior})
     member = game.target_member
     try:
-        wrong = 1.0 - subject.signals.targets("correct")
+        wrong = 1.0 - observed.signals.targets("correct")
     except NotApplicable as reason:
-        return subject.finding(asked, reason)
+        return observed.finding(asked, reason)
     if (member.all(axis=1) | ~member.any(axis=1)).any():
-        return subject.finding(asked, NotApplicable("a gap needs members and others in every attacked model"))
-    return subject.finding(asked, gap_bound(wrong, member, 0.0, 1.0, prior, confidence))
+        return observed.finding(asked, NotApplicable("a gap needs members and others in every attacked model"))
+    return observed.finding(asked, gap_bound(wrong, member, 0.0, 1.0, prior, confidence))
 
 
-def _claimed(subject: Subject, claim: Claim, trial: Trial, findings: Sequence[Finding]) -> Curve:
+def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, findings: Sequence[Finding]) -> Curve:
     """A claim as the ceiling of the game that was played, with the verdict of the test."""
-    made = verdict(claim, subject.signals.game, trial, findings)
-    if subject.sources is not None and subject.sources.stops:
+    made = verdict(claim, observed.signals.game, claim_test, findings)
+    if observed.sources is not None and observed.sources.stops:
         made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=SHIFT)
-    elif subject.sources is not None and subject.sources.found:
+    elif observed.sources is not None and observed.sources.found:
         made = replace(made, reason=f"this holds only if the attack succeeds because of the model, although {SHIFT}")
     try:
-        ceiling = claim.ceiling(subject.signals.game)
+        ceiling = claim.ceiling(observed.signals.game)
     except NotApplicable:  # the claim says nothing of this game: everything is allowed
         ceiling = EpsilonDelta(math.inf)
-    return Curve(claim.text, subject.name, "claimed", ceiling, verdict=made)
+    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=made)
 
 
-def _facts(subject: Subject, best: str, games: GamesFacts | None) -> ReleaseFacts:
+def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> ReleaseFacts:
     """What the page says of the release."""
-    game, data = subject.signals.game, subject.data
+    game, data = observed.signals.game, observed.data
     facts = {
-        "name": subject.name,
-        "title": subject.name,
+        "name": observed.name,
+        "title": observed.name,
         "description": "",
         "data": DataFacts(
             name="" if data is None else data.name,
@@ -252,7 +252,7 @@ def _facts(subject: Subject, best: str, games: GamesFacts | None) -> ReleaseFact
         "models": game.n_models,
         "targets": game.n_targets,
         "references": game.n_references,
-        "judged": len(np.unique(game.columns if subject.group is None else subject.group)),
+        "judged": len(np.unique(game.columns if observed.group is None else observed.group)),
         "population": len(game.population),
         "prior": float(game.prior),
         "best": best,
@@ -260,4 +260,4 @@ def _facts(subject: Subject, best: str, games: GamesFacts | None) -> ReleaseFact
         "knowledge": None,
         "files": {},
     }
-    return ReleaseFacts(**{**facts, **subject.facts})
+    return ReleaseFacts(**{**facts, **observed.facts})

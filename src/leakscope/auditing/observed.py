@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Asked:
+class FindingSpec:
     """What a finding is about.
 
     Parameters
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Subject:
+class ObservedRelease:
     """A release that has been observed, with what the report says about it.
 
     Parameters
@@ -87,7 +87,7 @@ class Subject:
         mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
         return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
 
-    def finding(self, asked: Asked, number: Interval | NotApplicable) -> Finding:
+    def finding(self, asked: FindingSpec, number: Interval | NotApplicable) -> Finding:
         """A measured number, or the reason why there is none, as a finding of this release."""
         game, scope = self.signals.game, asked.scope
         if scope.kind == "average" and game.kind == "per_datum":

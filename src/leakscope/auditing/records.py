@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable
@@ -22,7 +22,7 @@ SHOWN = 10  # records with a strip and a preview
 
 
 @dataclass(frozen=True)
-class Exposure:
+class RecordRisk:
     """What the games against single records show.
 
     Parameters
@@ -40,12 +40,12 @@ class Exposure:
     records: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-def expose(subject: Subject, attack: Attack | None, confidence: float) -> Exposure:
+def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: float) -> RecordRisk:
     """Count the games that an attack wins against each record.
 
     Parameters
     ----------
-    subject : Subject
+    observed : ObservedRelease
     attack : Attack or None
         The strongest one; None if no attack applies.
     confidence : float
@@ -53,32 +53,32 @@ def expose(subject: Subject, attack: Attack | None, confidence: float) -> Exposu
 
     Returns
     -------
-    Exposure
+    RecordRisk
     """
     name = "" if attack is None else attack.name
-    asked = Asked("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
+    asked = FindingSpec("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
     try:
         if attack is None:
             raise NotApplicable("no attack applies")
-        if subject.signals.game.judged.ndim == 2:
+        if observed.signals.game.judged.ndim == 2:
             raise NotApplicable("each model has a target of its own: no record plays more than one game")
-        won = games_won(subject.by_unit(attack(subject.signals)), confidence, blind=_blind(subject))
+        won = games_won(observed.by_unit(attack(observed.signals)), confidence, blind=_blind(observed))
     except NotApplicable as reason:
-        return Exposure(subject.finding(asked, reason))
+        return RecordRisk(observed.finding(asked, reason))
     order = np.lexsort((-won.margin, -won.won))  # by games won, ties by the mean margin
     most, low = int(won.won[order[0]]), float(won.low[order[0]])
     method = (Term("clopper_pearson"), Term("all_records_at_once"))
     number = Interval(most / won.games, low, 1.0, confidence, "none", method, {"won": most, "games": won.games})
-    return Exposure(
-        subject.finding(asked, number),
-        _histogram(won, attack.name, _blind(subject)),
-        _table(subject, won, order[:SHOWN]),
+    return RecordRisk(
+        observed.finding(asked, number),
+        _histogram(won, attack.name, _blind(observed)),
+        _table(observed, won, order[:SHOWN]),
     )
 
 
-def _blind(subject: Subject) -> float:
+def _blind(observed: ObservedRelease) -> float:
     """Chance to win by the better prior guess."""
-    prior = subject.signals.game.prior
+    prior = observed.signals.game.prior
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
@@ -96,25 +96,25 @@ def _histogram(won: RecordGames, attack: str, blind: float) -> GamesFacts:
     )
 
 
-def _table(subject: Subject, won: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
+def _table(observed: ObservedRelease, won: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
     """One row a record; the most exposed ones with what a person would want to see of them."""
-    game, points = subject.signals.game, subject.signals.points
+    game, points = observed.signals.game, observed.signals.points
     n_units = len(won.won)
-    group, single = subject.group, subject.group is None
+    group, single = observed.group, observed.group is None
     names = game.columns if group is None else np.unique(group)
     labels = [str(value) for value in points.y[game.columns]] if single and points and points.y is not None else None
     columns = {place: int(game.columns[place]) for place in shown} if single else {}
-    has_odds = {"log_odds", "loss"} <= subject.signals.arrays.keys()  # margins are no probabilities
+    has_odds = {"log_odds", "loss"} <= observed.signals.arrays.keys()  # margins are no probabilities
     strips: list[Any] = [None] * n_units
     members, previews = strips.copy(), strips.copy()
     for place, column in columns.items():
         if has_odds:
-            strips[place] = _short(subject.signals.array("log_odds")[: game.n_targets, column])
+            strips[place] = _short(observed.signals.array("log_odds")[: game.n_targets, column])
             members[place] = game.member[: game.n_targets, column].astype(int).tolist()
-        if subject.data is not None:
-            previews[place] = preview(subject.data, column)
+        if observed.data is not None:
+            previews[place] = preview(observed.data, column)
     return {
-        "release": [subject.name] * n_units,
+        "release": [observed.name] * n_units,
         "record": names.tolist(),
         "label": labels or [""] * n_units,
         "games": [won.games] * n_units,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leakscope.auditing.evaluate import Judgement, judge
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.reports import Report
@@ -18,7 +18,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a repo
 def assemble(
     plan: AuditPlan,
     attacks: Sequence[Attack],
-    subjects: Sequence[Subject],
+    releases: Sequence[ObservedRelease],
     notes: Sequence[str] = (),
     command: str = "",
 ) -> Report:
@@ -28,7 +28,7 @@ def assemble(
     ----------
     plan : AuditPlan
     attacks : sequence of Attack
-    subjects : sequence of Subject
+    releases : sequence of ObservedRelease
         Releases that have been observed.
     notes : sequence of str
         What a reader should know of the data and the run.
@@ -44,8 +44,8 @@ def assemble(
     ValueError
         If a claim is about a release that is not there.
     """
-    refuse_unknown(plan, [subject.name for subject in subjects])
-    made = [judge(subject, attacks, plan.fpr, plan.confidence, plan.prior) for subject in subjects]
+    refuse_unknown(plan, [observed.name for observed in releases])
+    made = [judge(observed, attacks, plan.fpr, plan.confidence, plan.prior) for observed in releases]
     return Report(
         _about(plan, attacks, made, notes, command),
         tuple(finding for each in made for finding in each.findings),

@@ -11,9 +11,9 @@ import numpy as np
 from leakscope import data as data_room
 from leakscope.attacks import Attack
 from leakscope.auditing.canaries import Setting, is_private, plant
-from leakscope.auditing.claim_tests import Accounted, StepNoise, Trial, accountant_verdict
+from leakscope.auditing.claim_tests import AccountantClaim, ClaimTest, StepNoise, accountant_verdict
 from leakscope.auditing.evaluate import DEFAULT_DELTA
-from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
 from leakscope.auditing.report import assemble
 from leakscope.auditing.setup import draw
@@ -26,7 +26,7 @@ from leakscope.data import Data
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.releases.making import Described
 from leakscope.reports import Curve, Report
-from leakscope.runtime.observe import Workshop, not_stored, observe
+from leakscope.runtime.observe import Execution, not_stored, observe
 
 if TYPE_CHECKING:
     from leakscope.dpsgd.network import PrivateNetwork
@@ -47,7 +47,7 @@ def play(
     attacks: Sequence[Attack],
     releases: Sequence[Described],
     loaded: Data,
-    workshop: Workshop,
+    execution: Execution,
     command: str = "",
 ) -> Report:
     """Draw the game, make the releases, attack them and report.
@@ -62,7 +62,7 @@ def play(
     releases : sequence of Release
         With different names.
     loaded : Data
-    workshop : Workshop
+    execution : Execution
     command : str
         Printed on the page.
 
@@ -90,17 +90,17 @@ def play(
             rehearse(each.release, each.data.points, each.game, each.wanted(attacks), plan.seed) for each in played
         ]
         refuse_idle(attacks, rehearsed)
-    subjects = []
+    observed_releases = []
     for each, told in zip(played, claims, strict=True):
         points, member = each.data.points, each.game.member
-        arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, workshop)
-        subjects.append(each.subject(arrays, told))
-    notes = [*_notes(loaded.points, played, workshop), *_notes_of_noise(subjects)]
-    report = assemble(plan, attacks, subjects, notes, command)
-    report = replace(report, about=report.about.model_copy(update={"execution": workshop.execution}))
-    for where, subject, told in zip(played, subjects, promises, strict=True):
+        arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, execution)
+        observed_releases.append(each.observed(arrays, told))
+    notes = [*_notes(loaded.points, played, execution), *_notes_of_noise(observed_releases)]
+    report = assemble(plan, attacks, observed_releases, notes, command)
+    report = replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
+    for where, observed, told in zip(played, observed_releases, promises, strict=True):
         if told is not None:
-            report = _held_against(report, where, subject, told, attacks, plan.confidence)
+            report = _held_against(report, where, observed, told, attacks, plan.confidence)
     return report
 
 
@@ -138,7 +138,7 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
     return Setting(release, loaded, draw(plan, loaded.points, attacks))
 
 
-def promise(setting: Setting, claims: Sequence[Claim] = ()) -> Accounted | None:
+def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim | None:
     """What DP-SGD promises in a game by its accountant, for the neighbours of that game.
 
     Batches of fixed size are a larger share of the records where fewer of them are in. In a game of coins the curve
@@ -152,7 +152,7 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> Accounted | None:
 
     Returns
     -------
-    Accounted or None
+    AccountantClaim or None
         None if the release is not trained by DP-SGD.
 
     Raises
@@ -169,7 +169,7 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> Accounted | None:
         dpsgd = replace(dpsgd, sample_rate=_largest_share(setting.release, setting.game))
     adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
     delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
-    return Accounted(dpsgd, adjacency, delta)
+    return AccountantClaim(dpsgd, adjacency, delta)
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
@@ -210,12 +210,12 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     return made
 
 
-def _notes(points: Points, settings: Sequence[Setting], workshop: Workshop) -> Iterator[str]:
+def _notes(points: Points, settings: Sequence[Setting], execution: Execution) -> Iterator[str]:
     """What a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
-    yield from not_stored([each.release for each in settings], workshop)
+    yield from not_stored([each.release for each in settings], execution)
     for each in settings:
         if _own_layers_unseen(each):
             yield (
@@ -224,12 +224,12 @@ def _notes(points: Points, settings: Sequence[Setting], workshop: Workshop) -> I
             )
 
 
-def _notes_of_noise(subjects: Sequence[Subject]) -> Iterator[str]:
+def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:
     """What of the noise in the steps of DP-SGD could not be measured."""
-    for subject in subjects:
-        noise = StepNoise.of(subject.signals)
+    for observed in releases:
+        noise = StepNoise.of(observed.signals)
         if noise is not None and noise.note:
-            yield f"{subject.name}: {noise.note}"
+            yield f"{observed.name}: {noise.note}"
 
 
 def _own_layers_unseen(setting: Setting) -> bool:
@@ -255,42 +255,42 @@ def _largest_share(release: PrivateNetwork, game: Game) -> float:
 def _held_against(
     report: Report,
     where: Setting,
-    subject: Subject,
-    promise: Accounted,
+    observed: ObservedRelease,
+    promise: AccountantClaim,
     attacks: Sequence[Attack],
     confidence: float,
 ) -> Report:
     """The report with the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
-    if subject.group is not None and len(np.unique(subject.group)) < len(subject.group):
-        asked = Asked("epsilon", "upper", source=source, at=at, scope=Scope("every"))
-        unknown = subject.finding(asked, NotApplicable(UNIT_OF_SEVERAL))
+    if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
+        asked = FindingSpec("epsilon", "upper", source=source, at=at, scope=Scope("every"))
+        unknown = observed.finding(asked, NotApplicable(UNIT_OF_SEVERAL))
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
-        "epsilon", promise.epsilon, at=at, side="upper", status="certified", release=subject.name,
+        "epsilon", promise.epsilon, at=at, side="upper", status="certified", release=observed.name,
         method=(Term("privacy_loss_distributions"),), assumptions=AS_TOLD[promise.dpsgd.batches], source=source,
     )  # fmt: skip
-    trial = Trial.of(subject.signals, attacks, subject.by_unit)
-    own = [each for each in report.findings if each.release == subject.name]
+    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
+    own = [each for each in report.findings if each.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(where) else []
-    findings = [certified, _by_the_curve(subject, promise, trial, confidence, limits)]
-    judged = accountant_verdict(promise, trial, own, StepNoise.of(subject.signals))
-    curve = Curve(promise.text, subject.name, "certified", promise.ceiling, verdict=judged)
+    findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
+    judged = accountant_verdict(promise, claim_test, own, StepNoise.of(observed.signals))
+    curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=judged)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 
 
 def _by_the_curve(
-    subject: Subject, promise: Accounted, trial: Trial, confidence: float, limits: Sequence[str]
+    observed: ObservedRelease, promise: AccountantClaim, claim_test: ClaimTest, confidence: float, limits: Sequence[str]
 ) -> Finding:
     """The lower bound of epsilon if the noise alone is in doubt."""
     source, at = "mahloujifar2024", {"delta": promise.delta}
-    if not trial.evidence:
-        asked = Asked("epsilon", "lower", source=source, at=at, scope=Scope("every"))
-        return subject.finding(asked, NotApplicable(trial.reason))
-    value = promise.ruled_out(trial, 1 - confidence)
-    attack = trial.strongest(promise.ceiling)
-    method = (*trial.evidence[attack].method, Term("whole_curve"))
+    if not claim_test.evidence:
+        asked = FindingSpec("epsilon", "lower", source=source, at=at, scope=Scope("every"))
+        return observed.finding(asked, NotApplicable(claim_test.reason))
+    value = promise.ruled_out(claim_test, 1 - confidence)
+    attack = claim_test.strongest(promise.ceiling)
+    method = (*claim_test.evidence[attack].method, Term("whole_curve"))
     given = ["ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"]
     given.extend(limits)
     number = Interval(value, value, float("inf"), confidence, "none", method, {"delta": promise.delta})
-    return subject.finding(Asked("epsilon", "lower", attack, source, at, given, scope=Scope("every")), number)
+    return observed.finding(FindingSpec("epsilon", "lower", attack, source, at, given, scope=Scope("every")), number)

@@ -58,7 +58,7 @@ class Lab:
         return ls.repeat(task, arguments, what=what, data=source, store=self.store, n_jobs=self.n_jobs)
 
     @property
-    def workshop(self) -> dict[str, Any]:
+    def execution(self) -> dict[str, Any]:
         """Store and workers, as keywords of `leakscope.audit` and its like."""
         return {"store": self.store, "n_jobs": self.n_jobs}
 

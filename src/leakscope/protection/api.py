@@ -16,8 +16,8 @@ from leakscope.core.seeds import subsets
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
-from leakscope.protection.attack import contest, signals
-from leakscope.protection.attack_simulated import Contest
+from leakscope.protection.attack import attack_release, signals
+from leakscope.protection.attack_simulated import AttackConfig
 from leakscope.protection.calibration import Calibrated, calibrated
 from leakscope.protection.certificate import report_of, rms_finding
 from leakscope.protection.comparison import compared, total_errors
@@ -27,7 +27,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Curve, Report
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 Array = np.ndarray
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -257,7 +257,7 @@ def calibrate(
     }
     given = Given(statistic, x, y, noise)
     words = asked_of(CalibrationPlan, options)
-    return _calibration(arrays_job(CalibrationPlan, given, words, Workshop(store, n_jobs, tmp)))
+    return _calibration(arrays_job(CalibrationPlan, given, words, Execution(store, n_jobs, tmp)))
 
 
 @known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
@@ -408,7 +408,7 @@ def protect(
     }
     given = Given(statistic, x, y, noise)
     words = asked_of(ProtectionPlan, options)
-    return _protection(arrays_job(ProtectionPlan, given, words, Workshop(store, n_jobs, tmp)))
+    return _protection(arrays_job(ProtectionPlan, given, words, Execution(store, n_jobs, tmp)))
 
 
 def calibrate_file(
@@ -429,7 +429,7 @@ def calibrate_file(
     **options
         As in `protect_file`, without ``ledger``, ``declare`` and ``insecure_seed``.
     """
-    job = file_job(read(CalibrationPlan, options, "calibrate"), Workshop(store, n_jobs, tmp), command)
+    job = file_job(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
     return _calibration(job, _audited(job.plan, simulated))
 
 
@@ -468,7 +468,7 @@ def protect_file(
         ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
     """
     plan = read(ProtectionPlan, options, "protect")
-    job = file_job(plan, Workshop(store, n_jobs, tmp), command)
+    job = file_job(plan, Execution(store, n_jobs, tmp), command)
     return _protection(job, before, _audited(plan, simulated), publish)
 
 
@@ -511,7 +511,7 @@ def declare(
     (2,)
     """
     words = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
-    job = arrays_job(ProtectionPlan, Given(statistic, x, y, noise), words, Workshop())
+    job = arrays_job(ProtectionPlan, Given(statistic, x, y, noise), words, Execution())
     return Memory.of(job, os.fspath(ledger)).declared()
 
 
@@ -524,7 +524,7 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
         As in `protect_file`.
     """
     plan = read(ProtectionPlan, dict(options, declare=True), "protect")
-    return Memory.of(file_job(plan, Workshop(), ""), plan.ledger or "").declared()
+    return Memory.of(file_job(plan, Execution(), ""), plan.ledger or "").declared()
 
 
 def _calibration(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
@@ -577,15 +577,15 @@ def _released(
 
 def _beside(job: Job, found: Calibrated) -> tuple[list[Finding], list[Curve]]:
     """What the best attack reaches, and what other methods need."""
-    contested = contest(job.mechanism, found.noise, _contest(job, found))
-    return [*contested.findings, *(_compared(job, found) if job.plan.compare else [])], list(contested.curves)
+    attacked = attack_release(job.mechanism, found.noise, _contest(job, found))
+    return [*attacked.findings, *(_compared(job, found) if job.plan.compare else [])], list(attacked.curves)
 
 
-def _contest(job: Job, found: Calibrated) -> Contest:
+def _contest(job: Job, found: Calibrated) -> AttackConfig:
     """How the release is attacked."""
     plan, asked, noised = job.plan, job.asked, None if found.noise is None else found.noised
     place = (found.exposed, asked.promise, plan.unit, found.grid, noised)
-    return Contest(plan.games, asked.seed, plan.confidence, plan.fpr, *place)
+    return AttackConfig(plan.games, asked.seed, plan.confidence, plan.fpr, *place)
 
 
 def _signals(job: Job, found: Calibrated) -> Signals:

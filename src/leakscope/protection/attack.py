@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from leakscope.auditing.evaluate import measured_curve
-from leakscope.auditing.observed import Subject
+from leakscope.auditing.observed import ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import clopper_pearson
 from leakscope.core.types import Game, Noise, NotApplicable, Scores, Signals
 from leakscope.metrics import tpr_at_fpr
 from leakscope.protection.attack_approximate import Simulation
 from leakscope.protection.attack_enumerated import Enumeration
-from leakscope.protection.attack_simulated import Contest, Played
+from leakscope.protection.attack_simulated import AttackConfig, Played
 from leakscope.protection.mechanism import Mechanism
 from leakscope.reports import Curve
 from leakscope.reports.protected_results import WITHOUT
@@ -37,7 +37,7 @@ _KNOWN = (
 
 
 @dataclass(frozen=True)
-class Contested:
+class AttackFindings:
     """What the best attack found.
 
     Parameters
@@ -51,7 +51,7 @@ class Contested:
     curves: tuple[Curve, ...] = ()
 
 
-def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Contested:
+def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> AttackFindings:
     """Attack a release as well as we can, with its noise and without it.
 
     Parameters
@@ -59,11 +59,11 @@ def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Conteste
     mechanism : Mechanism
     noise : Noise or None
         None: the statistic is released as it is; then it is attacked once.
-    ask : Contest
+    ask : AttackConfig
 
     Returns
     -------
-    Contested
+    AttackFindings
         A success over all data sets and the law of the noise is certified: it is the accuracy of the best attacker,
         rounded down. One from simulated releases has the interval of Clopper and Pearson, each release a game.
         Without games one finding, which says so.
@@ -76,13 +76,13 @@ def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Conteste
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.protection.attack import Contest, contest
+    >>> from leakscope.protection.attack import AttackConfig, attack_release
     >>> from leakscope.protection.mechanism import Mechanism
     >>> from leakscope.noise import LaplaceNoise
     >>> from leakscope.releases.statistics.statistic import named
     >>> from leakscope.core.types import Points
     >>> mean = Mechanism.of(named("mean"), Points(np.array([[0.0], [1.0], [3.0], [7.0]])))
-    >>> found = contest(mean, LaplaceNoise(1.0), Contest(n_games=1000))
+    >>> found = attack_release(mean, LaplaceNoise(1.0), AttackConfig(n_games=1000))
     >>> for each in found.findings:
     ...     if each.quantity == "success":
     ...         print(each.scope.kind, each.scope.index, each.release or "-", round(each.value, 6))
@@ -93,7 +93,7 @@ def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Conteste
     at = {"prior": mechanism.prior}
     if not ask.n_games:
         reason = "no release was simulated: games = 0"
-        return Contested((Finding("success", None, at=at, attack="likelihood_ratio", side="lower", reason=reason),))
+        return AttackFindings((Finding("success", None, at=at, attack="likelihood_ratio", side="lower", reason=reason),))
     attacker = Enumeration.of(mechanism, ask) or Simulation.of(mechanism, ask)
     played = attacker.played(noise)
     findings, curves = [*_findings(mechanism, played, ask)], [*_curves(mechanism, played, ask)]
@@ -101,17 +101,17 @@ def contest(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Conteste
         bare = attacker.played(None)
         findings.append(replace(_success(mechanism, bare, ask), release=WITHOUT))
         curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, bare, ask)]
-    return Contested(tuple(findings), tuple(curves))
+    return AttackFindings(tuple(findings), tuple(curves))
 
 
-def signals(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Signals:
+def signals(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> Signals:
     """Simulated releases for an audit of the certificate, as the likelihood ratio sees them.
 
     Parameters
     ----------
     mechanism : Mechanism
     noise : Noise or None
-    ask : Contest
+    ask : AttackConfig
         With at least one game; of a statistic that is no sum or mean, half of the games teach the attacker and are
         not among the signals.
 
@@ -129,13 +129,13 @@ def signals(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Signals:
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.protection.attack import Contest, signals
+    >>> from leakscope.protection.attack import AttackConfig, signals
     >>> from leakscope.protection.mechanism import Mechanism
     >>> from leakscope.noise import GaussianNoise
     >>> from leakscope.releases.statistics.statistic import named
     >>> from leakscope.core.types import Points
     >>> mean = Mechanism.of(named("mean"), Points(np.arange(30.0)[:, None]))
-    >>> signals(mean, GaussianNoise(1.0), Contest(n_games=200)).array("step_dot").shape
+    >>> signals(mean, GaussianNoise(1.0), AttackConfig(n_games=200)).array("step_dot").shape
     (200, 4, 1)
     """
     ask = _checked(mechanism, noise, ask)
@@ -144,14 +144,14 @@ def signals(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Signals:
     return Simulation.of(mechanism, ask).signals(noise, _OTHERS)
 
 
-def _checked(mechanism: Mechanism, noise: Noise | None, ask: Contest) -> Contest:
+def _checked(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> AttackConfig:
     """With all coordinates where none gets noise."""
     if ask.record is not None and not 0 <= ask.record < mechanism.n:
         raise ValueError(f"record must be from 0 to n - 1 = {mechanism.n - 1}, got {ask.record}")
     return ask if noise is not None else replace(ask, noised=None)
 
 
-def _findings(mechanism: Mechanism, played: Played, ask: Contest) -> Iterator[Finding]:
+def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Finding]:
     """Success, and members found at each rate."""
     yield _success(mechanism, played, ask)
     for rate in ask.fpr:
@@ -169,7 +169,7 @@ def _findings(mechanism: Mechanism, played: Played, ask: Contest) -> Iterator[Fi
         yield Finding("tpr", found.value, **ends, **said)
 
 
-def _success(mechanism: Mechanism, played: Played, ask: Contest) -> Finding:
+def _success(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Finding:
     """Of the best attacker, exactly; else share of the simulated games that were won."""
     said = _said(mechanism, played, ask, prior=mechanism.prior)
     if played.exact is not None:
@@ -182,7 +182,7 @@ def _success(mechanism: Mechanism, played: Played, ask: Contest) -> Finding:
     return Finding("success", won.value, won.low, won.high, confidence=ask.confidence, averages="models", **said)
 
 
-def _said(mechanism: Mechanism, played: Played, ask: Contest, **at: float) -> dict[str, Any]:
+def _said(mechanism: Mechanism, played: Played, ask: AttackConfig, **at: float) -> dict[str, Any]:
     """What every finding of an attack says."""
     return {
         "at": at,
@@ -196,7 +196,7 @@ def _said(mechanism: Mechanism, played: Played, ask: Contest, **at: float) -> di
     }
 
 
-def _curves(mechanism: Mechanism, played: Played, ask: Contest) -> Iterator[Curve]:
+def _curves(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Curve]:
     """The measured trade-off with its band, or the exact one; none if the record was in all releases or in none."""
     if played.curve is not None:
         yield Curve(played.attack, "", "measured", played.curve)
@@ -204,7 +204,7 @@ def _curves(mechanism: Mechanism, played: Played, ask: Contest) -> Iterator[Curv
     scores = _scores(played)
     game = Game("per_datum", scores.member, np.ones(1, dtype=bool), len(scores.member), mechanism.prior)
     try:
-        yield measured_curve(Subject("", Signals(game, None, {})), played.attack, scores, ask.confidence)
+        yield measured_curve(ObservedRelease("", Signals(game, None, {})), played.attack, scores, ask.confidence)
     except NotApplicable:
         return
 

@@ -19,7 +19,7 @@ from leakscope.core.seeds import stream
 from leakscope.core.types import Game, Noise, Signals
 from leakscope.metrics.thresholds import best_threshold
 from leakscope.noise import Lp, Mahalanobis
-from leakscope.protection.attack_simulated import Contest, Drawn, Played
+from leakscope.protection.attack_simulated import AttackConfig, Drawn, Played
 from leakscope.protection.mechanism import Mechanism
 
 Array = np.ndarray
@@ -147,7 +147,7 @@ class Simulation:
     Parameters
     ----------
     mechanism : Mechanism
-    ask : Contest
+    ask : AttackConfig
     drawn : Drawn
     law : Law
     known : bool
@@ -157,7 +157,7 @@ class Simulation:
     """
 
     mechanism: Mechanism
-    ask: Contest
+    ask: AttackConfig
     drawn: Drawn
     law: Law
     known: bool
@@ -165,7 +165,7 @@ class Simulation:
     n_set_aside: int = 0
 
     @classmethod
-    def of(cls, mechanism: Mechanism, ask: Contest) -> Simulation:
+    def of(cls, mechanism: Mechanism, ask: AttackConfig) -> Simulation:
         """The law of sums and means is known; of other statistics half of the games teach it."""
         drawn, features = Drawn.of(mechanism, ask), ask.features(mechanism)
         if features is not None:

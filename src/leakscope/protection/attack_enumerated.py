@@ -14,7 +14,7 @@ from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import Piecewise
 from leakscope.core.types import Noise
 from leakscope.noise import BallNoise
-from leakscope.protection.attack_simulated import Contest, Played
+from leakscope.protection.attack_simulated import AttackConfig, Played
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.runtime.observe import DataSets
@@ -40,7 +40,7 @@ class Enumeration:
     Parameters
     ----------
     mechanism : Mechanism
-    ask : Contest
+    ask : AttackConfig
     member : bool array of shape (s, n)
         Those on which the statistic can be computed.
     outputs : array of shape (s, d)
@@ -50,13 +50,13 @@ class Enumeration:
     """
 
     mechanism: Mechanism
-    ask: Contest
+    ask: AttackConfig
     member: Bool[Array, "s n"]
     outputs: Float[Array, "s d"]
     failed: Bool[Array, "t n"]
 
     @classmethod
-    def of(cls, mechanism: Mechanism, ask: Contest) -> Enumeration | None:
+    def of(cls, mechanism: Mechanism, ask: AttackConfig) -> Enumeration | None:
         """None where there are too many data sets, or where a fit is random, so that its output is not known."""
         n, k = mechanism.n, mechanism.k
         n_subsets = math.comb(n, k)

@@ -24,7 +24,7 @@ _RECORDS = 8192  # whose memberships are held as doubles at once
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class AttackConfig:
     """How a release is attacked.
 
     Parameters
@@ -152,7 +152,7 @@ class Drawn:
     n: int
 
     @classmethod
-    def of(cls, mechanism: Mechanism, ask: Contest) -> Drawn:
+    def of(cls, mechanism: Mechanism, ask: AttackConfig) -> Drawn:
         """In blocks, so that memberships of very many records fit into memory."""
         packed, outputs = [], []
         size = max(1, _MEMBERS // mechanism.n)

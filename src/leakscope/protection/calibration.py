@@ -52,7 +52,7 @@ from leakscope.protection.rounding import (
     rounded_up,
     rounding_length,
 )
-from leakscope.protection.target import Asked, Ready
+from leakscope.protection.target import PrivacyTarget, Ready
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
@@ -125,7 +125,7 @@ class Calibrated:
         return made
 
 
-def calibrated(mechanism: Mechanism, asked: Asked) -> Calibrated:
+def calibrated(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
     """The least noise with which a mechanism keeps what is asked.
 
     Raises
@@ -141,7 +141,7 @@ def calibrated(mechanism: Mechanism, asked: Asked) -> Calibrated:
     return _of_fits(mechanism, asked)
 
 
-def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Asked) -> Calibrated:
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: PrivacyTarget) -> Calibrated:
     """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
@@ -202,7 +202,7 @@ def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
         )
 
 
-def _declared(asked: Asked, d: int) -> Noise | None:
+def _declared(asked: PrivacyTarget, d: int) -> Noise | None:
     """The noise of a scale that was declared beforehand: nothing of it was computed from the data."""
     if asked.noise_scale is None:
         return None
@@ -253,7 +253,7 @@ class _Rounding:
         return rounding_length(_deviations(noise, int(noised.sum())), norm, steps)
 
 
-def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
+def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
     """Of any statistic: by pairs of data sets, after a pilot."""
     declared = _declared(asked, mechanism.d)
     independent = mechanism.counts
@@ -280,7 +280,7 @@ def _of_fits(mechanism: Mechanism, asked: Asked) -> Calibrated:
 
 
 def _mixed(
-    mixture: MixtureSwap, rounding: _Rounding, asked: Asked, ready: Ready | Noise, bare: Calibrated
+    mixture: MixtureSwap, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
 ) -> Calibrated:
     """The least scale for a mixture swap, rounded up."""
     found = replace(bare, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
@@ -303,7 +303,7 @@ def _mixed(
     return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
 
 
-def _certified(shifts: Shifts, rounding: _Rounding, asked: Asked, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
+def _certified(shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
     """The least scale for these shifts, rounded up, and what follows from it."""
     confidence = None if shifts.exact else asked.confidence
     found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
@@ -324,7 +324,7 @@ def _certified(shifts: Shifts, rounding: _Rounding, asked: Asked, ready: Ready |
 
 
 def _rounded(
-    scale: float, shifts: Shifts, rounding: _Rounding, asked: Asked, ready: Ready, bare: Calibrated
+    scale: float, shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready, bare: Calibrated
 ) -> tuple[Noise, Shifts]:
     """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
 
@@ -368,7 +368,7 @@ def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
     return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
 
 
-def _kept(found: Calibrated, asked: Asked) -> Calibrated:
+def _kept(found: Calibrated, asked: PrivacyTarget) -> Calibrated:
     """Refused where a noise that was given keeps less than was asked for."""
     if found.eta > asked.eta:
         raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {asked.eta:g}")
@@ -410,7 +410,7 @@ def _ready(
     return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
 
 
-def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: Asked) -> Ready | Noise:
+def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyTarget) -> Ready | Noise:
     """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
 
     The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very

@@ -23,7 +23,7 @@ from leakscope.core.types import Points
 from leakscope.noise import NormNoise, izzo
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import Statistic
-from leakscope.runtime.observe import DataSets, Workshop
+from leakscope.runtime.observe import DataSets, Execution
 
 Array = np.ndarray
 _FOR_SIZE = 8  # draws that show how large the outputs are, where sigma is known
@@ -106,7 +106,7 @@ def wrap(
     eta: float,
     algorithm: Algorithm1 = Algorithm1(),
     seed: int | None = None,
-    workshop: Workshop = Workshop(),
+    execution: Execution = Execution(),
 ) -> Wrapped:
     """A statistic with noise by the moments of its outputs, so that no attacker gains more than eta.
 
@@ -132,7 +132,7 @@ def wrap(
     seed : int, optional
         For tests, not for publication. Without it draw and noise come from the operating system's entropy, and the
         subsets behind sigma from seed 0: their fits are found again in a store.
-    workshop : Workshop
+    execution : Execution
         Store and workers of the fits.
 
     Returns
@@ -162,7 +162,7 @@ def wrap(
     ('certified', [16099.0])
     """
     points_in_draw = len(points) // 2 if algorithm.variant == "printed" else algorithm.k
-    mechanism = Mechanism.of(statistic, points, points_in_draw, 0 if seed is None else seed, workshop)
+    mechanism = Mechanism.of(statistic, points, points_in_draw, 0 if seed is None else seed, execution)
     return (_printed if algorithm.variant == "printed" else _sound)(mechanism, eta, algorithm, seed)
 
 
@@ -199,7 +199,7 @@ def _sound(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int | 
     least = mechanism.divisor * float(sigma.min()) * unit.rms(mechanism.d)
     grid, rng = Grid.for_noise(least, float(np.abs(size).max())), _generator(seed)
     member = seeds.subsets(mechanism.n, mechanism.k, 1, rng)[0]
-    private = replace(mechanism, workshop=Workshop(n_jobs=1))  # no store keeps the statistic of D
+    private = replace(mechanism, execution=Execution(n_jobs=1))  # no store keeps the statistic of D
     value = private.release(member, sigma * unit.sample(np.zeros(mechanism.d), rng), grid, rng)
     if not np.isfinite(value).all():
         raise ValueError(f"{mechanism.statistic.name} failed on the data in use; nothing was released")

@@ -15,12 +15,12 @@ from leakscope.data import Data
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic, named
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
 Array = np.ndarray
 P = TypeVar("P", bound=CalibrationPlan)
@@ -37,7 +37,7 @@ class Job:
     plan : CalibrationPlan
     data : Data
     mechanism : Mechanism
-    asked : Asked
+    asked : PrivacyTarget
     command : str
     notes : sequence of str
     """
@@ -45,7 +45,7 @@ class Job:
     plan: CalibrationPlan
     data: Data
     mechanism: Mechanism
-    asked: Asked
+    asked: PrivacyTarget
     command: str = ""
     notes: Sequence[str] = ()
 
@@ -60,7 +60,7 @@ class Given:
     noise: str | Noise | Callable[[float], Noise]
 
 
-def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], workshop: Workshop) -> Job:
+def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], execution: Execution) -> Job:
     """The job of a call from Python.
 
     Parameters
@@ -69,7 +69,7 @@ def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], workshop: 
     given : Given
     words : mapping
         Fields of the plan beside statistic, noise and data.
-    workshop : Workshop
+    execution : Execution
 
     Raises
     ------
@@ -87,16 +87,16 @@ def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], workshop: 
         made = statistic_of(plan, data.points)
     else:
         made = Fit(plan.statistic, Function(statistic))
-    return _job(plan, data, made, noise, workshop)
+    return _job(plan, data, made, noise, execution)
 
 
-def file_job(plan: CalibrationPlan, workshop: Workshop, command: str = "") -> Job:
+def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> Job:
     """The job of a plan, with the data of its file; columns that hold no numbers are left out where there is no use.
 
     Parameters
     ----------
     plan : CalibrationPlan
-    workshop : Workshop
+    execution : Execution
     command : str
         Printed on the page.
 
@@ -113,7 +113,7 @@ def file_job(plan: CalibrationPlan, workshop: Workshop, command: str = "") -> Jo
         left = data.points.x.drop(columns=words)
         data = replace(data, points=data_room.from_arrays(left, data.points.y))
     notes = [f"columns that hold no numbers are left out: {', '.join(words)}"] if words else []
-    job = _job(plan, data, statistic_of(plan, data.points), plan.noise, workshop)
+    job = _job(plan, data, statistic_of(plan, data.points), plan.noise, execution)
     return replace(job, command=command, notes=notes)
 
 
@@ -155,10 +155,10 @@ def _job(
     data: Data,
     statistic: Statistic,
     noise: str | Noise | Callable[[float], Noise],
-    workshop: Workshop,
+    execution: Execution,
 ) -> Job:
-    mechanism = Mechanism.of(statistic, data.points, plan.k, plan.pairs_seed, workshop)
-    asked = Asked(
+    mechanism = Mechanism.of(statistic, data.points, plan.k, plan.pairs_seed, execution)
+    asked = PrivacyTarget(
         plan.eta, plan.promise, noise, plan.coupling, plan.confidence, plan.fits, plan.pairs_seed, plan.noise_scale
     )
     return Job(plan, data, mechanism, asked)

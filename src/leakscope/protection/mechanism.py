@@ -17,7 +17,7 @@ from leakscope.core.types import Points
 from leakscope.protection.capture import silenced
 from leakscope.releases.statistics.features import Cells, Histogram, sums
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
-from leakscope.runtime.observe import DataSets, Sets, Workshop, outputs
+from leakscope.runtime.observe import DataSets, Execution, Sets, outputs
 
 Array = np.ndarray
 _MEMBERS = 2**24  # memberships in memory at once
@@ -35,14 +35,14 @@ class Mechanism:
         All n records; the attacker knows them.
     k : int
         Records in D, from 1 to n - 1.
-    workshop : Workshop
+    execution : Execution
         Store and workers of its fits.
     """
 
     statistic: Statistic
     points: Points
     k: int
-    workshop: Workshop = Workshop()
+    execution: Execution = Execution()
 
     @classmethod
     def of(
@@ -51,7 +51,7 @@ class Mechanism:
         points: Points,
         k: int | None = None,
         seed: int = 0,
-        workshop: Workshop = Workshop(),
+        execution: Execution = Execution(),
     ) -> Mechanism:
         """With half of the records in D unless told, and the shape of a function taken from draws that nobody uses.
 
@@ -67,7 +67,7 @@ class Mechanism:
         if isinstance(statistic, Fit):
             tried = subsets(n, k, _SETTLING, stream(seed, "calibrate", "shape"))
             statistic = statistic.settled(points, tried)
-        return cls(statistic, points, k, workshop)
+        return cls(statistic, points, k, execution)
 
     @property
     def n(self) -> int:
@@ -116,7 +116,7 @@ class Mechanism:
 
     def outputs(self, sets: Sets) -> Float[Array, "m d"]:
         """The statistic on each of these data sets; NaN where it failed."""
-        return outputs(self.statistic, self.points, sets, self.workshop)
+        return outputs(self.statistic, self.points, sets, self.execution)
 
     def on_grid(self, sets: Sets, grid: Grid) -> Float[Array, "m d"] | None:
         """A sum or mean of these data sets as `release` makes it, but for the noise; None of other statistics.
@@ -171,7 +171,7 @@ class Mechanism:
             return np.asarray(grid.round(self.features[member]).sum(axis=0))
         drawn = DataSets(member[None], rng.integers(2**32, size=1))
         with silenced():
-            output = outputs(self.statistic, self.points, drawn, Workshop(n_jobs=1))[0]  # in no store: it has no noise
+            output = outputs(self.statistic, self.points, drawn, Execution(n_jobs=1))[0]  # in no store: it has no noise
         output = grid.snap(output)
         return grid.round(output) if np.isfinite(output).all() else None
 

@@ -18,7 +18,7 @@ from leakscope.core.types import Noise
 from leakscope.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import SAMPLED, Measured, measured
-from leakscope.protection.target import Asked, Ready
+from leakscope.protection.target import PrivacyTarget, Ready
 
 Array = np.ndarray
 
@@ -50,14 +50,14 @@ class Pilot:
 
 
 def piloted(
-    mechanism: Mechanism, asked: Asked, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
+    mechanism: Mechanism, asked: PrivacyTarget, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
 ) -> Pilot:
     """Try the couplings that the fits can pay, and choose.
 
     Parameters
     ----------
     mechanism : Mechanism
-    asked : Asked
+    asked : PrivacyTarget
     ready : callable
         From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
 
@@ -98,7 +98,7 @@ def norm_of(ready: Ready | Noise) -> Lp | Mahalanobis:
     return noise.norm
 
 
-def _affordable(mechanism: Mechanism, asked: Asked) -> list[Measured]:
+def _affordable(mechanism: Mechanism, asked: PrivacyTarget) -> list[Measured]:
     """The couplings that keep the promise, each with the pairs that the fits pay for beside its pilot."""
     names = [name for name, kind in SAMPLED.items() if asked.promise == "average" or kind.promise == "every"]
     if asked.coupling != "auto":
@@ -125,13 +125,13 @@ def _affordable(mechanism: Mechanism, asked: Asked) -> list[Measured]:
     return found
 
 
-def _trial(certifying: Measured, asked: Asked, n_trials: int) -> Measured:
+def _trial(certifying: Measured, asked: PrivacyTarget, n_trials: int) -> Measured:
     """The pilot of a coupling: few pairs with a seed of their own."""
     n_pairs = certifying.most_pairs(int(_SHARE * asked.fits / n_trials))
     return certifying.with_pairs(max(_LEAST, min(n_pairs, _MOST)), integer(asked.seed, "pilot"))
 
 
-def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], asked: Asked, noise: Ready | Noise) -> int:
+def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], asked: PrivacyTarget, noise: Ready | Noise) -> int:
     """The coupling that should need the least noise, or let the given noise keep most."""
     if isinstance(noise, Noise):
         return int(np.argmin([noise.shift_tv(shifts.values).mean(axis=1).max() for shifts in tried]))

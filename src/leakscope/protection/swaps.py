@@ -66,12 +66,12 @@ def swap_shifts(
     >>> from leakscope.core.grid import Grid
     >>> from leakscope.protection.mechanism import Mechanism
     >>> from leakscope.noise import SampledSwap
-    >>> from leakscope.runtime.observe import Workshop
+    >>> from leakscope.runtime.observe import Execution
     >>> from leakscope.releases.statistics.statistic import named
     >>> from leakscope.protection.swaps import swap_shifts
     >>> from leakscope.core.types import Points
     >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [20.0]]))
-    >>> median = Mechanism(named("quantiles", probabilities=(0.5,)), points, 3, Workshop(n_jobs=1))
+    >>> median = Mechanism(named("quantiles", probabilities=(0.5,)), points, 3, Execution(n_jobs=1))
     >>> shifts, n_failures = swap_shifts(median, SampledSwap(n=6, k=3, n_pairs=100), Grid(2.0**-10))
     >>> shifts.values.shape, float(shifts.values.max()), n_failures
     ((6, 100), 3.0, 0)
@@ -92,7 +92,7 @@ def swap_shifts(
     size = min(max(1, _LENGTHS // pairs.n), _ROUNDS)
     chunks = [range(first, min(first + size, pairs.n_pairs)) for first in range(0, pairs.n_pairs, size)]
     with progress(f"rounds of {statistic.name}", pairs.n_pairs) as advance:
-        places = mechanism.workshop.n_jobs, mechanism.workshop.temporary_place
+        places = mechanism.execution.n_jobs, mechanism.execution.temporary_place
         for number, columns in pool.run(rounds.lengths, [(chunk,) for chunk in chunks], *places):
             draws = chunks[number]
             for draw, column in zip(draws, columns, strict=True):

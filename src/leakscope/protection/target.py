@@ -12,7 +12,7 @@ Ready = Callable[[float], Noise]  # the noise of each scale
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PrivacyTarget:
     """What is promised, and by what means.
 
     Parameters

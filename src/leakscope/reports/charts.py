@@ -69,7 +69,7 @@ def chart(report: Report, release: str | None = None) -> Chart:
 
 
 def audit_chart(report: Report, release: str | None) -> Chart:
-    """Guessing, ceilings, and the attacks from the weakest to the best."""
+    """AttributeBaselines, ceilings, and the attacks from the weakest to the best."""
     found = {result.name: result for result in results(report)}
     result = found[_known(release, list(found))]
     floor = floor_of(report)
@@ -83,7 +83,7 @@ def audit_chart(report: Report, release: str | None) -> Chart:
 
 
 def bound_chart(report: Report, release: str | None) -> Chart:
-    """Guessing, the ceilings of a bound, and the attacks that were run beside it."""
+    """AttributeBaselines, the ceilings of a bound, and the attacks that were run beside it."""
     result = bound_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
     wanted = names if release is None else [_known(release, names)]
@@ -98,7 +98,7 @@ def bound_chart(report: Report, release: str | None) -> Chart:
 
 
 def protected_chart(report: Report, release: str | None) -> Chart:
-    """Guessing, the certified ceiling, the best attacker without noise, and the lower limits of attacks."""
+    """AttributeBaselines, the certified ceiling, the best attacker without noise, and the lower limits of attacks."""
     result = protected_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
     wanted = names if release is None else [_known(release, names)]

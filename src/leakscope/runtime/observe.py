@@ -44,7 +44,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class Execution:
     """Where models are made.
 
     Parameters
@@ -66,7 +66,7 @@ class Workshop:
     tally: Tally = field(default_factory=Tally, compare=False)
 
     @property
-    def execution(self) -> ExecutionFacts | None:
+    def facts(self) -> ExecutionFacts | None:
         """What a report says of the run: with a store, how many models came from it; nothing without one."""
         return None if self.store is None else ExecutionFacts(reused=self.tally.reused, made=self.tally.made)
 
@@ -86,20 +86,20 @@ class Explained(Protocol):
         ...
 
 
-def not_stored(releases: Sequence[Release | Statistic], workshop: Workshop) -> Iterator[str]:
+def not_stored(releases: Sequence[Release | Statistic], execution: Execution) -> Iterator[str]:
     """Say of each release whose models a store does not keep why that is so; nothing where no store is used.
 
     Parameters
     ----------
     releases : sequence of Release
-    workshop : Workshop
+    execution : Execution
 
     Yields
     ------
     str
         A sentence for the notes of a report.
     """
-    if workshop.store is None:
+    if execution.store is None:
         return
     for release in releases:
         description, reason = described(release)
@@ -184,7 +184,7 @@ def observe(
     member: Bool[Array, "M N"],
     want: Sequence[str],
     seed: int = 0,
-    workshop: Workshop = Workshop(),
+    execution: Execution = Execution(),
 ) -> dict[str, Float[Array, "M N ..."]]:
     """The wanted signals of a release in every row of a game's ``member``.
 
@@ -200,7 +200,7 @@ def observe(
         Names of signals; those that the release cannot give are left out.
     seed : int
         Row m is made with the seed stream ("train", m).
-    workshop : Workshop
+    execution : Execution
         Store and workers.
 
     Returns
@@ -217,7 +217,7 @@ def observe(
     placed: dict[str, Bool[Array, " M"]] = {}
     sets = DataSets.listed(member, seed)
     job = _Job(release, points, sorted(want), "float32", (len(points),))
-    for rows, made in _finished(job, sets, "models", workshop):
+    for rows, made in _finished(job, sets, "models", execution):
         _place(arrays, made, rows, len(member))
         for name in made:
             placed.setdefault(name, np.zeros(len(member), dtype=bool))[rows] = True
@@ -276,11 +276,11 @@ def signals_of(
     >>> ls.metrics.auc(ls.attacks.ATTACKS["loss"](signals)).value > 0.6
     True
     """
-    arrays = observe(release, points, game.member, want, seed, Workshop(store, n_jobs, tmp))
+    arrays = observe(release, points, game.member, want, seed, Execution(store, n_jobs, tmp))
     return Signals.observed(game, points, arrays)
 
 
-def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop = Workshop()) -> Float[Array, "m d"]:
+def outputs(statistic: Statistic, points: Points, sets: Sets, execution: Execution = Execution()) -> Float[Array, "m d"]:
     """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
 
     Parameters
@@ -289,7 +289,7 @@ def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop
     points : Points
     sets : object with ``n_fits``, ``rows(slice)`` and ``fit_seeds``
         The m data sets: a sampled coupling, or `DataSets`.
-    workshop : Workshop
+    execution : Execution
 
     Returns
     -------
@@ -299,7 +299,7 @@ def outputs(statistic: Statistic, points: Points, sets: Sets, workshop: Workshop
     n_numbers = len(statistic.labels(points))
     made = np.full((sets.n_fits, n_numbers), np.nan)
     job = _Job(statistic, points, ["output"], "float64", (n_numbers,))
-    for rows, found in _finished(job, sets, "fits", workshop):
+    for rows, found in _finished(job, sets, "fits", execution):
         made[rows] = found["output"]
     return made
 
@@ -401,12 +401,12 @@ class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
         return self.sets.rows(rows), self.sets.fit_seeds[rows]
 
 
-def _finished(job: _Job, sets: Sets, what: str, workshop: Workshop) -> Iterator[tuple[slice, Mapping[str, Array]]]:
+def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
     """The chunks: those in the store first, then the others as the workers finish them."""
     size, n_rows = job.release.chunk, sets.n_fits
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    description = described(job.release)[0] if workshop.store is not None else None
-    shelf = Store(workshop.store) if workshop.store is not None and description is not None else None
+    description = described(job.release)[0] if execution.store is not None else None
+    shelf = Store(execution.store) if execution.store is not None and description is not None else None
     with progress(f"{what} of {job.release.name}", n_rows) as advance:
         missing, keys = [], []
         for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if shelf else ():
@@ -418,15 +418,15 @@ def _finished(job: _Job, sets: Sets, what: str, workshop: Workshop) -> Iterator[
                 keys.append(name)
             else:
                 advance(rows.stop - rows.start)
-                workshop.tally.reused += rows.stop - rows.start
+                execution.tally.reused += rows.stop - rows.start
                 yield rows, found
         todo = missing if shelf else chunks
         with shelf.prepared() if shelf and missing else nullcontext():
-            for number, made in pool.run(job.make, _Tasks(sets, todo), workshop.n_jobs, workshop.temporary_place):
+            for number, made in pool.run(job.make, _Tasks(sets, todo), execution.n_jobs, execution.temporary_place):
                 if shelf:
                     shelf.save(keys[number], made)
                 advance(todo[number].stop - todo[number].start)
-                workshop.tally.made += todo[number].stop - todo[number].start
+                execution.tally.made += todo[number].stop - todo[number].start
                 yield todo[number], made
 
 

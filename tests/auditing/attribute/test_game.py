@@ -8,12 +8,12 @@ import pytest
 
 from leakscope.attacks.attribute import strategies
 from leakscope.auditing.attribute import game as attribute_game
-from leakscope.auditing.attribute.game import Guessing, best_baseline, column_of, imputation, lay_out, prepare
+from leakscope.auditing.attribute.game import AttributeBaselines, best_baseline, column_of, imputation, lay_out, prepare
 from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan
-from leakscope.runtime.observe import Workshop
+from leakscope.runtime.observe import Execution
 
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 
 
 @pytest.fixture(autouse=True)
@@ -35,19 +35,19 @@ def grouped(n_units: int, n_rows: int, seed: int = 0) -> Data:
 
 
 def test_the_records_of_a_unit_are_in_or_out_together() -> None:
-    board = lay_out(AuditPlan(n_models=6, attribute="secret"), strategies("loss"), grouped(20, 4))
-    inside = board.records.member.reshape(6, 20, 4)
+    attribute_game = lay_out(AuditPlan(n_models=6, attribute="secret"), strategies("loss"), grouped(20, 4))
+    inside = attribute_game.records.member.reshape(6, 20, 4)
     assert (inside == inside[:, :, :1]).all()
     assert (inside[:, :, 0].sum(axis=1) == 10).all()
-    assert board.unit.tolist() == np.repeat(np.arange(20), 4).tolist()
+    assert attribute_game.unit.tolist() == np.repeat(np.arange(20), 4).tolist()
 
 
 def test_who_imputes_has_seen_nobody_of_the_unit() -> None:
     data = grouped(20, 4)
-    board = lay_out(AuditPlan(n_models=6, attribute="secret"), strategies("loss"), data)
-    _, known, outside = imputation(board)
+    attribute_game = lay_out(AuditPlan(n_models=6, attribute="secret"), strategies("loss"), data)
+    _, known, outside = imputation(attribute_game)
     assert "secret" not in known.x.columns
-    for inside, learned in zip(board.records.member, outside, strict=True):
+    for inside, learned in zip(attribute_game.records.member, outside, strict=True):
         assert not set(data.points.group[inside]) & set(data.points.group[learned])
 
 
@@ -58,7 +58,7 @@ def test_a_unit_is_the_mean_of_its_records() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attribute_game, "MOST_ROWS", 200)
         played = prepare(plan, strategies("loss"), data, HERE)
-    attacked = played.board.rows.record[90:].reshape(-1, 4)[:, 0]
+    attacked = played.attribute_game.rows.record[90:].reshape(-1, 4)[:, 0]
     assert len(attacked) == 50
     values = np.random.default_rng(0).random(played.member.shape)
     units = sorted(set(data.points.group[attacked]))
@@ -84,14 +84,14 @@ def test_records_that_are_their_own_units_are_left_as_they_are() -> None:
 def test_the_best_way_to_guess_is_never_worse_than_chance(prior_guess, imputation, best) -> None:
     """Chance is 1/4; outside, where the imputation is right by heart, nobody looks."""
     frame, y = independent(20)
-    board = lay_out(AuditPlan(n_models=4, attribute="secret"), [], Data(from_arrays(frame, y), "d"))
-    member = board.records.member
+    attribute_game = lay_out(AuditPlan(n_models=4, attribute="secret"), [], Data(from_arrays(frame, y), "d"))
+    member = attribute_game.records.member
     blind = {
         name: np.where(member, value, 1.0)
         for name, value in {"prior_guess": prior_guess, "imputation": imputation}.items()
     }
     prior = np.zeros((4, 20, 4))
-    played = Guessing(board, board.attribute.value, member, prior, blind)
+    played = AttributeBaselines(attribute_game, attribute_game.attribute.value, member, prior, blind)
     assert played.chance == 0.25
     assert best_baseline(played) == best
 
@@ -136,11 +136,11 @@ def test_no_model_is_trained_on_a_false_row() -> None:
     played = prepare(
         AuditPlan(n_models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
     )
-    x = played.board.rows.points.x
-    for row in played.board.game.member:
+    x = played.attribute_game.rows.points.x
+    for row in played.attribute_game.game.member:
         trained = np.flatnonzero(row)
         assert len(trained) == 20
-        assert x.iloc[trained].equals(frame.iloc[played.board.rows.record[trained]].set_axis(trained))
+        assert x.iloc[trained].equals(frame.iloc[played.attribute_game.rows.record[trained]].set_axis(trained))
 
 
 def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
@@ -149,7 +149,7 @@ def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
     played = prepare(
         AuditPlan(n_models=8, attribute="secret", bins=4), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
     )
-    x = played.board.rows.points.x
+    x = played.attribute_game.rows.points.x
     assert x["secret"][:80].tolist() == frame["secret"].tolist()
     assert sorted(set(x["secret"][80:])) == [90, 290, 490, 690]
 

@@ -21,11 +21,11 @@ from leakscope.data.candidates import attribute, candidates
 from leakscope.metrics.attribute import attribute_gain, right
 from leakscope.plans import AuditPlan
 from leakscope.releases.estimator import Estimator
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 from tests.auditing.attribute.test_game import independent
 from tests.results import of_the_result
 
-HERE = Workshop(n_jobs=1)
+HERE = Execution(n_jobs=1)
 
 
 @pytest.fixture(autouse=True)

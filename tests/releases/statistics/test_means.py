@@ -24,7 +24,7 @@ from leakscope.core.intervals import clopper_pearson, dkw
 from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 
 STEPS = ("step_dot", "step_norm")
 ALL = ("dot", *STEPS)
@@ -204,7 +204,7 @@ class TestSameEveryTime:
     def test_through_the_store(self, release, tmp_path):
         member = np.random.default_rng(6).random((5, 8)) < 0.5
         points = Points(table(8, 3), digest="table")
-        made, again = (observe(release, points, member, ALL, 3, Workshop(tmp_path, n_jobs=1)) for _ in range(2))
+        made, again = (observe(release, points, member, ALL, 3, Execution(tmp_path, n_jobs=1)) for _ in range(2))
         assert len(list(tmp_path.glob("*.npz"))) == 1
         for name in ALL:
             assert made[name].dtype == np.float32
@@ -477,7 +477,7 @@ class TestTheTheory:
 
 class TestAudit:
     def audited(self, game: Game, x: np.ndarray, release: Release) -> dict[tuple[str, str], ls.Finding]:
-        arrays = observe(release, Points(x), game.member, ALL, workshop=Workshop(n_jobs=1))
+        arrays = observe(release, Points(x), game.member, ALL, execution=Execution(n_jobs=1))
         signals = Signals(game, Points(x), arrays)
         report = ls.audit_signals(signals, attacks=["likelihood_ratio", "scalar_product"], name="mean")
         return {(each.attack, each.quantity): each for each in report.findings}

@@ -26,7 +26,7 @@ from leakscope.metrics.attribute import attribute_success, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.specs import own
-from leakscope.runtime.observe import Workshop, observe
+from leakscope.runtime.observe import Execution, observe
 
 Array = np.ndarray
 MOST_ROWS = 200_000  # candidates; of more records a random part is attacked
@@ -36,7 +36,7 @@ BaselineName = Literal["", "prior_guess", "imputation"]
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class AttributeGame:
     """Who is in, who is attacked, and what each of them might be.
 
     Parameters
@@ -65,12 +65,12 @@ class Board:
 
 
 @dataclass(frozen=True, eq=False)
-class Guessing:
+class AttributeBaselines:
     """The game about an attribute, with what can be guessed without any release.
 
     Parameters
     ----------
-    board : Board
+    attribute_game : AttributeGame
     truth : int array of shape (J,)
         Number of the true value of each attacked record.
     member : bool array of shape (T, J)
@@ -81,7 +81,7 @@ class Guessing:
         Chance to be right by each of ``BASELINES``; about members alone, for who is not in may have been learned from.
     """
 
-    board: Board
+    attribute_game: AttributeGame
     truth: Int[Array, " J"]
     member: Bool[Array, "T J"]
     log_prior: Float[Array, "T J V"]
@@ -89,7 +89,7 @@ class Guessing:
 
     def by_unit(self, values: Float[Array, "T J"]) -> Float[Array, "T U"]:
         """The mean over the attacked records of each unit."""
-        unit = self.board.unit
+        unit = self.attribute_game.unit
         return np.stack([np.bincount(unit, row) for row in values]) / np.bincount(unit)
 
     @cached_property
@@ -100,7 +100,7 @@ class Guessing:
     @property
     def chance(self) -> float:
         """1/V: a guess that looks at nothing."""
-        return 1 / len(self.board.attribute.names)
+        return 1 / len(self.attribute_game.attribute.names)
 
 
 def column_of(plan: AuditPlan) -> Column:
@@ -126,7 +126,7 @@ def column_of(plan: AuditPlan) -> Column:
     raise ValueError(f"{plan.data}: no array {name!r}{nearest(name, arrays)}; arrays: {', '.join(arrays)}")
 
 
-def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> Board:
+def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> AttributeGame:
     """Draw the game, choose whom to attack, and lay out the candidates.
 
     Parameters
@@ -138,7 +138,7 @@ def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Co
 
     Returns
     -------
-    Board
+    AttributeGame
 
     Raises
     ------
@@ -150,8 +150,8 @@ def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Co
     >>> from leakscope import data
     >>> from leakscope.auditing.attribute.game import lay_out
     >>> from leakscope.plans import AuditPlan
-    >>> board = lay_out(AuditPlan(n_models=4, attribute="x0", bins=3), [], data.load("wine"))
-    >>> len(board.attacked), len(board.rows.points)
+    >>> attribute_game = lay_out(AuditPlan(n_models=4, attribute="x0", bins=3), [], data.load("wine"))
+    >>> len(attribute_game.attacked), len(attribute_game.rows.points)
     (178, 712)
     """
     if plan.claim:
@@ -165,15 +165,15 @@ def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Co
     records = draw(plan, loaded.points, attacks)
     attacked = _attacked(records, max(1, MOST_ROWS // len(found.names)), plan.seed)
     rows = candidates(found, attacked)
-    return Board(found, records, attacked, rows, games.candidates(records, rows.record, rows.own))
+    return AttributeGame(found, records, attacked, rows, games.candidates(records, rows.record, rows.own))
 
 
-def imputation(board: Board) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
+def imputation(attribute_game: AttributeGame) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
     """Who guesses without the release: a forest, what it learns from, and from which records, for each model.
 
     Parameters
     ----------
-    board : Board
+    attribute_game : AttributeGame
 
     Returns
     -------
@@ -181,42 +181,42 @@ def imputation(board: Board) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
         All other columns and the label, with the attribute to be predicted; the records that are not in.
     """
     spec, settings = IMPUTER
-    outside = ~board.records.member[: board.records.n_targets]
-    return Estimator(own(spec)(**settings), "imputation"), others(board.attribute), outside
+    outside = ~attribute_game.records.member[: attribute_game.records.n_targets]
+    return Estimator(own(spec)(**settings), "imputation"), others(attribute_game.attribute), outside
 
 
 def prepare(
-    plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, workshop: Workshop, column: Column | None = None
-) -> Guessing:
+    plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, execution: Execution, column: Column | None = None
+) -> AttributeBaselines:
     """Draw the game, lay out the candidates, and guess without a release.
 
     Parameters
     ----------
-    plan, attacks, loaded, workshop
+    plan, attacks, loaded, execution
         As in `infer`.
     column : str, int, list or array, optional
         As in `lay_out`.
 
     Returns
     -------
-    Guessing
+    AttributeBaselines
     """
-    board = lay_out(plan, attacks, loaded, column)
-    found, records = board.attribute, board.records
-    truth, member = found.value[board.attacked], records.member[: records.n_targets, board.attacked]
-    log_prior = _imputed(board, plan.seed, workshop)
+    attribute_game = lay_out(plan, attacks, loaded, column)
+    found, records = attribute_game.attribute, attribute_game.records
+    truth, member = found.value[attribute_game.attacked], records.member[: records.n_targets, attribute_game.attacked]
+    log_prior = _imputed(attribute_game, plan.seed, execution)
     blind = {"prior_guess": _most_frequent(found, records)[:, truth], "imputation": right(log_prior, truth)}
-    return Guessing(board, truth, member, log_prior, blind)
+    return AttributeBaselines(attribute_game, truth, member, log_prior, blind)
 
 
-def best_baseline(guessing: Guessing) -> BaselineName:
+def best_baseline(baselines: AttributeBaselines) -> BaselineName:
     """The baseline that is right most often about members; none ("") where chance is right more often.
 
     It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
     """
-    means = {name: _mean(guessing.by_unit(each), guessing.unit_member) for name, each in guessing.blind.items()}
+    means = {name: _mean(baselines.by_unit(each), baselines.unit_member) for name, each in baselines.blind.items()}
     best = max(means, key=lambda name: means[name])
-    return cast(BaselineName, best) if means[best] >= guessing.chance else ""
+    return cast(BaselineName, best) if means[best] >= baselines.chance else ""
 
 
 def _mean(guessed: Float[Array, "T U"], member: Bool[Array, "T U"]) -> float:
@@ -239,10 +239,10 @@ def _most_frequent(found: Attribute, records: Game) -> Float[Array, "T V"]:
     return most / most.sum(axis=1, keepdims=True)
 
 
-def _imputed(board: Board, seed: int, workshop: Workshop) -> Float[Array, "T J V"]:
+def _imputed(attribute_game: AttributeGame, seed: int, execution: Execution) -> Float[Array, "T J V"]:
     """Log-probability of each value by a forest that has learned from the records outside of each model."""
-    found, (imputer, known, outside) = board.attribute, imputation(board)
-    seen = observe(imputer, known, outside, ["log_prob"], seed, workshop)["log_prob"][:, board.attacked]
-    value, truth = np.arange(len(found.names)), found.value[board.attacked][:, None]
+    found, (imputer, known, outside) = attribute_game.attribute, imputation(attribute_game)
+    seen = observe(imputer, known, outside, ["log_prob"], seed, execution)["log_prob"][:, attribute_game.attacked]
+    value, truth = np.arange(len(found.names)), found.value[attribute_game.attacked][:, None]
     place = np.where(value == truth, 0, value + (value < truth))  # the true value's stands first
     return np.take_along_axis(seen, place[None], axis=2)

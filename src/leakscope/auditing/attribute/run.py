@@ -10,9 +10,9 @@ import numpy as np
 
 from leakscope.attacks import Attack
 from leakscope.attacks.attribute import KNOW_THE_ANSWER, OFFLINE, WITH_PRIOR, candidate_scores
-from leakscope.auditing.attribute.game import Guessing, best_baseline, prepare
+from leakscope.auditing.attribute.game import AttributeBaselines, best_baseline, prepare
 from leakscope.auditing.canaries import is_private
-from leakscope.auditing.observed import Asked, Subject
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.rehearsal import cannot_run, idle_reason, rehearse
 from leakscope.auditing.report import PACKAGES, described
 from leakscope.auditing.setup import draw
@@ -33,7 +33,7 @@ from leakscope.reports.about import (
     TheoremFacts,
     envelope,
 )
-from leakscope.runtime.observe import Workshop, not_stored, observe
+from leakscope.runtime.observe import Execution, not_stored, observe
 
 BASELINES: Mapping[str, TheoremFacts] = {
     "prior_guess": TheoremFacts(
@@ -56,7 +56,7 @@ def infer(
     attacks: Sequence[Attack],
     releases: Sequence[Described],
     loaded: Data,
-    workshop: Workshop,
+    execution: Execution,
     **said: Any,
 ) -> Report:
     """Play the game about an attribute against each release and report what the release adds.
@@ -78,7 +78,7 @@ def infer(
     releases : sequence of Described
         Estimators or networks.
     loaded : Data
-    workshop : Workshop
+    execution : Execution
     **said
         ``column``: the attribute where it is no name, see ``leakscope.data.candidates.attribute``; ``command``:
         printed on the page.
@@ -104,20 +104,20 @@ def infer(
     ['loss']
     """
     _refuse_unanswerable(attacks)
-    guessing = prepare(plan, attacks, loaded, workshop, said.get("column"))
-    board = guessing.board
-    _refuse_idle(plan, attacks, releases, board.rows.points.take(np.flatnonzero(board.rows.own)))
+    baselines = prepare(plan, attacks, loaded, execution, said.get("column"))
+    attribute_game = baselines.attribute_game
+    _refuse_idle(plan, attacks, releases, attribute_game.rows.points.take(np.flatnonzero(attribute_game.rows.own)))
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
     for release in releases:
-        made = of_records(release, board.rows)
-        arrays = observe(made, board.rows.points, board.game.member, signals_of(attacks), plan.seed, workshop)
-        subject = Subject(release.name, Signals.observed(board.game, board.rows.points, arrays), loaded)
-        judged = list(judge(subject, guessing, attacks, plan.confidence))
+        made = of_records(release, attribute_game.rows)
+        arrays = observe(made, attribute_game.rows.points, attribute_game.game.member, signals_of(attacks), plan.seed, execution)
+        observed = ObservedRelease(release.name, Signals.observed(attribute_game.game, attribute_game.rows.points, arrays), loaded)
+        judged = list(judge(observed, baselines, attacks, plan.confidence))
         findings += judged
-        facts.append(_facts(subject, guessing, judged, release.description))
-    notes = [*_notes(guessing, len(loaded.points)), *not_stored(releases, workshop)]
-    about = _about(plan, attacks, facts, notes, said.get("command", ""), workshop.execution)
+        facts.append(_facts(observed, baselines, judged, release.description))
+    notes = [*_notes(baselines, len(loaded.points)), *not_stored(releases, execution)]
+    about = _about(plan, attacks, facts, notes, said.get("command", ""), execution.facts)
     return Report(about, tuple(findings))
 
 
@@ -180,13 +180,13 @@ def signals_of(attacks: Sequence[Attack]) -> list[str]:
     return sorted({name for attack in attacks for name in attack.signals})
 
 
-def judge(subject: Subject, guessing: Guessing, attacks: Sequence[Attack], confidence: float) -> Iterator[Finding]:
+def judge(observed: ObservedRelease, baselines: AttributeBaselines, attacks: Sequence[Attack], confidence: float) -> Iterator[Finding]:
     """What each strategy gets right about members and about others, what it adds, and what one gets without it.
 
     Parameters
     ----------
-    subject : Subject
-    guessing : Guessing
+    observed : ObservedRelease
+    baselines : AttributeBaselines
     attacks : sequence of Attack
     confidence : float
 
@@ -194,66 +194,66 @@ def judge(subject: Subject, guessing: Guessing, attacks: Sequence[Attack], confi
     ------
     Finding
     """
-    member, best = guessing.unit_member, best_baseline(guessing)
-    blind = guessing.by_unit(guessing.blind[best]) if best else np.full(member.shape, guessing.chance)
+    member, best = baselines.unit_member, best_baseline(baselines)
+    blind = baselines.by_unit(baselines.blind[best]) if best else np.full(member.shape, baselines.chance)
 
     def of(quantity: str, attack: str, number: Interval | NotApplicable, inside: bool | None = None) -> Finding:
         at = {} if inside is None else {"inside": float(inside)}
         source = next((each.source for each in attacks if each.name == attack), "")
         side = "lower" if attack not in BASELINES and inside is not False else "point"
-        return subject.finding(Asked(quantity, side, attack, source, at), number)
+        return observed.finding(FindingSpec(quantity, side, attack, source, at), number)
 
     for attack in attacks:
         try:
-            score = candidate_scores(attack, subject.signals)
-            score = score + guessing.log_prior if attack.name.partition("(")[0] in WITH_PRIOR else score
+            score = candidate_scores(attack, observed.signals)
+            score = score + baselines.log_prior if attack.name.partition("(")[0] in WITH_PRIOR else score
         except NotApplicable as reason:
             yield of("attribute_gain", attack.name, reason)
             continue
-        guessed = guessing.by_unit(right(score, guessing.truth))
+        guessed = baselines.by_unit(right(score, baselines.truth))
         yield of("attribute_gain", attack.name, attribute_gain(guessed, blind, member, confidence))
         yield of("attribute_success", attack.name, attribute_success(guessed, member, confidence), True)
         if attack.name.partition("(")[0] in WITH_PRIOR:
             yield of("attribute_success", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
         else:
             yield of("attribute_success", attack.name, attribute_success(guessed, ~member, confidence), False)
-    for name, guessed in guessing.blind.items():
-        yield of("attribute_success", name, attribute_success(guessing.by_unit(guessed), member, confidence), True)
+    for name, guessed in baselines.blind.items():
+        yield of("attribute_success", name, attribute_success(baselines.by_unit(guessed), member, confidence), True)
 
 
-def _notes(guessing: Guessing, n_records: int) -> Iterator[str]:
-    if (n_attacked := len(guessing.truth)) < n_records:
+def _notes(baselines: AttributeBaselines, n_records: int) -> Iterator[str]:
+    if (n_attacked := len(baselines.truth)) < n_records:
         yield f"{n_attacked:,} of {n_records:,} records are attacked, drawn at random; the others are in the game alone"
-    if (n_units := len(np.unique(guessing.board.unit))) < n_attacked:
+    if (n_units := len(np.unique(baselines.attribute_game.unit))) < n_attacked:
         yield (
             f"the {n_attacked:,} attacked records are of {n_units:,} units, whose records are in or out together; each "
             "counts once, with the mean over its records, and where intervals speak of records they mean units"
         )
-    if len(guessing.member) < 8:
+    if len(baselines.member) < 8:
         yield "with fewer than 8 models the intervals speak of other records, not of other models"
 
 
-def _facts(subject: Subject, guessing: Guessing, made: Sequence[Finding], description: str) -> AttributeFacts:
+def _facts(observed: ObservedRelease, baselines: AttributeBaselines, made: Sequence[Finding], description: str) -> AttributeFacts:
     """What the page says of the release."""
     gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
-    board, data = guessing.board, subject.data
+    attribute_game, data = baselines.attribute_game, observed.data
     return AttributeFacts(
-        name=subject.name,
-        title=subject.name,
+        name=observed.name,
+        title=observed.name,
         description=description,
         data=DataFacts(
             name="" if data is None else data.name,
             digest="" if data is None else data.points.digest[:16],
-            records=int(board.rows.own.sum()),
+            records=int(attribute_game.rows.own.sum()),
         ),
-        attribute=board.attribute.name,
-        values=len(board.attribute.names),
-        chance=guessing.chance,
-        attacked=len(np.unique(guessing.board.unit)),
-        sampling=board.records.sampling,
-        models=board.records.n_models,
-        population=len(board.records.population),
-        baseline=best_baseline(guessing),
+        attribute=attribute_game.attribute.name,
+        values=len(attribute_game.attribute.names),
+        chance=baselines.chance,
+        attacked=len(np.unique(baselines.attribute_game.unit)),
+        sampling=attribute_game.records.sampling,
+        models=attribute_game.records.n_models,
+        population=len(attribute_game.records.population),
+        baseline=best_baseline(baselines),
         best=max(gains, key=lambda each: each.low or 0.0).attack if gains else "",
     )
 

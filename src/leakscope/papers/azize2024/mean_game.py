@@ -99,7 +99,7 @@ class Games:
         z = self.world.targets[target]
         point = ls.Points(z[None], digest=hashlib.sha256(z.tobytes()).hexdigest())
         want = ["step_dot", "step_norm", "dot"]
-        return ls.signals_of(release, point, game, want, seed=seed, **self.lab.workshop)
+        return ls.signals_of(release, point, game, want, seed=seed, **self.lab.execution)
 
 
 def ratio(signals: ls.Signals, rho: float = 1.0) -> ls.Scores:

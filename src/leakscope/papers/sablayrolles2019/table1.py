@@ -73,7 +73,7 @@ def at_size(points: ls.Points, n: int, n_seeds: int, lab: Lab) -> dict[str, np.n
     """What each split gives: accuracies of the model, and what each attack is worth."""
     c = best_c(points, n, lab)
     game = game_of(len(points), n, n_seeds, lab)
-    signals = ls.signals_of(release(c), points, game, SEEN, seed=lab.seed, **lab.workshop)
+    signals = ls.signals_of(release(c), points, game, SEEN, seed=lab.seed, **lab.execution)
     around = taylor(signals, np.column_stack([points.x, np.ones(len(points))]), c)
     attacks = {
         "malt": ls.attacks.ATTACKS["loss"](signals),
@@ -113,7 +113,7 @@ def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
     game = ls.Game("held out", member, judged, n_fits)
     right = []
     for c in GRID:
-        seen = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.workshop)
+        seen = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.execution)
         right.append(seen.targets("correct").mean())
     return GRID[int(np.argmax(right))]
 
@@ -146,7 +146,7 @@ def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Sc
         drawn = points.take(columns)
         own = ls.data.from_arrays(drawn.x, drawn.y)
         alone = ls.Game("split", game.member[row : row + 1, columns], np.ones(len(columns), dtype=bool), 1)
-        seen = ls.signals_of(release(c), own, alone, ["taylor"], seed=lab.seed, **lab.workshop)
+        seen = ls.signals_of(release(c), own, alone, ["taylor"], seed=lab.seed, **lab.execution)
         value.append(ls.attacks.ATTACKS["matt"](seen).value[0])
     return ls.Scores("matt", np.stack(value), game.target_member)
 

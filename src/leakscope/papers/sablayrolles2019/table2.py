@@ -70,7 +70,7 @@ def measure(lab: Lab) -> Outcome:
     points = cifar(2 * scale.n, lab.stream("table2", "images"))
     game = ls.games.half_split(len(points), scale.models, seed=lab.seed)
     release = ls.releases.Network(tanh_cnn, recipe)
-    signals = ls.signals_of(release, points, game, SEEN, seed=lab.seed, **lab.workshop)
+    signals = ls.signals_of(release, points, game, SEEN, seed=lab.seed, **lab.execution)
     scores = {name: ls.attacks.ATTACKS[row](signals) for name, row in ATTACKS.items()}
     found = {name: accuracy(each, AT.get(name)) for name, each in scores.items()}
     numbers = pd.DataFrame([row_of(name, found[name], tpr(each)) for name, each in scores.items()])

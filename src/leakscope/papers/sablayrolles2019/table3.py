@@ -117,7 +117,7 @@ def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models
     game = ls.games.half_split(len(points), models, seed=lab.seed)
     rows = []
     for name, words in augmentations(points.x.shape[1]).items():
-        signals = ls.signals_of(release(words), points, game, ("loss", "correct"), seed=lab.seed, **lab.workshop)
+        signals = ls.signals_of(release(words), points, game, ("loss", "correct"), seed=lab.seed, **lab.execution)
         right, member = signals.targets("correct"), game.target_member
         model = {"train": right[member].mean(), "validation": right[~member].mean()}
         scores = {attack: ls.attacks.ATTACKS[row](signals) for attack, row in ATTACKS.items()}
