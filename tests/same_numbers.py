@@ -44,7 +44,7 @@ KEPT_WHOLE = 6  # numbers of an array; of a longer one a digest is kept and some
 KEPT_OF_LONG = 3
 FPR = (0.01, 0.1)  # false positive rates at which every curve is evaluated
 PLACES = {  # what the lists of `finding_numbers` and `curve_numbers` hold, for the places that `compare` prints
-    "findings": ("value", "low", "high", "confidence", "at", "detail"),
+    "findings": ("value", "low", "high", "confidence", "operating_point", "detail"),
     "curves": ("tradeoff", "fnr", "band", "verdict"),
 }
 NO_RESULT = ("plan", "versions", "execution", "attacks")  # parts of Report.about: what was asked, and of the run
@@ -239,7 +239,7 @@ def report_numbers(report: ls.Report) -> dict[str, Any]:
 
 def finding_numbers(finding: ls.Finding) -> list[Any]:
     """Value, interval, confidence; then where it was taken (rates, prior, delta), and its details."""
-    numbers = (finding.value, finding.low, finding.high, finding.confidence, finding.at, finding.detail)
+    numbers = (finding.value, finding.low, finding.high, finding.confidence, finding.operating_point, finding.detail)
     return [in_order(each) for each in numbers]
 
 
@@ -248,7 +248,7 @@ def curve_numbers(curve: Any) -> list[Any]:
     return [
         in_order(curve.tradeoff.to_dict()),
         in_order(curve.tradeoff.fnr(np.array(FPR))),
-        [in_order(each) for each in (curve.at, curve.low, curve.high, curve.confidence, curve.n_nonmember)],
+        [in_order(each) for each in (curve.fpr, curve.low, curve.high, curve.confidence, curve.n_nonmember)],
         None if curve.verdict is None else verdict_numbers(curve.verdict),
     ]
 
@@ -256,7 +256,7 @@ def curve_numbers(curve: Any) -> list[Any]:
 def verdict_numbers(verdict: Any) -> list[Any]:
     """What is allowed and measured, whether the claim is refuted (1 or 0), and the operating point that shows it."""
     refuted = verdict.word == "refuted"
-    numbers = (verdict.allowed, verdict.measured, verdict.confidence, refuted, verdict.at)
+    numbers = (verdict.allowed, verdict.measured, verdict.confidence, refuted, verdict.operating_point)
     return [in_order(each) for each in numbers]
 
 

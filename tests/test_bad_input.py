@@ -18,7 +18,7 @@ from tests.bad_protections import PROTECTION_FILES, PROTECTIONS
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 LOGISTIC = "--model sklearn.linear_model:LogisticRegression"
 RIDGE = "--model sklearn.linear_model:Ridge"
-SIDES = "--members fine.csv --others fine.csv --label label"
+BOUND_TYPES = "--members fine.csv --others fine.csv --label label"
 WINE = "audit --dataset wine"
 FOREST = "sklearn.ensemble:RandomForestClassifier"
 
@@ -238,17 +238,17 @@ CASES = [
     # one trained model
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
     Bad(f"{WINE} --members fine.csv", "an audit without --predict or --weights takes no --members"),
-    Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
-    Bad(f"audit --predict mine:number {SIDES}", "predict_proba must be callable, got a int"),
-    Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),
-    Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
-    Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
+    Bad(f"{WINE} --predict mine:flat {BOUND_TYPES}", "an audit with --predict takes no --dataset"),
+    Bad(f"audit --predict mine:number {BOUND_TYPES}", "predict_proba must be callable, got a int"),
+    Bad(f"audit --predict mine:logits {BOUND_TYPES}", "rows must be probabilities: ", "apply softmax to logits first"),
+    Bad(f"audit --predict mine:short {BOUND_TYPES}", "mine:short gave 3 answers for 120 points"),
+    Bad(f"audit --predict mine:nans {BOUND_TYPES}", "probabilities have NaN or infinite values"),
     Bad(
-        f"audit --predict mine:text {SIDES}",
+        f"audit --predict mine:text {BOUND_TYPES}",
         "mine:text gives no numbers for 120 points: could not convert string to float: 'no'",
     ),
-    Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
-    Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),
+    Bad(f"audit --predict mine:nothing {BOUND_TYPES}", "mine:nothing gave 1 answers for 120 points"),
+    Bad(f"audit --predict mine:raises {BOUND_TYPES}", "mine:raises gives no numbers for 120 points: 'age'"),
     Bad(
         "audit --predict mine:flat --members fine.csv --others narrow.csv --label label",
         "members and others have different columns",

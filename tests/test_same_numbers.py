@@ -89,7 +89,7 @@ def test_every_number_that_differs_is_printed(compared):
     other["requests"]["audit"]["report"]["findings"][0][5] = [number(math.inf)]
     _, lines = compared(content(), other)
     assert lines == [
-        "audit.report.findings[0].at[0]: 0.01 and 0.02, relative difference 0.5",
+        "audit.report.findings[0].operating_point[0]: 0.01 and 0.02, relative difference 0.5",
         "audit.report.findings[0].detail[0]: 12.0 and inf, relative difference inf",
         "1 requests compared: 2 differences, 2 of them above 0",
     ]

@@ -83,7 +83,7 @@ def test_pmp_on_the_page_is_that_of_the_clipped_records(tmp_path, s, mechanism):
         data.write_text("\n".join(["a,b,c", *lines]) + "\n")
         told = {name: value * (unit if name == "scale" else 1) for name, value in words.items()}
         report = ls.bound("pmp", data=str(data), mechanism=mechanism, clip=1.5 * unit, **told)
-        return {f"{each.quantity} {each.release} {each.at}": each.value for each in report.findings}
+        return {f"{each.quantity} {each.release} {each.operating_point}": each.value for each in report.findings}
 
     expected, seen = found(short, 1.0), found(rows, s)
     assert seen == pytest.approx(expected, rel=1e-6)

@@ -140,7 +140,7 @@ def test_one_trained_model(noisy) -> None:
     X, y = noisy
     model = DecisionTreeClassifier(random_state=0).fit(X[:120], y[:120])
     alone = ls.audit_model(model.predict_proba, (X[:120], y[:120]), (X[120:], y[120:]))
-    assert {each.averages for each in alone.findings if each.value is not None} <= {"points", "none"}
+    assert {each.interval_over for each in alone.findings if each.value is not None} <= {"points", "none"}
     assert [each.reason for each in alone.findings if each.attack == "lira"] != [""]
     helped = ls.audit_model(
         model.predict_proba, (X[:120], y[:120]), (X[120:], y[120:]), references=DecisionTreeClassifier(), n_jobs=1

@@ -38,7 +38,7 @@ def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
     """80 members to 20 others: the bound of 57 has a false alarm below 1e-2 for these fixed seeds, seen to hold."""
     report = without_a_leak()
     for each in of(report, "success"):
-        assert each.at["prior"] == 0.5
+        assert each.operating_point["prior"] == 0.5
         assert each.value == pytest.approx(0.5, abs=0.07)
     assert exit_code(report, ["success=0.6"]) == 0
     assert failures(report, ["success=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
@@ -48,7 +48,7 @@ def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
 
 def test_another_prior_on_request_comes_with_its_baseline():
     report = without_a_leak(prior=0.8)
-    assert {each.at["prior"] for each in of(report, "success")} == {0.8}
+    assert {each.operating_point["prior"] for each in of(report, "success")} == {0.8}
     (baseline,) = of(report, "baseline_accuracy")
     assert baseline.value == 0.8
     assert max(each.value for each in of(report, "success")) == pytest.approx(0.8, abs=0.02)
@@ -79,7 +79,7 @@ def test_every_kind_of_audit_takes_the_prior(kind):
 
         tree = DecisionTreeClassifier(max_depth=2)
         report = ls.audit(tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], prior=0.3, n_jobs=1)
-    assert {each.at["prior"] for each in of(report, "success")} == {0.3}
+    assert {each.operating_point["prior"] for each in of(report, "success")} == {0.3}
     assert of(report, "baseline_accuracy")[0].value == 0.7
 
 

@@ -104,7 +104,9 @@ class TestSetting:
     def test_dirac_canaries_are_no_records(self, wine):
         """Three points that stand for canaries: the page must not count them, nor show them."""
         game = plant(planting(n_canaries=3), TREE, wine).game
-        observed = Setting(TREE, wine, game, "dirac").observed({"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, [])
+        observed = Setting(TREE, wine, game, "dirac").observed(
+            {"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, []
+        )
         assert (observed.data, observed.signals.points) == (None, None)
         assert observed.facts["data"] == DataFacts(name="wine", digest=wine.points.digest[:16], records=175)
 

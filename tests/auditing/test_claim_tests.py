@@ -128,24 +128,32 @@ def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
 def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
     game = games.half_split(400, 16)
     rates = [
-        Finding("tpr", value, value - 0.01, value + 0.01, at={"fpr": fpr}, attack=name, detail={"false_alarms": 12})
+        Finding(
+            "tpr",
+            value,
+            value - 0.01,
+            value + 0.01,
+            operating_point={"fpr": fpr},
+            attack=name,
+            detail={"false_alarms": 12},
+        )
         for name, fpr, value in (("a", 0.01, 0.5), ("b", 0.001, 0.48), ("b", 0.01, 0.2))
     ]
     made = verdict(Claim("epsilon", 3.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), rates)
     assert made.attack == "b"
-    assert made.at["fpr"] == 0.001
-    assert made.at["ceiling"] == pytest.approx(np.exp(3.0) * 0.001)
+    assert made.operating_point["fpr"] == 0.001
+    assert made.operating_point["ceiling"] == pytest.approx(np.exp(3.0) * 0.001)
 
 
 def test_a_rate_without_an_interval_is_no_operating_point() -> None:
     game = games.half_split(400, 16)
-    common = {"at": {"fpr": 0.01}, "detail": {"false_alarms": 12, "between_model_spread": 1.0}}
+    common = {"operating_point": {"fpr": 0.01}, "detail": {"false_alarms": 12, "between_model_spread": 1.0}}
     estimate = Finding("tpr", 0.99, attack="a", refused="too_few_models", **common)
     given = Finding("tpr", 0.3, 0.2, 0.4, attack="b", **common)
     trial = _trial(game, Told(0.02))
     claim = Claim("epsilon", 3.0, 0.0, "replace_one")
     assert verdict(claim, game, trial, [estimate, given]).attack == "b"
-    assert verdict(claim, game, trial, [estimate]).at == {}
+    assert verdict(claim, game, trial, [estimate]).operating_point == {}
 
 
 def test_nothing_applies() -> None:

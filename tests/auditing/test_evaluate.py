@@ -30,7 +30,7 @@ def _signals(n_points: int = 200, n_models: int = 16, leak: float = 1.0, seed: i
 def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
     attacks = find(["gap", "confidence", "loss", "lira"])
     made = judge(ObservedRelease("model", _signals()), attacks, (0.01,), 0.95)
-    keys = [(each.attack, each.quantity, *each.at.items()) for each in made.findings]
+    keys = [(each.attack, each.quantity, *each.operating_point.items()) for each in made.findings]
     assert len(set(keys)) == len(keys)
     success = {each.attack for each in made.findings if each.quantity == "success"}
     assert success == {"", *(each.name for each in attacks)}  # the gap is no attack
@@ -47,16 +47,16 @@ def test_sides_and_intervals_are_in_order() -> None:
             assert each.confidence == 0.9
             assert each.method
             assert each.source
-    sides = {each.quantity: each.side for each in made.findings}
+    sides = {each.quantity: each.bound_type for each in made.findings}
     assert sides["success"] == sides["tpr"] == sides["epsilon"] == sides["most_exposed"] == "lower"
     assert sides["auc"] == "point"
 
 
 def test_rates_have_two_targets() -> None:
     made = judge(ObservedRelease("model", _signals(n_models=16)), find(["loss"]), (0.1,), 0.95)
-    found = {each.quantity: each for each in made.findings if "fpr" in each.at}
-    assert found["tpr"].averages == "models"
-    assert found["tpr_these_models"].averages == "points"
+    found = {each.quantity: each for each in made.findings if "fpr" in each.operating_point}
+    assert found["tpr"].interval_over == "models"
+    assert found["tpr_these_models"].interval_over == "points"
     assert found["tpr"].value == found["tpr_these_models"].value
 
 
@@ -66,15 +66,15 @@ def test_a_rate_over_too_few_models_stands_without_an_interval() -> None:
     shift = 10.0 * np.arange(16)[:, None]
     arrays = {name: array + shift for name, array in signals.arrays.items() if name == "loss"}
     made = judge(ObservedRelease("model", replace(signals, arrays=arrays)), find(["loss"]), (0.01,), 0.95)
-    found = {each.quantity: each for each in made.findings if "fpr" in each.at}
+    found = {each.quantity: each for each in made.findings if "fpr" in each.operating_point}
     for quantity in ("tpr", "ppv"):
         assert (found[quantity].low, found[quantity].high, found[quantity].confidence) == (None, None, None)
-        assert (found[quantity].side, found[quantity].refused) == ("point", "too_few_models")
+        assert (found[quantity].bound_type, found[quantity].refused) == ("point", "too_few_models")
         assert found[quantity].value is not None
         assert found[quantity].detail["between_model_spread"] > 1
     assert found["tpr_these_models"].low is not None
     (curve,) = (each for each in made.curves if each.role == "measured")
-    assert not np.any(np.array(curve.at) < 0.25)  # 4 models for each 1/fpr: no band below
+    assert not np.any(np.array(curve.fpr) < 0.25)  # 4 models for each 1/fpr: no band below
 
 
 def test_strongest_is_the_largest_lower_end() -> None:
@@ -102,7 +102,7 @@ def test_the_gap_proves_what_the_gap_attack_does() -> None:
     assert gap.value == pytest.approx(attack.value)
     assert gap.low is not None
     assert 0.5 < gap.low < gap.value
-    assert (gap.side, gap.status, gap.attack) == ("lower", "measured", "")
+    assert (gap.bound_type, gap.status, gap.attack) == ("lower", "measured", "")
     assert made.facts.best == "gap"
 
 
@@ -122,7 +122,9 @@ def test_claim_about_another_adjacency_excludes_nothing() -> None:
     game = games.half_split(100, 16, sampling="poisson")
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.2, 1.0))
     claim = Claim("epsilon", 1.0, 0.0, "replace_one")
-    made = judge(ObservedRelease("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95)
+    made = judge(
+        ObservedRelease("model", Signals(game, None, {"loss": loss}), None, [claim]), find(["loss"]), (0.1,), 0.95
+    )
     drawn = next(curve for curve in made.curves if curve.verdict)
     assert drawn.verdict.word == "cannot_be_tested"
     assert float(drawn.tradeoff.fnr(0.0)) == 0.0  # an infinite epsilon allows everything
@@ -139,7 +141,9 @@ def test_random_labels_expose_nobody_and_show_no_epsilon(n_audits) -> None:
     """
     named = shown = 0
     for run in range(n_audits):
-        made = judge(ObservedRelease("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95)
+        made = judge(
+            ObservedRelease("noise", _signals(60, 16, leak=0.0, seed=run)), find(["loss", "lira"]), (0.1,), 0.95
+        )
         named += made.facts.games.exposed > 0
         shown += next(each.value for each in made.findings if each.quantity == "epsilon") > 0
     most = min(allowed(n_audits), 32)

@@ -30,7 +30,7 @@ def auc(value: float | None, attack: str, release: str = "forest", reason: str =
 
 
 def tpr(value: float, fpr: float, attack: str = "lira") -> Finding:
-    return Finding("tpr", value, at={"fpr": fpr}, release="forest", attack=attack)
+    return Finding("tpr", value, operating_point={"fpr": fpr}, release="forest", attack=attack)
 
 
 def test_the_strongest_attack_counts():
@@ -91,8 +91,8 @@ def test_a_limit_is_read_as_a_limit():
 
 
 def test_a_ceiling_is_not_what_was_found():
-    promised = Finding("epsilon", 4.8, release="forest", side="upper", status="certified")
-    found = report(promised, Finding("epsilon", 1.5, release="forest", attack="likelihood_ratio", side="lower"))
+    promised = Finding("epsilon", 4.8, release="forest", bound_type="upper", status="certified")
+    found = report(promised, Finding("epsilon", 1.5, release="forest", attack="likelihood_ratio", bound_type="lower"))
     assert failures(found, ["epsilon=2"]) == []
     assert failures(found, ["epsilon=1"]) == ["forest: epsilon=1 is exceeded: likelihood_ratio reaches 1.5"]
     assert failures(report(promised), ["epsilon=9"]) == [
@@ -111,7 +111,7 @@ def estimate(value: float, attack: str = "lira") -> Finding:
     return Finding(
         "tpr",
         value,
-        at={"fpr": 0.01},
+        operating_point={"fpr": 0.01},
         release="forest",
         attack=attack,
         detail={"between_model_spread": 1.23},
@@ -134,7 +134,9 @@ def test_a_rate_with_an_interval_breaks_the_limit_beside_one_without():
 
 
 def test_the_rate_for_these_models_has_a_limit_of_its_own():
-    these = Finding("tpr_these_models", 0.03, 0.02, 0.04, at={"fpr": 0.01}, release="forest", attack="lira")
+    these = Finding(
+        "tpr_these_models", 0.03, 0.02, 0.04, operating_point={"fpr": 0.01}, release="forest", attack="lira"
+    )
     found = report(estimate(0.9), these)
     assert exit_code(found, ["tpr_these_models@0.01=0.05"]) == 0
     assert exit_code(found, ["tpr_these_models@0.01=0.02"]) == 3

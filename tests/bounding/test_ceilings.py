@@ -13,7 +13,9 @@ from leakscope.plans.limits import PROVED, Limit
 
 
 def test_what_a_ceiling_allows() -> None:
-    made = {(each.quantity, *each.at.values()): each.value for each in allowed(Gaussian(1.0), 0.5, (0.1, 0.01))}
+    made = {
+        (each.quantity, *each.operating_point.values()): each.value for each in allowed(Gaussian(1.0), 0.5, (0.1, 0.01))
+    }
     assert made["success", 0.5] == pytest.approx(norm.cdf(0.5))
     assert made["eta", 0.5] == pytest.approx(norm.cdf(0.5) - 0.5)
     assert made["advantage",] == pytest.approx(2 * norm.cdf(0.5) - 1)
@@ -23,7 +25,7 @@ def test_what_a_ceiling_allows() -> None:
 
 def test_every_number_is_an_upper_bound_with_what_was_said_of_all() -> None:
     made = allowed(EpsilonDelta(1.0), 0.3, (0.1,), status="certified", source="kairouz2015")
-    assert {(each.side, each.status, each.source) for each in made} == {("upper", "certified", "kairouz2015")}
+    assert {(each.bound_type, each.status, each.source) for each in made} == {("upper", "certified", "kairouz2015")}
     assert made[0].value == pytest.approx(0.7 + 0.3 * (math.e - 7 / 3) / (math.e + 1))  # worked by hand
 
 

@@ -248,7 +248,7 @@ class TestRegression:
         assert sum(column(report, "leverage")) == pytest.approx(2)
         exact, upper, lower = (each.value for each in report.findings[:3])
         assert lower <= exact <= upper
-        assert next(each for each in report.findings if each.quantity == "information").side == "upper"
+        assert next(each for each in report.findings if each.quantity == "information").bound_type == "upper"
 
     def test_leverage_one(self, write) -> None:
         with pytest.raises(ValueError, match="each leverage must be below 1, got 1 at 1 records"):

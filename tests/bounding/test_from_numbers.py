@@ -17,7 +17,11 @@ def value(report: Report, quantity: str, **at: float) -> float:
 
 
 def only(report: Report, quantity: str, **at: float) -> Finding:
-    found = [each for each in report.findings if each.quantity == quantity and at.items() <= dict(each.at).items()]
+    found = [
+        each
+        for each in report.findings
+        if each.quantity == quantity and at.items() <= dict(each.operating_point).items()
+    ]
     assert len(found) == 1, found
     return found[0]
 
@@ -27,7 +31,7 @@ def test_dp() -> None:
     assert value(report, "eta") == pytest.approx(0.233747992844)
     assert value(report, "success") == pytest.approx(0.733747992844)
     assert value(report, "tpr", fpr=0.1) == pytest.approx(0.01 + math.e * 0.1)
-    assert only(report, "success").side == "upper"
+    assert only(report, "success").bound_type == "upper"
     assert report.curves[0].role == "certified"
 
 
@@ -78,12 +82,12 @@ def test_a_ceiling_that_excludes_nothing_says_so() -> None:
 def test_the_other_way_round() -> None:
     report = bound("dp", at_most="success=0.6")
     assert value(report, "largest_epsilon") == pytest.approx(math.log(1.5), rel=1e-5)  # 2 atanh(2 * 0.1)
-    assert only(report, "largest_epsilon").side == "lower"
+    assert only(report, "largest_epsilon").bound_type == "lower"
     assert value(report, "success") <= 0.6
     report = bound("dp", at_most="eta=0.1", adjacency="add_remove")
     assert value(report, "largest_epsilon") == pytest.approx(math.log(1.5) / 2, rel=1e-5)
     report = bound("gaussian", at_most="advantage=0.1")
-    assert only(report, "epsilon", delta=1e-5).side == "upper"
+    assert only(report, "epsilon", delta=1e-5).bound_type == "upper"
     assert value(report, "largest_mu") == pytest.approx(2 * norm.ppf(0.55), rel=1e-5)
 
 
@@ -121,7 +125,7 @@ def test_dpsgd_with_batches_of_fixed_size(adjacency: str) -> None:
 def test_gap_and_information() -> None:
     report = bound("gap", gap=-0.2, low=0.0, high=2.0, prior=0.5)
     assert value(report, "success") == pytest.approx(0.55)
-    assert only(report, "success").side == "lower"
+    assert only(report, "success").bound_type == "lower"
     report = bound("information", information=0.1)
     assert value(report, "success") == pytest.approx(0.7197946262)
     assert value(bound("information", information=5.0), "success") == 1.0

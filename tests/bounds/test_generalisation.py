@@ -252,7 +252,7 @@ def test_one_model_that_never_errs_on_members():
     found = gap_bound(np.r_[np.zeros(400), wrong][None], np.repeat([True, False], 400)[None], 0, 1)
     exact = chernoff(0.3, 400, 0.0125)[0] - (1 - 0.0125 ** (1 / 400))
     assert found.low == pytest.approx((1 + exact) / 2, abs=1e-9)
-    assert (found.value, found.high, found.averages) == (pytest.approx(0.65), 1, "points")
+    assert (found.value, found.high, found.interval_over) == (pytest.approx(0.65), 1, "points")
     assert found.detail["gap"] == pytest.approx(0.3)
     assert found.detail["gap_low"] == pytest.approx(exact, abs=1e-9)
 
@@ -268,7 +268,11 @@ def test_several_models_by_student(prior):
         found = gap_bound(losses, member, 2, 6, prior, confidence=0.9)
         assert found.low == pytest.approx(generalisation_bound(low, 2, 6, prior), abs=1e-9)
         assert found.value == pytest.approx(generalisation_bound(gaps.mean(), 2, 6, prior), abs=1e-9)
-        assert (found.high, found.averages, found.method) == (1, "models", (Term("gap_of_models"), Term("cluster_t")))
+        assert (found.high, found.interval_over, found.method) == (
+            1,
+            "models",
+            (Term("gap_of_models"), Term("cluster_t")),
+        )
     assert found.detail["gap"] == pytest.approx(-gaps.mean())
 
 

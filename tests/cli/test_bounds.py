@@ -54,7 +54,7 @@ def test_json_and_nothing_else(leakscope) -> None:
     left = leakscope("bound gaussian --mu 1 --fpr 0.1 --fpr 0.2 --json")
     content = json.loads(left.out)
     assert content["schema"] == 1
-    assert [each["at"]["fpr"] for each in content["findings"] if each["quantity"] == "tpr"] == [0.2, 0.1]
+    assert [each["operating_point"]["fpr"] for each in content["findings"] if each["quantity"] == "tpr"] == [0.2, 0.1]
 
 
 def test_bounds_on_data_write_their_records_and_a_page(leakscope) -> None:

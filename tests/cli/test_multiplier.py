@@ -142,7 +142,9 @@ def test_json_and_nothing_else(leakscope) -> None:
     assert about["plan"]["target"] == "(1, 1e-05)-DP"
     least = dpsgd_multiplier(1, 100, epsilon=1, delta=1e-5)
     assert least <= about["plan"]["noise_multiplier"] <= least * (1 + 1e-5)
-    assert [each["at"] for each in content["findings"] if each["quantity"] == "epsilon"] == [{"delta": 1e-5}]
+    assert [each["operating_point"] for each in content["findings"] if each["quantity"] == "epsilon"] == [
+        {"delta": 1e-5}
+    ]
     assert list(Path().iterdir()) == []
 
 

@@ -93,7 +93,7 @@ def test_cluster_t_is_that_of_scipy():
     expected = stats.t.interval(0.9, 4, values.mean(), stats.sem(values))
     interval = cluster_t(values, 0.9)
     assert (interval.low, interval.high) == pytest.approx(expected, rel=1e-12)
-    assert interval.averages == "models"
+    assert interval.interval_over == "models"
 
 
 def test_cluster_t_is_cut_to_its_range():

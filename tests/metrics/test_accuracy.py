@@ -22,7 +22,7 @@ def unequal(n_audits: int, n_models: int, n_points: int, distance: float, spread
 def test_a_perfect_score_is_always_right():
     member = np.tile(np.arange(40) % 2 == 0, (6, 1))
     interval = success(Scores("perfect", member * 1.0, member))
-    assert (interval.value, interval.high, interval.averages) == (1, 1, "models")
+    assert (interval.value, interval.high, interval.interval_over) == (1, 1, "models")
     assert 0.95 < interval.low < 1
 
 
@@ -62,7 +62,7 @@ def test_one_point_a_model_averages_models(audits):
     (scores,) = audits(1, 1, 200, 1.0)
     turned = Scores("turned", scores.value.T, scores.member.T)
     assert advantage(turned).value == advantage(scores).value
-    assert (advantage(turned).averages, advantage(scores).averages) == ("models", "points")
+    assert (advantage(turned).interval_over, advantage(scores).interval_over) == ("models", "points")
 
 
 def test_two_of_each_class_are_needed():

@@ -33,7 +33,7 @@ def test_success_is_a_mean_over_models_with_the_interval_of_student() -> None:
     found = attribute_success(guessed.astype(float), member)
     low, high = stats.t.interval(0.95, 8, np.mean(each), stats.sem(each))
     assert (found.value, found.low, found.high) == pytest.approx((np.mean(each), low, high))
-    assert (found.averages, found.method) == ("models", (Term("cluster_t"),))
+    assert (found.interval_over, found.method) == ("models", (Term("cluster_t"),))
 
 
 @pytest.mark.parametrize("n_models", [1, 7])
@@ -42,12 +42,12 @@ def test_with_few_models_the_interval_is_over_records(n_models) -> None:
     found = attribute_success(guessed, np.ones(guessed.shape, dtype=bool))
     exact = stats.binomtest(5, 20).proportion_ci(method="exact")
     assert (found.value, found.low, found.high) == pytest.approx((0.25, exact.low, exact.high))
-    assert found.averages == "points"
+    assert found.interval_over == "points"
 
 
 def test_equal_models_tell_of_records_alone() -> None:
     found = attribute_success(np.full((12, 50), 0.25), np.ones((12, 50), dtype=bool))
-    assert found.averages == "points"
+    assert found.interval_over == "points"
     assert found.low < 0.25 < found.high
 
 
@@ -93,7 +93,7 @@ def test_the_gain_with_few_models_is_clustered_by_records() -> None:
     found = attribute_gain(difference, np.zeros((1, 50)), np.ones((1, 50), dtype=bool))
     low, high = stats.t.interval(0.95, 49, difference.mean(), stats.sem(difference[0]))
     assert (found.low, found.high) == pytest.approx((low, high))
-    assert found.averages == "points"
+    assert found.interval_over == "points"
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 0), (3, 0), (2, 3), (40, 0)])

@@ -43,7 +43,7 @@ def test_auc_of_each_model_is_that_of_scikit_learn_and_averaged(decimals):
     expected = stats.t.interval(0.9, 4, np.mean(each), stats.sem(each))
     assert interval.value == pytest.approx(np.mean(each))
     assert (interval.low, interval.high) == pytest.approx(expected)
-    assert interval.averages == "models"
+    assert interval.interval_over == "models"
 
 
 def test_auc_of_one_model_averages_points_and_of_one_point_each_models():
@@ -51,7 +51,7 @@ def test_auc_of_one_model_averages_points_and_of_one_point_each_models():
     turned = Scores("turned", scores.value.T, scores.member.T)
     assert auc(scores).value == pytest.approx(roc_auc_score(scores.member[0], scores.value[0]))
     assert (auc(scores).low, auc(scores).high) == (auc(turned).low, auc(turned).high)
-    assert (auc(scores).averages, auc(turned).averages) == ("points", "models")
+    assert (auc(scores).interval_over, auc(turned).interval_over) == ("points", "models")
 
 
 def test_auc_of_separated_models_is_not_a_point():

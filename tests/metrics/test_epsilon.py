@@ -82,7 +82,7 @@ def test_only_a_one_sided_bound_is_given():
     interval = epsilon_lower(fixed_half(np.random.default_rng(0), 3.0))
     assert interval.low == interval.value
     assert interval.high == math.inf
-    assert interval.averages == "none"
+    assert interval.interval_over == "none"
     assert METHODS["pairs"].source.startswith("steinke2023")
     assert interval.detail["unit"] == "pairs of records"
     assert interval.detail["units"] == 200

@@ -133,14 +133,14 @@ def test_few_models_that_shift_their_scores_have_no_interval(audits, fpr):
     assert found.detail["between_model_spread"] == pytest.approx(2.0, rel=0.5)
     assert ppv(scores, fpr).refused == "too_few_models"
     these = tpr_at_fpr(scores, fpr, target="these_models")
-    assert (these.refused, these.value, these.averages) == ("", found.value, "points")
+    assert (these.refused, these.value, these.interval_over) == ("", found.value, "points")
     assert these.low < these.value < these.high
 
 
 def test_models_that_do_not_shift_their_scores_have_an_interval(audits):
     (scores,) = audits(1, 8, 200, 1.0)
     found = tpr_at_fpr(scores, 0.01)
-    assert (found.refused, found.averages) == ("", "models")
+    assert (found.refused, found.interval_over) == ("", "models")
     assert found.detail["between_model_spread"] < 0.2
 
 

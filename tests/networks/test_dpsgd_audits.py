@@ -104,7 +104,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
 def epsilons(report: ls.Report, release: str = "network") -> dict[tuple[str, bool], float | None]:
     """Bounds of epsilon by their side and whether they are of the whole curve."""
     found = [each for each in report.findings if each.quantity == "epsilon" and each.release == release]
-    return {(each.side, Term("whole_curve") in each.method): each.value for each in found}
+    return {(each.bound_type, Term("whole_curve") in each.method): each.value for each in found}
 
 
 def accountants(report: ls.Report) -> list:

@@ -75,7 +75,9 @@ def test_bounds_by_hand():
 
 def of_attack(report: ls.Report) -> dict[tuple[str, str, bool], float | None]:
     """Findings by quantity, side, and whether they are of the whole curve."""
-    return {(each.quantity, each.side, Term("whole_curve") in each.method): each.value for each in report.findings}
+    return {
+        (each.quantity, each.bound_type, Term("whole_curve") in each.method): each.value for each in report.findings
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)

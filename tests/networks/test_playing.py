@@ -102,7 +102,10 @@ def test_the_claims_of_a_plan_stand_beside_the_accountant(noise, no_search):
         ("certified", "not_refuted"),
     ]
     (certified,) = [each for each in report.findings if each.status == "certified" and each.quantity == "epsilon"]
-    assert (certified.at, certified.value) == ({"delta": 1e-3}, dpsgd(2.0, 0.1, 4, "add_remove").epsilon(1e-3))
+    assert (certified.operating_point, certified.value) == (
+        {"delta": 1e-3},
+        dpsgd(2.0, 0.1, 4, "add_remove").epsilon(1e-3),
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers
 
 def certified(report: ls.Report) -> tuple:
     """The accountant's curve and its epsilon, or the reason why there is none."""
-    (finding,) = [each for each in report.findings if each.quantity == "epsilon" and each.side == "upper"]
+    (finding,) = [each for each in report.findings if each.quantity == "epsilon" and each.bound_type == "upper"]
     return [curve for curve in report.curves if curve.role == "certified"], finding
 
 

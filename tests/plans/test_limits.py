@@ -11,8 +11,8 @@ class TestGates:
     @pytest.mark.parametrize(
         ("text", "gate"),
         [
-            ("tpr@0.01=0.05", Limit(quantity="tpr", at=0.01, limit=0.05)),
-            ("ppv@1e-3=0.9", Limit(quantity="ppv", at=0.001, limit=0.9)),
+            ("tpr@0.01=0.05", Limit(quantity="tpr", fpr=0.01, limit=0.05)),
+            ("ppv@1e-3=0.9", Limit(quantity="ppv", fpr=0.001, limit=0.9)),
             ("auc=0.6", Limit(quantity="auc", limit=0.6)),
             ("epsilon=1.5", Limit(quantity="epsilon", limit=1.5)),
             ("most_exposed=0.8", Limit(quantity="most_exposed", limit=0.8)),

@@ -104,7 +104,7 @@ def exact(mech, noise, **words):
     """Accuracy of the best attacker against the record that is asked for."""
     found = success(attack_release(mech, noise, AttackConfig(20, **words)))
     assert found.scope.kind == ("average" if "promise" in words else "worst")
-    assert (found.status, found.side, found.attack) == ("certified", "lower", "bayes")
+    assert (found.status, found.bound_type, found.attack) == ("certified", "lower", "bayes")
     return found.value
 
 
@@ -249,7 +249,9 @@ class TestSmallData:
         rng = np.random.default_rng(8)
         for _ in range(20):
             data, k, _ = random_game(rng)
-            found = attack_release(mechanism("mean", data, k), GaussianNoise(float(np.exp(rng.normal()))), AttackConfig(1))
+            found = attack_release(
+                mechanism("mean", data, k), GaussianNoise(float(np.exp(rng.normal()))), AttackConfig(1)
+            )
             assert success(found, "without_noise").value >= success(found).value
 
     def test_a_random_fit_is_not_enumerated(self) -> None:
@@ -282,7 +284,9 @@ class TestSmallData:
 
     def test_nothing_ever_comes_out(self) -> None:
         mech = mechanism("mean", [0, 1, 3, 7])
-        table = Enumeration(mech, AttackConfig(50), np.zeros((0, 4), bool), np.zeros((0, 1)), mech.draws(6, 0, "x").member)
+        table = Enumeration(
+            mech, AttackConfig(50), np.zeros((0, 4), bool), np.zeros((0, 1)), mech.draws(6, 0, "x").member
+        )
         assert table.accuracy(GaussianNoise(1.0)).tolist() == [(~table.failed[:, record]).mean() for record in range(4)]
         assert table.played(None).curve.advantage() == pytest.approx(0, abs=1e-12)
         assert table.played(GaussianNoise(1.0)).n_failed == 50
@@ -458,7 +462,9 @@ class TestLikelihoodRatio:
         assert own.scope == Scope("average")
         assert own.low <= truth <= own.high
         learned = success(
-            attack_release(mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), AttackConfig(1_500, promise="average", record=3))
+            attack_release(
+                mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), AttackConfig(1_500, promise="average", record=3)
+            )
         )
         assert 0.5 < learned.value < own.high
 
@@ -487,13 +493,15 @@ class TestWhatIsSaid:
         assert names == [(found.findings[0].attack, "", "measured"), ("without_noise", "without_noise", "measured")]
 
     def test_the_measured_curve_has_a_band(self) -> None:
-        found = attack_release(mechanism("mean", np.random.default_rng(0).normal(size=(300, 1))), None, AttackConfig(3_000))
+        found = attack_release(
+            mechanism("mean", np.random.default_rng(0).normal(size=(300, 1))), None, AttackConfig(3_000)
+        )
         (curve,) = found.curves
         assert curve.n_nonmember == pytest.approx(1_500, abs=120)
-        tpr = np.asarray(curve.tradeoff.tpr(curve.at))
+        tpr = np.asarray(curve.tradeoff.tpr(curve.fpr))
         assert (np.asarray(curve.low) <= tpr + 1e-12).all()
         assert (tpr <= np.asarray(curve.high) + 1e-12).all()
-        rates = {each.at["fpr"]: each for each in found.findings if each.quantity == "tpr"}
+        rates = {each.operating_point["fpr"]: each for each in found.findings if each.quantity == "tpr"}
         assert rates[0.01].value == pytest.approx(float(curve.tradeoff.tpr(0.01)), abs=0.01)
         assert rates[0.001].low <= rates[0.001].value <= rates[0.001].high
 
@@ -504,7 +512,9 @@ class TestWhatIsSaid:
 
     def test_the_same_seed_gives_the_same(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40))
-        once, twice, other = (attack_release(mech, GaussianNoise(0.3), AttackConfig(100, seed=seed)) for seed in (1, 1, 2))
+        once, twice, other = (
+            attack_release(mech, GaussianNoise(0.3), AttackConfig(100, seed=seed)) for seed in (1, 1, 2)
+        )
         assert once.findings == twice.findings
         assert once.findings != other.findings
 

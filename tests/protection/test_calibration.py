@@ -109,7 +109,9 @@ class TestExactly:
 
     def test_units_do_not_matter(self):
         x = np.random.default_rng(0).normal(size=(60, 3))
-        small, large = (calibrated(mechanism(x=x * scale), PrivacyTarget(0.1)) for scale in (1.0, np.array([1.0, 1e3, 1e-3])))
+        small, large = (
+            calibrated(mechanism(x=x * scale), PrivacyTarget(0.1)) for scale in (1.0, np.array([1.0, 1e3, 1e-3]))
+        )
         np.testing.assert_allclose(large.rms, small.rms * [1.0, 1e3, 1e-3], rtol=0.16)  # both rounded
 
     def test_a_constant_column_gets_no_noise(self):
@@ -149,7 +151,10 @@ class TestSampled:
 
     def test_the_coupling_with_the_least_noise_is_taken(self, without_bands):
         made = mechanism("covariance", n=20)
-        by = {each: calibrated(made, PrivacyTarget(0.1, coupling=each, fits=2000)) for each in ("auto", "swap", "complement")}
+        by = {
+            each: calibrated(made, PrivacyTarget(0.1, coupling=each, fits=2000))
+            for each in ("auto", "swap", "complement")
+        }
         assert by["auto"].coupling == "swap"
         assert by["swap"].rms.mean() < by["complement"].rms.mean()
         assert by["auto"].rms.mean() < 1.2 * by["swap"].rms.mean()  # other pilots, other shape
@@ -198,7 +203,9 @@ class TestSampled:
             calibrated(made, PrivacyTarget(0.1, fits=400))
 
     def test_the_same_seed_gives_the_same_noise(self):
-        one, two, other = (calibrated(function("median"), PrivacyTarget(0.1, fits=600, seed=seed)) for seed in (0, 0, 1))
+        one, two, other = (
+            calibrated(function("median"), PrivacyTarget(0.1, fits=600, seed=seed)) for seed in (0, 0, 1)
+        )
         assert one.noise.scale == two.noise.scale
         assert (one.eta, other.eta) == (two.eta, pytest.approx(0.1, abs=0.02))
         assert one.eta != other.eta

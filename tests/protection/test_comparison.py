@@ -102,7 +102,7 @@ class TestOneMean:
         gaussian = 2 * 4 * math.sqrt(3) / 500 / (2 * stats.norm.ppf(0.5 + ETA))
         assert self.found["DP Gaussian"].value == pytest.approx(gaussian, rel=1e-7)
         assert self.found["DP Gaussian by (epsilon, delta)"].value > gaussian
-        assert self.found["DP Gaussian by (epsilon, delta)"].at == {"delta": 1e-5}
+        assert self.found["DP Gaussian by (epsilon, delta)"].operating_point == {"delta": 1e-5}
 
     def test_algorithm_1(self):
         """Radius b = (6.16/eta)^2, in the norm ``(mean z_j^2/sigma_j^2)^(1/2)``: E r^2 is d (d+1) b^2, or 2 b^2."""
@@ -118,7 +118,7 @@ class TestOneMean:
     def test_all_but_the_printed_algorithm_are_certified_and_say_what_they_promise(self):
         for name, row in self.found.items():
             certified = name != "Algorithm 1 as printed"  # it calibrates on the data in use
-            assert (row.quantity, row.side) == ("noise_rms", "point")
+            assert (row.quantity, row.bound_type) == ("noise_rms", "point")
             assert row.status == ("certified" if certified else "estimated")
             assert row.source
             assert (row.scope.kind == "average") == (name == "averaged information, Poisson draws")
@@ -447,7 +447,7 @@ class TestOddData:
 
     def test_a_tiny_eta_takes_a_smaller_delta(self):
         row = rows(mechanism("mean", NORMAL), eta=1e-7, clip=1.0)["DP Gaussian by (epsilon, delta)"]
-        assert row.at == {"delta": 1e-7}  # half of eta/(1/2)
+        assert row.operating_point == {"delta": 1e-7}  # half of eta/(1/2)
         assert row.value > 0
 
     @pytest.mark.parametrize(

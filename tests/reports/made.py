@@ -25,15 +25,15 @@ def made(
     findings: tuple[Finding, ...] = (),
 ) -> Report:
     """One release, LiRA against it; ``won[w]`` records lost w games each."""
-    common: dict[str, Any] = {"release": "forest", "attack": "lira", "confidence": 0.95, "averages": "models"}
+    common: dict[str, Any] = {"release": "forest", "attack": "lira", "confidence": 0.95, "interval_over": "models"}
     at = {"prior": (facts or {}).get("prior", 0.5)}
-    found = [Finding("success", *success, at=at, side="lower", **common), *findings]
+    found = [Finding("success", *success, operating_point=at, bound_type="lower", **common), *findings]
     if won is not None:
         top = max(games for games, records in enumerate(won) if records)
         n = len(won) - 1
         number = (top / n, lower_limit(top, n, 0.05 / sum(won)), 1.0)
         detail = {"won": top, "games": n}
-        found.append(Finding("most_exposed", *number, side="lower", detail=detail, **common))
+        found.append(Finding("most_exposed", *number, bound_type="lower", detail=detail, **common))
     curves = [Curve("lira", "forest", "measured", Piecewise([0.01, 0.5], [0.6, 0.1]), n_nonmember=3200)]
     if verdict is not None:
         curves.append(Curve(verdict.claim, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))

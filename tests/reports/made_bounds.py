@@ -60,10 +60,13 @@ def bound(
 
 def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **words: Any) -> list[Finding]:
     """Success, advantage and members found of a ceiling."""
-    found = [Finding("success", curve.success(prior), at={"prior": prior}, **words)]
+    found = [Finding("success", curve.success(prior), operating_point={"prior": prior}, **words)]
     found.append(Finding("advantage", curve.advantage(), **words))
-    found += [Finding("tpr", float(curve.tpr(rate)), at={"fpr": rate}, **words) for rate in fpr]
-    found += [Finding("ppv", float(curve.ppv(rate, prior)), at={"fpr": rate, "prior": prior}, **words) for rate in fpr]
+    found += [Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, **words) for rate in fpr]
+    found += [
+        Finding("ppv", float(curve.ppv(rate, prior)), operating_point={"fpr": rate, "prior": prior}, **words)
+        for rate in fpr
+    ]
     return found
 
 
@@ -71,10 +74,10 @@ def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **w
 def dp(epsilon: float = 1.0, delta: float = 1e-5, prior: float = 0.5) -> Report:
     """What (epsilon, delta)-DP allows: success (e^epsilon + delta)/(1 + e^epsilon) at even odds."""
     curve = EpsilonDelta(epsilon, delta)
-    words: dict[str, Any] = {"side": "upper", "status": "certified", "source": KAIROUZ}
+    words: dict[str, Any] = {"bound_type": "upper", "status": "certified", "source": KAIROUZ}
     words["assumptions"] = ("neighbouring data sets differ by the replacement of one record",)
-    found = [*numbers(curve, prior, **words), Finding("epsilon", epsilon, at={"delta": delta}, **words)]
-    found.append(Finding("posterior", 1 / (1 + math.exp(-epsilon)), at={"prior": 0.5}, **words))
+    found = [*numbers(curve, prior, **words), Finding("epsilon", epsilon, operating_point={"delta": delta}, **words)]
+    found.append(Finding("posterior", 1 / (1 + math.exp(-epsilon)), operating_point={"prior": 0.5}, **words))
     subject = f"epsilon = {epsilon:g}, delta = {delta:g}, replace one"
     return bound(found, [Curve(subject, "", "certified", curve)], subject=subject)
 
@@ -85,7 +88,7 @@ def leakage(n_records: int = 5000) -> Report:
     scores = np.sort(stream(2, "leakage").lognormal(-2.5, 1.1, n_records))[::-1]
     mu = np.sqrt(scores)
     worst, middle = Gaussian(float(mu[0])), Gaussian(float(mu[n_records // 2]))
-    words: dict[str, Any] = {"side": "point", "status": "asymptotic", "source": AZIZE}
+    words: dict[str, Any] = {"bound_type": "point", "status": "asymptotic", "source": AZIZE}
     found = [*numbers(worst, scope=Scope("worst", 17), **words)]
     found += [*numbers(middle, scope=Scope("median"), **words)]
     found.append(Finding("leakage_score", float(scores[0]), scope=Scope("worst", 17), per_record=True, **words))
@@ -123,9 +126,13 @@ def leakage(n_records: int = 5000) -> Report:
 def table(cells: Sequence[str], sizes: Sequence[int], eta: Sequence[float], **about: Any) -> Report:
     """Counts without noise: eta of the records of each cell, given from most to least exposed."""
     words: dict[str, Any] = {"status": "certified", "method": (Term("hypergeometric_posterior"),)}
-    found = [Finding("success", 0.5 + eta[0], at={"prior": 0.5}, side="upper", scope=Scope("worst"), **words)]
-    found.append(Finding("eta", eta[0], side="upper", scope=Scope("worst"), **words))
-    found.append(Finding("smallest_cell", 64.0, at={"eta": 0.05}, **words))
+    found = [
+        Finding(
+            "success", 0.5 + eta[0], operating_point={"prior": 0.5}, bound_type="upper", scope=Scope("worst"), **words
+        )
+    ]
+    found.append(Finding("eta", eta[0], bound_type="upper", scope=Scope("worst"), **words))
+    found.append(Finding("smallest_cell", 64.0, operating_point={"eta": 0.05}, **words))
     success = [0.5 + each for each in eta]
     records = {"cell": list(cells), "success": success, "eta": list(eta), "records": list(sizes)}
     given = {
@@ -159,8 +166,8 @@ def many_cells() -> Report:
 @cache
 def one_record() -> Report:
     """A ranking of a single record."""
-    words: dict[str, Any] = {"status": "certified", "side": "point", "scope": Scope("worst")}
-    found = [Finding("success", 1.0, at={"prior": 0.5}, **words)]
+    words: dict[str, Any] = {"status": "certified", "bound_type": "point", "scope": Scope("worst")}
+    found = [Finding("success", 1.0, operating_point={"prior": 0.5}, **words)]
     records = {"record": [0], "success": [1.0], "value": [3.0]}
     return bound(found, (), records, bound="total", subject="the total of one column", question="How much?")
 
@@ -168,8 +175,8 @@ def one_record() -> Report:
 @cache
 def gap() -> Report:
     """A lower bound: some attacker does at least so well."""
-    words: dict[str, Any] = {"side": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2"}
-    found = [Finding("success", 0.5312, at={"prior": 0.5}, **words), Finding("advantage", 0.0624, **words)]
+    words: dict[str, Any] = {"bound_type": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2"}
+    found = [Finding("success", 0.5312, operating_point={"prior": 0.5}, **words), Finding("advantage", 0.0624, **words)]
     theorem = {"title": "generalisation gap", "source": "delgrosso2021, Theorem 2", "summary": "a gap betrays members"}
     return bound(
         found,
@@ -185,13 +192,30 @@ def regression() -> Report:
     """A lower bound, the exact value and an upper bound of one success, and an attack that was run beside them."""
     found = [
         Finding(
-            "success", 0.70135, at={"prior": 0.5}, side="point", status="certified", source="delgrosso2021, Sec. 5"
+            "success",
+            0.70135,
+            operating_point={"prior": 0.5},
+            bound_type="point",
+            status="certified",
+            source="delgrosso2021, Sec. 5",
         ),
         Finding(
-            "success", 0.5124, at={"prior": 0.5}, side="lower", status="certified", source="delgrosso2021, Theorem 3"
+            "success",
+            0.5124,
+            operating_point={"prior": 0.5},
+            bound_type="lower",
+            status="certified",
+            source="delgrosso2021, Theorem 3",
         ),
-        Finding("success", 0.852417, at={"prior": 0.5}, side="upper", status="certified", source="cover2006"),
-        Finding("information", 0.274653, side="upper", status="certified", source="delgrosso2021, eq. 80"),
+        Finding(
+            "success",
+            0.852417,
+            operating_point={"prior": 0.5},
+            bound_type="upper",
+            status="certified",
+            source="cover2006",
+        ),
+        Finding("information", 0.274653, bound_type="upper", status="certified", source="delgrosso2021, eq. 80"),
     ]
     return bound(found, bound="regression", subject="30 records, 20 columns", question="What does a regression reveal?")
 
@@ -200,9 +224,9 @@ def regression() -> Report:
 def subsampled() -> Report:
     """A mixture below .15 of advantage: the second panel is drawn."""
     curve = Mixture((0.9, 0.1), (EpsilonDelta(0.0), Gaussian(8.8)))
-    words: dict[str, Any] = {"side": "upper", "status": "asymptotic", "source": "azize2024, Theorem 4.3"}
+    words: dict[str, Any] = {"bound_type": "upper", "status": "asymptotic", "source": "azize2024, Theorem 4.3"}
     certified = EpsilonDelta(0.0, 0.12)
-    sure: dict[str, Any] = {"side": "upper", "status": "certified", "source": "azize2024"}
+    sure: dict[str, Any] = {"bound_type": "upper", "status": "certified", "source": "azize2024"}
     found = [*numbers(certified, **sure), *numbers(curve, scope=Scope("median"), **words)]
     curves = [
         Curve("eta = 0.06", "", "certified", certified),
@@ -214,5 +238,9 @@ def subsampled() -> Report:
 @cache
 def empty() -> Report:
     """A theorem that does not apply."""
-    found = [Finding("success", None, reason="the covariance has rank 2 of 3", at={"prior": 0.5}, side="upper")]
+    found = [
+        Finding(
+            "success", None, reason="the covariance has rank 2 of 3", operating_point={"prior": 0.5}, bound_type="upper"
+        )
+    ]
     return bound(found, subject="3 columns", question="How much does a mean reveal?")

@@ -17,17 +17,17 @@ def right(attack: str, value: float, inside: float = 1.0, **words: Any) -> Findi
     ends = {
         "low": value - 0.02,
         "high": value + 0.02,
-        "averages": "models",
+        "interval_over": "models",
         "method": (Term("cluster_t"),),
         "confidence": 0.95,
     }
-    return Finding("attribute_success", value, at={"inside": inside}, attack=attack, **{**ends, **words})
+    return Finding("attribute_success", value, operating_point={"inside": inside}, attack=attack, **{**ends, **words})
 
 
 def gain(attack: str, value: float, low: float, high: float, **words: Any) -> Finding:
     """What the release adds."""
-    method = {"method": (Term("paired_t_points"),), "averages": "models", "confidence": 0.95}
-    return Finding("attribute_gain", value, low, high, attack=attack, side="lower", **method, **words)
+    method = {"method": (Term("paired_t_points"),), "interval_over": "models", "confidence": 0.95}
+    return Finding("attribute_gain", value, low, high, attack=attack, bound_type="lower", **method, **words)
 
 
 def facts(name: str, **words: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tests.reports.abouts import about as about_with
 
 FPR = (0.01, 0.001)
 PHI = NormalDist()
-CERTIFIED: Mapping[str, Any] = {"side": "upper", "status": "certified"}
+CERTIFIED: Mapping[str, Any] = {"bound_type": "upper", "status": "certified"}
 SECRET = 40.123456  # a value without noise, which no page may show
 MEANS = (
     ("mean of age", "years", 43.217, 0.56, 0.57),
@@ -109,10 +109,10 @@ def ceiling(eta: float = 0.05, **words: Any) -> tuple[list[Finding], Curve]:
     curve = Gaussian(mu_of(eta))
     said = {**CERTIFIED, **words}
     found = [
-        Finding("success", 0.5 + eta, at={"prior": 0.5}, **said),
+        Finding("success", 0.5 + eta, operating_point={"prior": 0.5}, **said),
         Finding("eta", eta, **said),
-        *(Finding("tpr", float(curve.tpr(fpr)), at={"fpr": fpr}, **said) for fpr in FPR),
-        Finding("pmp_epsilon", 1.0572, at={"delta": 1e-5}, **said),
+        *(Finding("tpr", float(curve.tpr(fpr)), operating_point={"fpr": fpr}, **said) for fpr in FPR),
+        Finding("pmp_epsilon", 1.0572, operating_point={"delta": 1e-5}, **said),
     ]
     return found, Curve("certified", "", "certified", curve)
 
@@ -123,16 +123,16 @@ def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
     fpr = np.r_[np.geomspace(1e-4, 0.1, 80), np.linspace(0.11, 0.999, 80)]
     tpr = np.asarray(curve.tpr(fpr))
     half = 1.96 * np.sqrt(tpr * (1 - tpr) / games)
-    band = {"at": fpr.tolist(), "low": np.clip(tpr - half, 0, 1).tolist(), "high": np.clip(tpr + half, 0, 1).tolist()}
+    band = {"fpr": fpr.tolist(), "low": np.clip(tpr - half, 0, 1).tolist(), "high": np.clip(tpr + half, 0, 1).tolist()}
     success, error = curve.success(0.5), 1.96 * math.sqrt(0.25 / (2 * games))
-    words: dict[str, Any] = {"confidence": 0.95, "side": "lower", "status": "measured", "source": "azize2024"}
+    words: dict[str, Any] = {"confidence": 0.95, "bound_type": "lower", "status": "measured", "source": "azize2024"}
     found = [
         Finding(
             "success",
             success,
             success - error,
             success + error,
-            at={"prior": 0.5},
+            operating_point={"prior": 0.5},
             attack="likelihood_ratio",
             scope=Scope("worst", 10617),
             method=(Term("clopper_pearson"),),
@@ -147,8 +147,8 @@ def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
 def without(mu: float = 0.37) -> tuple[list[Finding], Curve]:
     """The same release without its noise, for large n."""
     curve = Gaussian(mu)
-    words: dict[str, Any] = {"status": "asymptotic", "side": "point", "source": "azize2024, Theorem 4.1"}
-    found = [Finding("success", curve.success(0.5), at={"prior": 0.5}, release="without_noise", **words)]
+    words: dict[str, Any] = {"status": "asymptotic", "bound_type": "point", "source": "azize2024, Theorem 4.1"}
+    found = [Finding("success", curve.success(0.5), operating_point={"prior": 0.5}, release="without_noise", **words)]
     return found, Curve("without_noise", "without_noise", "asymptotic", curve)
 
 
@@ -157,7 +157,8 @@ def means() -> Report:
     """Three means under an exact swap: at most 55 of 100, the attack reaches 53.9, without noise about 57.3."""
     parts = [ceiling(), attack(), without()]
     rms = [
-        Finding("noise_rms", each, at={"coordinate": n}, status="certified") for n, each in enumerate((0.56, 0.0517))
+        Finding("noise_rms", each, operating_point={"coordinate": n}, status="certified")
+        for n, each in enumerate((0.56, 0.0517))
     ]
     return protected([each for found, _ in parts for each in found] + rms, [curve for _, curve in parts])
 
@@ -168,9 +169,9 @@ def published() -> Report:
     rows = [(name, unit, value, noise, None) for name, unit, value, noise, _ in MEANS]
     ceiling = Piecewise([0.0, 0.9], [0.9, 0.0])
     found = [
-        Finding("success", 0.55, at={"prior": 0.5}, **CERTIFIED),
+        Finding("success", 0.55, operating_point={"prior": 0.5}, **CERTIFIED),
         Finding("eta", 0.05, **CERTIFIED),
-        *(Finding("tpr", fpr + 0.1, at={"fpr": fpr}, **CERTIFIED) for fpr in FPR),
+        *(Finding("tpr", fpr + 0.1, operating_point={"fpr": fpr}, **CERTIFIED) for fpr in FPR),
     ]
     return protected(
         found,
@@ -195,7 +196,7 @@ def compared() -> Report:
         ("Algorithm 1 as printed", 0.51, "estimated", Scope(), "izzo2022, Alg. 1"),
     )
     others = [
-        Finding("noise_rms", rms, release=name, status=status, scope=scope, side="point", source=source)
+        Finding("noise_rms", rms, release=name, status=status, scope=scope, bound_type="point", source=source)
         for name, rms, status, scope, source in rows
     ]
     others.append(Finding("noise_rms", None, release="DP Gaussian", reason="the statistic has no bound to clip to"))
@@ -260,14 +261,14 @@ def no_noise() -> Report:
     exact = Finding(
         "success",
         0.5396,
-        at={"prior": 0.5},
-        side="lower",
+        operating_point={"prior": 0.5},
+        bound_type="lower",
         status="certified",
         attack="bayes",
         scope=Scope("worst"),
     )
     certificate = {"no_noise": True, "coupling": "", "assumptions": []}
-    found = [Finding("success", 0.55, at={"prior": 0.5}, **CERTIFIED), exact]
+    found = [Finding("success", 0.55, operating_point={"prior": 0.5}, **CERTIFIED), exact]
     return protected(found, (), certificate, noise={"rms": [0.0] * 3, "scale": 0.0, "grid": None}, values=values(rows))
 
 
@@ -276,7 +277,7 @@ def uneven() -> Report:
     """A fifth of the candidates: guessing gives 80, the promise 82.5; sizes of every magnitude."""
     rows = [("sum <of> a", "EUR", -123456789.0, 4.5e6, 2.0e6), ("b", "", 1.2345678e-7, 3.2e-9, None)]
     return protected(
-        [Finding("success", 0.825, at={"prior": 0.2}, **CERTIFIED)],
+        [Finding("success", 0.825, operating_point={"prior": 0.2}, **CERTIFIED)],
         (),
         {"k": 200, "prior": 0.2, "eta": 0.025},
         noise={"rms": [4.5e6, 3.2e-9]},

@@ -197,10 +197,14 @@ def findings_of(played: Played) -> list[Finding]:
     """The numbers of every attack, epsilon, and the most exposed record."""
     found = [finding for attack in played.scores for finding in attack_findings(played, attack)]
     first = next(iter(played.scores))
-    common = {"release": played.name, "attack": first, "side": "lower", "confidence": CONFIDENCE}
-    tpr = next(f for f in found if f.quantity == "tpr" and f.attack == first and f.at["fpr"] == FPR[0])
+    common = {"release": played.name, "attack": first, "bound_type": "lower", "confidence": CONFIDENCE}
+    tpr = next(f for f in found if f.quantity == "tpr" and f.attack == first and f.operating_point["fpr"] == FPR[0])
     bound = max(0.0, float(np.log((tpr.low or 1e-9) / FPR[0])))
-    found.append(Finding("epsilon", bound, bound, np.inf, at={"delta": 1e-5}, source="Kairouz et al. 2015", **common))
+    found.append(
+        Finding(
+            "epsilon", bound, bound, np.inf, operating_point={"delta": 1e-5}, source="Kairouz et al. 2015", **common
+        )
+    )
     n_models, n_records = played.member.shape
     if n_models > 1:
         won = int(won_by(played, first).max())
@@ -218,7 +222,7 @@ def findings_of(played: Played) -> list[Finding]:
 def attack_findings(played: Played, attack: str) -> list[Finding]:
     """Success, advantage, AUC and members found, averaged over models."""
     common: dict[str, Any] = {
-        "release": played.name, "attack": attack, "game": "half_split", "averages": averages(played),
+        "release": played.name, "attack": attack, "game": "half_split", "interval_over": averages(played),
         "confidence": CONFIDENCE, "source": TITLES.get(attack, ("", "", ""))[1], "method": (Term("cluster_t"),),
     }  # fmt: skip
     value, member = played.scores[attack], played.member
@@ -228,8 +232,8 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
     advantage = np.maximum(2 * success - 1, 0)
     auc = np.array([1 - np.trapezoid(curve.value, curve.at) for curve in curves])
     found = [
-        Finding("success", *interval(success, member), at={"prior": 0.5}, side="lower", **common),
-        Finding("advantage", *interval(advantage, member), side="lower", **common),
+        Finding("success", *interval(success, member), operating_point={"prior": 0.5}, bound_type="lower", **common),
+        Finding("advantage", *interval(advantage, member), bound_type="lower", **common),
         Finding("auc", *interval(auc, member), **common),
     ]
     pooled = roc(value, member)
@@ -237,9 +241,13 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
         at = {"fpr": fpr}
         if len(pooled.at) < 5:
             point = pooled.at[len(pooled.at) // 2]
-            found.append(Finding("tpr", None, at=at, reason=f"one point, at FPR {100 * point:.1f} %", **common))
+            found.append(
+                Finding("tpr", None, operating_point=at, reason=f"one point, at FPR {100 * point:.1f} %", **common)
+            )
         else:
-            found.append(Finding("tpr", *interval(np.full(len(member), pooled.tpr(fpr)), member), at=at, **common))
+            found.append(
+                Finding("tpr", *interval(np.full(len(member), pooled.tpr(fpr)), member), operating_point=at, **common)
+            )
     return found
 
 

@@ -180,7 +180,7 @@ def test_more_than_forty_findings_fold_at_an_attack():
             0.9 - n / 100,
             0.89 - n / 100,
             0.91 - n / 100,
-            at={"fpr": fpr} if fpr else {},
+            operating_point={"fpr": fpr} if fpr else {},
             release="forest",
             attack=name,
         )
@@ -264,12 +264,12 @@ def test_notebook_is_a_fragment_with_styles_of_its_own():
     assert samples.few_models()._repr_html_() == text
 
 
-GAP = {"side": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2", "release": "forest"}
+GAP = {"bound_type": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2", "release": "forest"}
 
 
 def test_what_a_theorem_says_of_any_attacker_is_no_attack():
-    bound = Finding("success", 0.5317, at={"prior": 0.5}, **GAP)
-    other = Finding("mu", 1.2, side="upper", status="asymptotic", source="azize2024", release="forest")
+    bound = Finding("success", 0.5317, operating_point={"prior": 0.5}, **GAP)
+    other = Finding("mu", 1.2, bound_type="upper", status="asymptotic", source="azize2024", release="forest")
     text = page(made(findings=(bound, other)))
     read = Page(text)
     assert (
@@ -284,7 +284,7 @@ def test_what_a_theorem_says_of_any_attacker_is_no_attack():
 
 
 def test_a_theorem_alone_gives_no_best_attack():
-    bound = Finding("success", 0.9, at={"prior": 0.5}, **GAP)
+    bound = Finding("success", 0.9, operating_point={"prior": 0.5}, **GAP)
     advantage = Finding("advantage", 0.8, **GAP)
     report = made(facts={"best": ""})
     text = Page(page(replace(report, findings=(bound, advantage), curves=()))).whole

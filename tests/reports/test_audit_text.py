@@ -21,9 +21,9 @@ def test_lines_fit_a_terminal(name):
 
 
 def test_attacks_stand_strongest_first_with_their_numbers():
-    tpr = Finding("tpr", 0.654, 0.643, 0.668, at={"fpr": 0.01}, release="forest", attack="lira")
-    gap = Finding("success", 0.516, 0.515, 0.518, at={"prior": 0.5}, release="forest", attack="gap")
-    refused = Finding("tpr", None, at={"fpr": 0.01}, reason="one point", release="forest", attack="gap")
+    tpr = Finding("tpr", 0.654, 0.643, 0.668, operating_point={"fpr": 0.01}, release="forest", attack="lira")
+    gap = Finding("success", 0.516, 0.515, 0.518, operating_point={"prior": 0.5}, release="forest", attack="gap")
+    refused = Finding("tpr", None, operating_point={"fpr": 0.01}, reason="one point", release="forest", attack="gap")
     lines = table(made(findings=(gap, tpr, refused))).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("attack"))
     assert lines[start : start + 4] == [
@@ -35,14 +35,15 @@ def test_attacks_stand_strongest_first_with_their_numbers():
 
 
 def test_a_rate_over_too_few_models_says_so():
-    tpr = Finding("tpr", 0.12, at={"fpr": 0.01}, release="forest", attack="lira", refused="too_few_models")
+    tpr = Finding("tpr", 0.12, operating_point={"fpr": 0.01}, release="forest", attack="lira", refused="too_few_models")
     assert "12 % (too few models)" in table(made(findings=(tpr,)))
 
 
 def test_columns_that_do_not_fit_follow_below():
     rates = [0.1, 0.01, 0.001, 0.0001]
     found = [
-        Finding("tpr", 0.00943, 0.00831, 0.01069, at={"fpr": fpr}, release="forest", attack="lira") for fpr in rates
+        Finding("tpr", 0.00943, 0.00831, 0.01069, operating_point={"fpr": fpr}, release="forest", attack="lira")
+        for fpr in rates
     ]
     auc = Finding("auc", 0.97471, 0.97382, 0.97559, release="forest", attack="lira")
     long = ATTACKS | {"lira": ATTACKS["lira"] | {"title": "an attack with a name that never ends " * 2}}

@@ -134,7 +134,7 @@ def test_a_page_without_records_shows_none():
 def test_numbers_of_records_leave_the_names_of_findings_and_curves():
     cell = Scope("worst", name="Sales (US): F")
     curve = Curve("worst", "", "certified", Gaussian(1.0), scope=cell)
-    report = bound([Finding("eta", 0.2, side="upper", scope=cell)], [curve], bound="table")
+    report = bound([Finding("eta", 0.2, bound_type="upper", scope=cell)], [curve], bound="table")
     assert "Most exposed cell: Sales (US): F" in Page(page(report)).whole
     free = report.without_records()
     assert "Sales" not in page(free)
@@ -156,7 +156,7 @@ def test_text_of_the_user_is_text():
     found = Finding(
         "success",
         0.7,
-        side="upper",
+        bound_type="upper",
         release=EVIL,
         source=EVIL,
         method=(Term(EVIL),),
@@ -208,8 +208,10 @@ def test_a_million_records_are_a_small_page():
 def test_attacks_that_were_run_stand_beside_the_ceiling():
     measured = Curve("likelihood ratio", "", "measured", Piecewise([0.01, 0.2], [0.98, 0.6]), n_nonmember=5000)
     certified = Curve("epsilon = 1", "", "certified", EpsilonDelta(1.0))
-    own = Finding("success", 0.612, 0.60, 0.62, at={"prior": 0.5}, attack="likelihood ratio", side="lower")
-    proved = numbers(EpsilonDelta(1.0), side="upper", status="certified")
+    own = Finding(
+        "success", 0.612, 0.60, 0.62, operating_point={"prior": 0.5}, attack="likelihood ratio", bound_type="lower"
+    )
+    proved = numbers(EpsilonDelta(1.0), bound_type="upper", status="certified")
     text = Page(page(bound([*proved, own], [measured, certified]))).whole
     assert "The attack and its ceiling" in text
     assert "likelihood ratio" in text

@@ -64,5 +64,5 @@ def test_control_characters_and_long_names_do_not_reach_the_terminal():
 
 
 def test_small_numbers_are_powers_of_ten():
-    found = Finding("information", 1.3055e-5, side="upper", status="certified")
+    found = Finding("information", 1.3055e-5, bound_type="upper", status="certified")
     assert "1.31e-05" in bound([found]).table()

@@ -14,8 +14,8 @@ def lede(*findings, **about):
     return bound_words.lede(bound_result(bound(findings, **about))).striptags()
 
 
-def success(value, side="upper", status="certified", prior=0.5, **words):
-    return Finding("success", value, at={"prior": prior}, side=side, status=status, **words)
+def success(value, bound_type="upper", status="certified", prior=0.5, **words):
+    return Finding("success", value, operating_point={"prior": prior}, bound_type=side, status=status, **words)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_headline_is_the_largest_of_the_first_kind_and_others_follow():
 
 
 def test_scopes_become_words():
-    words = {"status": "certified", "side": "point"}
+    words = {"status": "certified", "bound_type": "point"}
     found = [
         success(0.9, scope=Scope("worst", name="Sales / F"), **words),
         success(0.6, scope=Scope("median"), **words),
@@ -127,7 +127,7 @@ def test_the_size_of_the_data_stands_once():
 
 
 def test_a_bound_without_a_success_is_said_plainly():
-    said = lede(Finding("epsilon", 1.8239, at={"delta": 1e-5}, side="upper", status="certified"))
+    said = lede(Finding("epsilon", 1.8239, operating_point={"delta": 1e-5}, bound_type="upper", status="certified"))
     assert said == "ε at δ = 10\u22125: at most 1.83."
     assert lede(Finding("leakage_score", 7.75, status="asymptotic")).startswith("Leakage score: 7.7500. This is asymp")
 
@@ -138,8 +138,8 @@ def test_the_large_number_says_its_side():
         (success(0.55, "lower"), ("55.0", "of 100 at least")),
         (success(0.55, "point"), ("55.0", "of 100")),
         (success(0.55, "point", "asymptotic"), ("55.0", "of 100, for large n")),
-        (Finding("eta", 0.2, side="upper", status="certified"), ("0.2000", "at most")),
-        (Finding("eta", 0.2, side="point", status="asymptotic"), ("0.2000", "for large n")),
+        (Finding("eta", 0.2, bound_type="upper", status="certified"), ("0.2000", "at most")),
+        (Finding("eta", 0.2, bound_type="point", status="asymptotic"), ("0.2000", "for large n")),
     ]:
         assert bound_words.big(bound_result(bound([finding]))) == said
     assert bound_words.big(bound_result(bound([]))) == ("—", "")
@@ -147,12 +147,12 @@ def test_the_large_number_says_its_side():
 
 def test_rates_are_those_of_the_headline():
     curve = EpsilonDelta(1.0)
-    words = {"side": "upper", "status": "certified"}
+    words = {"bound_type": "upper", "status": "certified"}
     found = [
         success(0.731059),
-        Finding("tpr", float(curve.tpr(0.01)), at={"fpr": 0.01}, **words),
-        Finding("tpr", 0.5, at={"fpr": 0.01}, scope=Scope("median"), **words),
-        Finding("tpr", 0.4, at={"fpr": 0.01}, side="lower", status="certified"),
+        Finding("tpr", float(curve.tpr(0.01)), operating_point={"fpr": 0.01}, **words),
+        Finding("tpr", 0.5, operating_point={"fpr": 0.01}, scope=Scope("median"), **words),
+        Finding("tpr", 0.4, operating_point={"fpr": 0.01}, bound_type="lower", status="certified"),
     ]
     said = [each.striptags() for each in bound_words.rates(bound_result(bound(found)))]
     assert said == ["At 1 % false alarms no attacker finds more than 2.8 % of the members."]

@@ -81,7 +81,9 @@ def test_values_of_an_asymptotic_estimate_are_not_rounded_up():
     curve = Curve("large n", "x", "asymptotic", Gaussian(1.0))  # .0924 at .01
     report = bound([], [curve], fpr=[0.01])
     assert "9.2\u202f%" in texts(plots.roc(report, ax=plots.ROC.axes()))
-    upper = Finding("tpr", float(Gaussian(1.0).tpr(0.01)), at={"fpr": 0.01}, side="upper", release="x")
+    upper = Finding(
+        "tpr", float(Gaussian(1.0).tpr(0.01)), operating_point={"fpr": 0.01}, bound_type="upper", release="x"
+    )
     assert "9.3\u202f%" in texts(plots.roc(replace(report, findings=(upper,)), ax=plots.ROC.axes()))
 
 

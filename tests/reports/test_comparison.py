@@ -51,7 +51,7 @@ def test_what_one_report_lacks_is_a_dash():
 
 
 def test_rates_are_matched_by_where_they_were_taken():
-    rates = [Finding("tpr", 0.1 * n, at={"fpr": 10.0**-n, "prior": 0.5}, attack="lira") for n in (1, 2)]
+    rates = [Finding("tpr", 0.1 * n, operating_point={"fpr": 10.0**-n, "prior": 0.5}, attack="lira") for n in (1, 2)]
     rows = compare(one(*rates), one(*rates[::-1]))
     assert [(row["quantity"], row["difference"]) for row in rows] == [("tpr fpr 0.1", "+0"), ("tpr fpr 0.01", "+0")]
 
@@ -78,8 +78,8 @@ def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
 
 
 def test_bounds_are_matched_by_side_and_prior():
-    def bound(value, side="upper", prior=0.5, **words):
-        return Finding("success", value, at={"prior": prior}, side=side, status="certified", **words)
+    def bound(value, bound_type="upper", prior=0.5, **words):
+        return Finding("success", value, operating_point={"prior": prior}, bound_type=side, status="certified", **words)
 
     first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))
     second = one(bound(0.51, "lower"), bound(0.8, source="kl"), bound(0.8, "point"), bound(0.7, source="other"))

@@ -11,7 +11,7 @@ from tests.reports.made_bounds import bound
 def printed(finding, **about):
     result = results(made(about=about or None))[0]
     shown = row(result, finding)
-    return (str(shown.quantity), shown.value, shown.interval, shown.side, shown.status)
+    return (str(shown.quantity), shown.value, shown.interval, shown.bound_type, shown.status)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def printed(finding, **about):
                 5.769,
                 5.769,
                 float("inf"),
-                at={"delta": 1e-5},
-                side="lower",
+                operating_point={"delta": 1e-5},
+                bound_type="lower",
                 attack="lira",
                 confidence=0.95,
             ),
@@ -42,8 +42,8 @@ def printed(finding, **about):
                 0.913,
                 0.9112,
                 0.9148,
-                at={"prior": 0.5},
-                side="lower",
+                operating_point={"prior": 0.5},
+                bound_type="lower",
                 attack="lira",
                 confidence=0.95,
             ),
@@ -55,7 +55,7 @@ def printed(finding, **about):
                 0.654,
                 0.643,
                 0.668,
-                at={"fpr": 0.01},
+                operating_point={"fpr": 0.01},
                 attack="lira",
                 detail={"fpr": 0.0096},
                 confidence=0.99,
@@ -75,7 +75,7 @@ def printed(finding, **about):
                 0.85123,
                 1.0,
                 detail={"won": 64, "games": 64},
-                side="lower",
+                bound_type="lower",
                 confidence=0.95,
             ),
             (
@@ -87,15 +87,15 @@ def printed(finding, **about):
             ),
         ),
         (
-            Finding("average_precision", 0.7, None, None, at={"inside": 0.0}, attack="gap"),
+            Finding("average_precision", 0.7, None, None, operating_point={"inside": 0.0}, attack="gap"),
             ("Average precision of gap, non-members", "0.7000", "none", "estimate", "measured"),
         ),
         (
-            Finding("eta", 0.2, side="upper", status="certified", confidence=0.95, attack="gap"),
+            Finding("eta", 0.2, bound_type="upper", status="certified", confidence=0.95, attack="gap"),
             ("Gain over guessing of gap", "0.2000", "one-sided", "upper bound", "certified at 95\u202f%"),
         ),
         (
-            Finding("tpr", None, at={"fpr": 1e-5}, reason="48,000 games reach FPR 0.021 %", attack="lira"),
+            Finding("tpr", None, operating_point={"fpr": 1e-5}, reason="48,000 games reach FPR 0.021 %", attack="lira"),
             (
                 "TPR of LiRA at FPR\u00a00.001\u202f%",
                 "—",
@@ -133,7 +133,7 @@ def test_keys_of_the_bibliography_are_read_as_names():
 
 def test_order_of_a_release():
     def found(quantity, attack, low, **at):
-        return Finding(quantity, low, low, low, at=at, release="forest", attack=attack)
+        return Finding(quantity, low, low, low, operating_point=at, release="forest", attack=attack)
 
     report = made(
         findings=(
@@ -157,7 +157,9 @@ def test_order_of_a_release():
 
 def test_a_rate_over_too_few_models():
     detail = {"fpr": 0.01, "between_model_spread": 1.234}
-    finding = Finding("tpr", 0.12, at={"fpr": 0.01}, attack="lira", detail=detail, refused="too_few_models")
+    finding = Finding(
+        "tpr", 0.12, operating_point={"fpr": 0.01}, attack="lira", detail=detail, refused="too_few_models"
+    )
     assert printed(finding) == (
         "TPR of LiRA at FPR\u00a01\u202f%",
         "12\u202f%",
@@ -169,7 +171,7 @@ def test_a_rate_over_too_few_models():
 
 def test_rates_without_a_value_for_one_reason_share_a_row():
     def refused(quantity, fpr, reason="one point, at FPR 95 %", **at):
-        return Finding(quantity, None, at={"fpr": fpr} | at, reason=reason, release="forest", attack="gap")
+        return Finding(quantity, None, operating_point={"fpr": fpr} | at, reason=reason, release="forest", attack="gap")
 
     found = (
         refused("tpr", 0.01),
@@ -185,38 +187,46 @@ def test_rates_without_a_value_for_one_reason_share_a_row():
     ]
 
 
-ANY = {"side": "upper", "status": "certified", "confidence": 1.0}
+ANY = {"bound_type": "upper", "status": "certified", "confidence": 1.0}
 
 
 @pytest.mark.parametrize(
     ("finding", "expected"),
     [
         (
-            Finding("success", 0.7310586, at={"prior": 0.5}, **ANY),
+            Finding("success", 0.7310586, operating_point={"prior": 0.5}, **ANY),
             ("Success of any attacker, prior\u00a0½", "73.2 of 100", "exact", "upper bound", "certified"),
         ),
         (
-            Finding("advantage", 0.06249, side="lower", status="certified"),
+            Finding("advantage", 0.06249, bound_type="lower", status="certified"),
             ("Advantage of some attacker", "0.0624", "exact", "lower bound", "certified"),
         ),
         (
-            Finding("eta", 0.23105858, side="point", status="certified"),
+            Finding("eta", 0.23105858, bound_type="point", status="certified"),
             ("Gain over guessing of the best attacker", "0.2311", "exact", "exact value", "certified"),
         ),
         (
-            Finding("tpr", 0.0271828, at={"fpr": 0.01}, side="upper", status="asymptotic"),
+            Finding("tpr", 0.0271828, operating_point={"fpr": 0.01}, bound_type="upper", status="asymptotic"),
             ("TPR of any attacker at FPR\u00a01\u202f%", "2.8\u202f%", "none", "upper bound", "asymptotic"),
         ),
         (
-            Finding("epsilon", 1.8282, at={"delta": 1e-5}, **ANY),
+            Finding("epsilon", 1.8282, operating_point={"delta": 1e-5}, **ANY),
             ("ε at δ = 10<sup>\u22125</sup>", "1.83", "exact", "upper bound", "certified"),
         ),
         (
-            Finding("pmp_epsilon", 0.02667, 0.0261, 0.0272, at={"delta": 0.0}, status="estimated", confidence=0.95),
+            Finding(
+                "pmp_epsilon",
+                0.02667,
+                0.0261,
+                0.0272,
+                operating_point={"delta": 0.0},
+                status="estimated",
+                confidence=0.95,
+            ),
             ("ε of practical membership privacy at δ = 0", "0.0267", "0.0261 to 0.0272", "estimate", "estimated"),
         ),
         (
-            Finding("information", 1.3061e-5, side="upper", status="certified"),
+            Finding("information", 1.3061e-5, bound_type="upper", status="certified"),
             (
                 "Information about membership, nats",
                 "1.31 \u00d7 10<sup>\u22125</sup>",
@@ -226,19 +236,19 @@ ANY = {"side": "upper", "status": "certified", "confidence": 1.0}
             ),
         ),
         (
-            Finding("posterior", 0.2319693, at={"prior": 0.1}, **ANY),
+            Finding("posterior", 0.2319693, operating_point={"prior": 0.1}, **ANY),
             ("Posterior of membership, prior\u00a010\u202f%", "24\u202f%", "exact", "upper bound", "certified"),
         ),
         (
-            Finding("smallest_cell", 64.0, at={"eta": 0.05}, status="certified"),
+            Finding("smallest_cell", 64.0, operating_point={"eta": 0.05}, status="certified"),
             ("Records that every cell needs at η = 0.05", "64", "exact", "exact value", "certified"),
         ),
         (
-            Finding("success", 0.55, None, 0.55, side="upper", status="certified", confidence=0.95),
+            Finding("success", 0.55, None, 0.55, bound_type="upper", status="certified", confidence=0.95),
             ("Success of any attacker", "55.0 of 100", "55.0 or less", "upper bound", "certified at 95\u202f%"),
         ),
         (
-            Finding("success", 0.55, 0.55, 0.55, side="upper", status="certified"),
+            Finding("success", 0.55, 0.55, 0.55, bound_type="upper", status="certified"),
             ("Success of any attacker", "55.0 of 100", "exact", "upper bound", "certified"),
         ),
     ],
@@ -259,14 +269,17 @@ def test_an_unknown_quantity_is_printed_by_its_meaning(monkeypatch):
     words = dict(QUANTITIES) | {"regret": "how sorry one will be"}
     for module in ("leakscope.core.findings", "leakscope.reports.findings"):
         monkeypatch.setattr(f"{module}.QUANTITIES", words)
-    assert printed(Finding("regret", 0.25, at={"years": 3.0}))[:2] == ("How sorry one will be, years 3", "0.2500")
+    assert printed(Finding("regret", 0.25, operating_point={"years": 3.0}))[:2] == (
+        "How sorry one will be, years 3",
+        "0.2500",
+    )
 
 
 def test_a_bound_keeps_the_order_of_its_maker_and_audits_put_bounds_before_attacks():
-    found = [Finding("tpr", 0.1, at={"fpr": 0.01}), Finding("success", 0.6), Finding("epsilon", 1.0)]
+    found = [Finding("tpr", 0.1, operating_point={"fpr": 0.01}), Finding("success", 0.6), Finding("epsilon", 1.0)]
     (group,) = groups(bound_result(bound(found)).parts, as_given)
     assert [str(row.quantity)[:3] for row in group.rows] == ["TPR", "Suc", "ε"]
-    proved = tuple(Finding(word, 0.6, release="forest", side="lower") for word in ("mu", "success"))
+    proved = tuple(Finding(word, 0.6, release="forest", bound_type="lower") for word in ("mu", "success"))
     (group,) = groups(results(made(findings=proved)), ordered)
     names = [str(row.quantity) for row in group.rows]
     assert names == ["Success of some attacker", "μ of the trade-off", "Success of LiRA, prior\u00a0½"]

@@ -68,7 +68,7 @@ def test_infinite_numbers_come_back(tmp_path):
                 1.0,
                 low=1.0,
                 high=math.inf,
-                at={"delta": math.inf},
+                operating_point={"delta": math.inf},
                 release="inf",
                 detail={"most": -math.inf},
             ),
@@ -81,7 +81,7 @@ def test_infinite_numbers_come_back(tmp_path):
     )
     back = again(Report(base.about, base.findings, (*base.curves, *curves)), tmp_path)
     finding = back.findings[-1]
-    assert (finding.high, finding.at["delta"], finding.detail["most"], finding.release) == (
+    assert (finding.high, finding.operating_point["delta"], finding.detail["most"], finding.release) == (
         math.inf,
         math.inf,
         -math.inf,
@@ -90,7 +90,7 @@ def test_infinite_numbers_come_back(tmp_path):
     claimed = back.curves[-3]
     assert claimed.verdict is not None
     assert (claimed.verdict.allowed, claimed.verdict.claim, claimed.verdict.attack) == (math.inf, "inf", "inf")
-    assert claimed.verdict.at["ceiling"] == math.inf
+    assert claimed.verdict.operating_point["ceiling"] == math.inf
     assert claimed.tradeoff.to_dict() == EpsilonDelta(math.inf).to_dict()
     assert back.curves[-2].tradeoff.to_dict()["mu"] == math.inf
     assert back.curves[-1].tradeoff.to_dict()["epsilon"] == [0.0, math.inf]

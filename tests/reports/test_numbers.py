@@ -154,7 +154,7 @@ def test_decimals_of_a_share_keep_it_away_from_0_and_100(share):
     ],
 )
 def test_a_bound_without_an_interval_is_rounded_to_its_own_side(value, side, scale, most, printed):
-    assert digits(value, scale=scale, most=most, side=side).value == printed.replace("e\u221205", "e\u22125")
+    assert digits(value, scale=scale, most=most, bound_type=side).value == printed.replace("e\u221205", "e\u22125")
 
 
 def test_intervals_of_small_numbers():
@@ -165,7 +165,7 @@ def test_intervals_of_small_numbers():
 
 @given(SHARE, st.sampled_from(["upper", "lower"]))
 def test_a_bound_is_never_printed_as_stronger_than_it_is(value, side):
-    for text, scale in [(digits(value, scale=2, most=1, side=side), 100), (shares(value, side=side), 100)]:
+    for text, scale in [(digits(value, scale=2, most=1, bound_type=side), 100), (shares(value, bound_type=side), 100)]:
         printed, exact = Fraction(text.value), Fraction(repr(value)) * scale
         assert printed >= exact if side == "upper" else printed <= exact
 

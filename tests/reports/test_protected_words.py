@@ -77,7 +77,7 @@ def test_without_an_attack_or_noise_the_sentences_say_so():
     found = without()[0]
     said = protected_words.promise(of(*found)).striptags()
     assert said.endswith("No attack was run against it. Without noise the best attacker would be right in about 57.3.")
-    exact = Finding("success", 0.6, at={"prior": 0.5}, release="without_noise", status="certified")
+    exact = Finding("success", 0.6, operating_point={"prior": 0.5}, release="without_noise", status="certified")
     assert protected_words.without_noise(of(exact)).striptags() == (
         "Without noise the best attacker would be right in 60.0."
     )
@@ -85,7 +85,7 @@ def test_without_an_attack_or_noise_the_sentences_say_so():
 
 
 def test_attacks_on_a_random_record_are_said_to_be():
-    words = {"at": {"prior": 0.5}, "attack": "bayes", "side": "lower"}
+    words = {"operating_point": {"prior": 0.5}, "attack": "bayes", "bound_type": "lower"}
     average = {"promise": "average"}
     for scope, certificate, who in [
         (Scope(), None, "the most exposed person"),

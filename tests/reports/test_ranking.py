@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from leakscope.reports.ranking import Ranking
 
 
-def ranking(side="upper", blind=0.5, unit="record", **columns):
+def ranking(bound_type="upper", blind=0.5, unit="record", **columns):
     return Ranking({name.replace("_at_", "@"): values for name, values in columns.items()}, unit, side, blind)
 
 

@@ -104,7 +104,7 @@ def test_every_kind_of_report_is_shown_by_functions_that_exist():
 def test_every_kind_of_curve_and_infinity_follows_the_schema():
     mixture = Mixture([0.5, 0.5], [Gaussian(1.0), EpsilonDelta(float("inf"))])
     verdict = Verdict("mu = 1", "cannot_be_tested", reason="no")
-    bound = Finding("epsilon", 1.0, 1.0, float("inf"), at={"delta": 0.0}, side="lower")
+    bound = Finding("epsilon", 1.0, 1.0, float("inf"), operating_point={"delta": 0.0}, bound_type="lower")
     report = made(verdict=verdict, findings=(bound,))
     VALID.validate(content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {})))
 

@@ -24,8 +24,8 @@ def test_attacks_are_ordered_by_the_lower_end():
 
 
 def test_findings_are_found_by_quantity_attack_and_place():
-    tpr = Finding("tpr", 0.3, at={"fpr": 0.001}, release="forest", attack="lira")
-    refused = Finding("tpr", None, at={"fpr": 1e-5}, reason="too few", release="forest", attack="lira")
+    tpr = Finding("tpr", 0.3, operating_point={"fpr": 0.001}, release="forest", attack="lira")
+    refused = Finding("tpr", None, operating_point={"fpr": 1e-5}, reason="too few", release="forest", attack="lira")
     result = one(made(findings=(refused, tpr)))
     assert result.find("tpr", "lira") is tpr
     assert result.find("tpr", "lira", fpr=0.001) is tpr

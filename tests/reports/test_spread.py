@@ -62,11 +62,11 @@ def test_a_bar_that_would_not_be_seen_makes_the_scale_logarithmic():
 
 
 def test_median_and_most_exposed_are_marked_on_the_safe_side():
-    axes = drawn([0.90001, 0.55001, 0.55001], side="upper")
+    axes = drawn([0.90001, 0.55001, 0.55001], bound_type="upper")
     assert {"most exposed 90.1", "median 55.1"} <= set(texts(axes))
     lines = sorted(float(line.get_xdata()[0]) for line in axes.lines)
     assert lines == pytest.approx([55.001, 90.001])
-    assert "most exposed 90.0" in texts(drawn([0.90099, 0.6], side="lower"))
+    assert "most exposed 90.0" in texts(drawn([0.90099, 0.6], bound_type="lower"))
 
 
 def test_one_mark_where_all_are_equal():

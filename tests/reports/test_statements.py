@@ -36,7 +36,10 @@ def report_of(base: Report, word: str | None, prior: float, n_models: int, n_rec
         at = {"fpr": 0.01, "tpr": 0.5, "low": 0.4, "high": 0.6, "ceiling": 0.1, "false_alarms": 30}
         verdict = Verdict(CLAIM, word, "epsilon", 4.0, 5.0, 0.999, "lira", at)
         curves.append(Curve(CLAIM, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
-    findings = [replace(each, at={"prior": prior}) if each.quantity == "success" else each for each in base.findings]
+    findings = [
+        replace(each, operating_point={"prior": prior}) if each.quantity == "success" else each
+        for each in base.findings
+    ]
     return Report(changed(base.about, releases=[release.model_dump() | facts]), findings, curves, {})
 
 

@@ -144,35 +144,41 @@ def test_what_is_filled_in_is_escaped():
     ("words", "said"),
     [
         (
-            {"value": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2"},
+            {"value": 0.5317, "bound_type": "lower", "source": "delgrosso2021, Theorem 2"},
             "Some attacker is right in at least 53.1 of 100 cases, by the gap between training and test error alone.",
         ),
         (
-            {"value": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2", "confidence": 0.9},
+            {"value": 0.5317, "bound_type": "lower", "source": "delgrosso2021, Theorem 2", "confidence": 0.9},
             "Some attacker is right in at least 53.1 of 100 cases (90 %), by the gap between training and test error "
             "alone.",
         ),
         (
-            {"value": 0.58, "low": 0.5317, "side": "lower", "source": "delgrosso2021, Theorem 2", "confidence": 0.95},
+            {
+                "value": 0.58,
+                "low": 0.5317,
+                "bound_type": "lower",
+                "source": "delgrosso2021, Theorem 2",
+                "confidence": 0.95,
+            },
             "Some attacker is right in at least 53.1 of 100 cases (95 %), by the gap between training and test error "
             "alone.",
         ),
-        ({"value": 0.54, "low": 0.5, "side": "lower", "confidence": 0.95}, ""),  # a gap that chance may have made
+        ({"value": 0.54, "low": 0.5, "bound_type": "lower", "confidence": 0.95}, ""),  # a gap that chance may have made
         (
-            {"value": 0.7310586, "side": "upper", "source": "kairouz2015, Theorem 2.1"},
+            {"value": 0.7310586, "bound_type": "upper", "source": "kairouz2015, Theorem 2.1"},
             "No attacker is right in more than 73.2 of 100 cases, by Kairouz 2015, Theorem 2.1.",
         ),
         (
-            {"value": 0.7, "side": "point", "status": "asymptotic"},
+            {"value": 0.7, "bound_type": "point", "status": "asymptotic"},
             "For large n, the best possible attacker is right in 70.0 of 100 cases.",
         ),
-        ({"value": 0.5, "side": "lower"}, ""),  # no more than guessing
-        ({"value": 1.0, "side": "upper"}, ""),
+        ({"value": 0.5, "bound_type": "lower"}, ""),  # no more than guessing
+        ({"value": 1.0, "bound_type": "upper"}, ""),
         ({"value": None, "reason": "no test data"}, ""),
     ],
 )
 def test_a_theorem_about_any_attacker_has_a_sentence(words, said):
-    given = {"status": "certified", "at": {"prior": 0.5}, "release": "forest"} | words
+    given = {"status": "certified", "operating_point": {"prior": 0.5}, "release": "forest"} | words
     report = made(findings=(Finding("success", **given),))
     assert words_of(report) == said
     assert summary(report).endswith(said or "guessing blindly gives 50.")

@@ -357,12 +357,12 @@ def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[st
     rates = [each for each in findings if each.quantity == "tpr" and each.value is not None and each.low is not None]
     if not rates:
         return "", {}
-    best = max(rates, key=lambda each: (each.low or 0.0) - float(ceiling.tpr(each.at["fpr"])))
+    best = max(rates, key=lambda each: (each.low or 0.0) - float(ceiling.tpr(each.operating_point["fpr"])))
     return best.attack, {
-        "fpr": best.at["fpr"],
+        "fpr": best.operating_point["fpr"],
         "tpr": best.value or 0.0,
         "low": best.low or 0.0,
         "high": best.high or 0.0,
-        "ceiling": float(ceiling.tpr(best.at["fpr"])),
+        "ceiling": float(ceiling.tpr(best.operating_point["fpr"])),
         "false_alarms": best.detail["false_alarms"],
     }

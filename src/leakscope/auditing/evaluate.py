@@ -113,9 +113,9 @@ def measure(
     """
 
     def finding(
-        quantity: str, side: Any, at: Mapping[str, float], metric: Callable[..., Interval], *given: Any
+        quantity: str, bound_type: Any, at: Mapping[str, float], metric: Callable[..., Interval], *given: Any
     ) -> Finding:
-        asked = FindingSpec(quantity, side, attack.name, attack.source, at)
+        asked = FindingSpec(quantity, bound_type, attack.name, attack.source, at)
         try:
             return observed.finding(asked, metric(scores, *given))
         except NotApplicable as reason:
@@ -202,7 +202,7 @@ def _baseline(observed: ObservedRelease, prior: float) -> Finding:
     """The accuracy of an attacker who looks at nothing: what every accuracy is compared with."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
-    asked = FindingSpec("baseline_accuracy", "point", at={"prior": prior}, scope=Scope("every"))
+    asked = FindingSpec("baseline_accuracy", "point", operating_point={"prior": prior}, scope=Scope("every"))
     found = observed.finding(asked, number)
     return replace(found, low=None, high=None, confidence=None, status="certified")
 
@@ -210,7 +210,7 @@ def _baseline(observed: ObservedRelease, prior: float) -> Finding:
 def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
     """The success that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
     game = observed.signals.game
-    asked = FindingSpec("success", "lower", source=BOUNDS["gap"].source, at={"prior": prior})
+    asked = FindingSpec("success", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
     member = game.target_member
     try:
         wrong = 1.0 - observed.signals.targets("correct")

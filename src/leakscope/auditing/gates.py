@@ -82,9 +82,9 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         finding
         for finding in report.findings
         if finding.release == release
-        and finding.side != "upper"  # a ceiling is not what was found
+        and finding.bound_type != "upper"  # a ceiling is not what was found
         and finding.quantity == gate.quantity
-        and (gate.at is None or finding.at.get("fpr") == gate.at)
+        and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]
     refused = [finding for finding in found if finding.refused]
     values = [(finding.value, finding.attack) for finding in found if finding.value is not None and not finding.refused]

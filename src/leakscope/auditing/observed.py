@@ -11,7 +11,7 @@ from jaxtyping import Shaped
 
 from leakscope.auditing.baseline import SourceTest
 from leakscope.core.claims import Claim
-from leakscope.core.findings import AVERAGE, Finding, Scope, Side
+from leakscope.core.findings import AVERAGE, Finding, Scope, BoundType
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Scores, Signals
 from leakscope.data import Data
@@ -25,9 +25,9 @@ class FindingSpec:
 
     Parameters
     ----------
-    quantity, side, attack, source : str
+    quantity, bound_type, attack, source : str
         As in ``Finding``.
-    at : mapping
+    operating_point : mapping
     assumptions : sequence of str
     per_record : bool
     scope : Scope
@@ -35,10 +35,10 @@ class FindingSpec:
     """
 
     quantity: str
-    side: Side
+    bound_type: BoundType
     attack: str = ""
     source: str = ""
-    at: Mapping[str, float] = field(default_factory=dict)
+    operating_point: Mapping[str, float] = field(default_factory=dict)
     assumptions: Sequence[str] = ()
     per_record: bool = False
     scope: Scope = AVERAGE
@@ -93,8 +93,8 @@ class ObservedRelease:
         if scope.kind == "average" and game.kind == "per_datum":
             scope = Scope("one")
         common: dict[str, Any] = {
-            "at": asked.at,
-            "side": asked.side,
+            "operating_point": asked.operating_point,
+            "bound_type": asked.bound_type,
             "scope": scope,
             "release": self.name,
             "attack": asked.attack,
@@ -105,8 +105,10 @@ class ObservedRelease:
         }
         if isinstance(number, NotApplicable):
             return Finding(asked.quantity, None, reason=str(number), **common)
-        ends = {name: getattr(number, name) for name in ("low", "high", "confidence", "averages", "method", "detail")}
+        ends = {
+            name: getattr(number, name) for name in ("low", "high", "confidence", "interval_over", "method", "detail")
+        }
         if number.refused:  # a value without an interval is an estimate, and shows nothing about anybody
             ends |= {"low": None, "high": None, "confidence": None, "refused": number.refused}
-            common["side"] = "point"
+            common["bound_type"] = "point"
         return Finding(asked.quantity, number.value, **ends, **common)

@@ -263,11 +263,11 @@ def _held_against(
     """The report with the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
-        asked = FindingSpec("epsilon", "upper", source=source, at=at, scope=Scope("every"))
+        asked = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
         unknown = observed.finding(asked, NotApplicable(UNIT_OF_SEVERAL))
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
-        "epsilon", promise.epsilon, at=at, side="upper", status="certified", release=observed.name,
+        "epsilon", promise.epsilon, operating_point=at, bound_type="upper", status="certified", release=observed.name,
         method=(Term("privacy_loss_distributions"),), assumptions=AS_TOLD[promise.dpsgd.batches], source=source,
     )  # fmt: skip
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
@@ -285,7 +285,7 @@ def _by_the_curve(
     """The lower bound of epsilon if the noise alone is in doubt."""
     source, at = "mahloujifar2024", {"delta": promise.delta}
     if not claim_test.evidence:
-        asked = FindingSpec("epsilon", "lower", source=source, at=at, scope=Scope("every"))
+        asked = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))
         return observed.finding(asked, NotApplicable(claim_test.reason))
     value = promise.ruled_out(claim_test, 1 - confidence)
     attack = claim_test.strongest(promise.ceiling)

@@ -58,10 +58,13 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
     """
     at = {"prior": prior}
     return [
-        Finding("success", curve.success(prior), at=at, side="upper", **common),
-        Finding("eta", curve.eta(prior), at=at, side="upper", **common),
-        Finding("advantage", curve.advantage(), side="upper", **common),
-        *(Finding("tpr", float(curve.tpr(rate)), at={"fpr": rate}, side="upper", **common) for rate in fpr),
+        Finding("success", curve.success(prior), operating_point=at, bound_type="upper", **common),
+        Finding("eta", curve.eta(prior), operating_point=at, bound_type="upper", **common),
+        Finding("advantage", curve.advantage(), bound_type="upper", **common),
+        *(
+            Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, bound_type="upper", **common)
+            for rate in fpr
+        ),
     ]
 
 
@@ -83,7 +86,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
         case "advantage":
             return curve.advantage()
         case "tpr":
-            return float(curve.tpr(limit.at or 0.0))
+            return float(curve.tpr(limit.fpr or 0.0))
         case "eta":
             return curve.eta(prior)
         case _:

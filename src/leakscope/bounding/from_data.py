@@ -75,7 +75,9 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         findings += [
             Finding("leakage_score", float(score[record]), per_record=True, **told),
             *allowed(curve, 0.5, plan.fpr, **told),
-            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **told),
+            Finding(
+                "epsilon", curve.epsilon(plan.delta), operating_point={"delta": plan.delta}, bound_type="upper", **told
+            ),
         ]
         curves.append(Curve(scope.kind, "", "asymptotic", curve, scope=scope))
     success = (1 + leakage_advantage(score, plan.rate)) / 2
@@ -103,7 +105,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
-        findings.append(Finding("smallest_cell", least, at={"eta": plan.eta}, **common))
+        findings.append(Finding("smallest_cell", least, operating_point={"eta": plan.eta}, **common))
         n_exposed = int((sizes < least).sum())
         if n_exposed > MOST_EXPOSED_CELLS or len(sizes) > MOST_CELLS:
             notes.append(
@@ -162,8 +164,10 @@ def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
     return Stated(
         f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
         [
-            Finding("pmp_epsilon", found.eps_pmp, at=at, side="upper", **common),
-            *_promises(found.eps_global, found.eps_subset_exact, found.eps_subset_nominal, common | {"at": at}),
+            Finding("pmp_epsilon", found.eps_pmp, operating_point=at, bound_type="upper", **common),
+            *_promises(
+                found.eps_global, found.eps_subset_exact, found.eps_subset_nominal, common | {"operating_point": at}
+            ),
             *allowed(curve, 0.5, plan.fpr, **common),
         ],
         [Curve("swap of one record", "", "certified", curve)],
@@ -212,8 +216,8 @@ def _epsilon_that_keeps(
         keeps.append(Term("search_ended"))
     of_limit = [Term("the_limit", limit=plan.at_most or "")]
     return epsilon, [
-        Finding("largest_epsilon", epsilon, side="lower", method=keeps, **told),
-        Finding("pmp_epsilon", float(logit(success)), side="upper", method=of_limit, **told),
+        Finding("largest_epsilon", epsilon, bound_type="lower", method=keeps, **told),
+        Finding("pmp_epsilon", float(logit(success)), bound_type="upper", method=of_limit, **told),
     ]
 
 
@@ -224,10 +228,10 @@ def _membership(
     sampled = plan.method == "sampled" or not countable(loss.shape[1] // 2, len(loss), MOST)
     if plan.method == "exact" or not sampled:
         value = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity)
-        return Finding("pmp_epsilon", value, side="upper", method=EXACTLY, **common)
+        return Finding("pmp_epsilon", value, bound_type="upper", method=EXACTLY, **common)
     found = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity, "sampled", **draws)
     ends: dict[str, Any] = {"confidence": plan.confidence, "method": found.method, "detail": found.detail}
-    return Finding("pmp_epsilon", found.high, low=found.low, high=found.high, side="upper", **ends, **common)
+    return Finding("pmp_epsilon", found.high, low=found.low, high=found.high, bound_type="upper", **ends, **common)
 
 
 def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
@@ -247,7 +251,7 @@ def _promises(everywhere: float, exact: float | None, nominal: float, common: di
     """The epsilons of differential privacy beside that of membership."""
     for scope, value in ((Scope("any_data"), everywhere), (Scope("halves"), exact), (Scope("nominal"), nominal)):
         if value is not None:
-            yield Finding("epsilon", value, side="upper", scope=scope, **common)
+            yield Finding("epsilon", value, bound_type="upper", scope=scope, **common)
 
 
 def regression(plan: RegressionPlan, row: Bound) -> Stated:
@@ -256,7 +260,7 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
     leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
     order = np.argsort(-leak.leverage, kind="stable")
     common: dict[str, Any] = {
-        "at": {"prior": 0.5},
+        "operating_point": {"prior": 0.5},
         "status": row.status,
         "game": "a random row with its own response, or with a fresh one",
         "assumptions": [
@@ -269,14 +273,16 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
     return Stated(
         f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
         [
-            Finding("success", leak.success, side="upper", source=row.source, method=EXACTLY, **average),
-            Finding("success", leak.upper, side="upper", source="delgrosso2021, Theorem 5", **average),
-            Finding("success", leak.lower, side="lower", source="delgrosso2021, Theorem 4", **average),
-            Finding("information", leak.information, side="upper", source="delgrosso2021, section 4.1", **average),
+            Finding("success", leak.success, bound_type="upper", source=row.source, method=EXACTLY, **average),
+            Finding("success", leak.upper, bound_type="upper", source="delgrosso2021, Theorem 5", **average),
+            Finding("success", leak.lower, bound_type="lower", source="delgrosso2021, Theorem 4", **average),
+            Finding(
+                "information", leak.information, bound_type="upper", source="delgrosso2021, section 4.1", **average
+            ),
             Finding(
                 "success",
                 float(success.max()),
-                side="upper",
+                bound_type="upper",
                 scope=Scope("worst", int(order[0])),
                 source=row.source,
                 **common,
@@ -320,7 +326,13 @@ def _exposed(
     """Exact eta and success against the most exposed and the median entry."""
     found = []
     for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
-        told: dict[str, Any] = {"at": {"prior": prior}, "side": "upper", "method": EXACTLY, "scope": scope, **common}
+        told: dict[str, Any] = {
+            "operating_point": {"prior": prior},
+            "bound_type": "upper",
+            "method": EXACTLY,
+            "scope": scope,
+            **common,
+        }
         found += [
             Finding("success", max(prior, 1 - prior) + float(value), **told),
             Finding("eta", float(value), **told),

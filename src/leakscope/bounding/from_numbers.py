@@ -37,7 +37,9 @@ def dp(plan: DpPlan, row: Bound) -> Stated:
     if plan.delta == 0:  # with a delta some releases may prove membership
         posterior = posterior_from_dp(claim.in_game(_game(plan)).value, plan.prior)
         told: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
-        findings.append(Finding("posterior", posterior, at={"prior": plan.prior}, side="upper", **told))
+        findings.append(
+            Finding("posterior", posterior, operating_point={"prior": plan.prior}, bound_type="upper", **told)
+        )
     return _stated(claim.text, curve, findings)
 
 
@@ -51,7 +53,13 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
         [
             *([found] if plan.at_most else []),
             *allowed(curve, plan.prior, plan.fpr, **common),
-            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **common),
+            Finding(
+                "epsilon",
+                curve.epsilon(plan.delta),
+                operating_point={"delta": plan.delta},
+                bound_type="upper",
+                **common,
+            ),
         ],
     )
 
@@ -71,7 +79,13 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
         + plan.adjacency.replace("_", "/" if plan.adjacency == "add_remove" else " "),
         curve,
         [
-            Finding("epsilon", curve.epsilon(plan.delta), at={"delta": plan.delta}, side="upper", **common),
+            Finding(
+                "epsilon",
+                curve.epsilon(plan.delta),
+                operating_point={"delta": plan.delta},
+                bound_type="upper",
+                **common,
+            ),
             *allowed(curve, plan.prior, plan.fpr, **common),
         ],
     )
@@ -81,9 +95,9 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
     """The success that some attacker reaches by a generalisation gap alone."""
     reached = generalisation_bound(plan.gap, plan.low, plan.high, plan.prior)
     common: dict[str, Any] = {
-        "at": {"prior": plan.prior},
+        "operating_point": {"prior": plan.prior},
         "scope": Scope("average"),
-        "side": "lower",
+        "bound_type": "lower",
         "status": row.status,
         "source": row.source,
         "game": "a record of the training data, or a fresh one",
@@ -103,9 +117,9 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
     """The success that mutual information allows any attacker on the one record that it is about."""
     success = kl_upper(plan.information, plan.prior)
     common: dict[str, Any] = {
-        "at": {"prior": plan.prior},
+        "operating_point": {"prior": plan.prior},
         "scope": Scope("one"),
-        "side": "upper",
+        "bound_type": "upper",
         "status": row.status,
         "source": row.source,
         "assumptions": [
@@ -139,7 +153,7 @@ def _promise(
         return ceiling, Finding(quantity, getattr(plan, quantity), **common), common
     value = largest(ceiling, plan.at_most, plan.prior)
     method = [Term("bisection", limit=plan.at_most)]
-    return ceiling, Finding(f"largest_{quantity}", value, side="lower", method=method, **common), common
+    return ceiling, Finding(f"largest_{quantity}", value, bound_type="lower", method=method, **common), common
 
 
 def _assumptions(plan: DpPlan | GaussianPlan) -> list[str]:

@@ -310,7 +310,7 @@ def gap_bound(
     >>> member = np.tile([True, False], (8, 100))
     >>> wrong = ~member & (np.random.default_rng(0).random(member.shape) < 0.3)
     >>> found = gap_bound(wrong.astype(float), member, 0, 1)
-    >>> round(found.value, 4), round(found.low, 4), found.averages
+    >>> round(found.value, 4), round(found.low, 4), found.interval_over
     (0.6487, 0.6366, 'models')
     """
     low, high = _range(low, high)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, get_args
 
-Side = Literal["lower", "upper", "point"]
+BoundType = Literal["lower", "upper", "point"]
 Status = Literal["certified", "measured", "estimated", "asymptotic"]
-Averages = Literal["models", "points", "none"]
+IntervalOver = Literal["models", "points", "none"]
 Refused = Literal["", "too_few_models"]  # why a value has no interval
 Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal"]
 
@@ -98,14 +98,14 @@ class Finding:
         A word of ``QUANTITIES``.
     value, low, high : float or None
         The number and its interval; ``value`` is None where it does not apply, and ``reason`` says why.
-    at : mapping
+    operating_point : mapping
         Where it was taken, as ``{"fpr": 0.01, "prior": 0.5}``.
     confidence : float or None
         Of the interval.
-    side : {"lower", "upper", "point"}
+    bound_type : {"lower", "upper", "point"}
         A lower bound, an upper bound, or an estimate.
     status : {"certified", "measured", "estimated", "asymptotic"}
-    averages : {"models", "points", "none"}
+    interval_over : {"models", "points", "none"}
         What the interval averages over.
     method : sequence of Term
         How value and interval were made.
@@ -132,11 +132,11 @@ class Finding:
     value: float | None
     low: float | None = None
     high: float | None = None
-    at: Mapping[str, float] = field(default_factory=dict)
+    operating_point: Mapping[str, float] = field(default_factory=dict)
     confidence: float | None = None
-    side: Side = "point"
+    bound_type: BoundType = "point"
     status: Status = "measured"
-    averages: Averages = "none"
+    interval_over: IntervalOver = "none"
     scope: Scope = EVERY
     method: Sequence[Term] = ()
     release: str = ""

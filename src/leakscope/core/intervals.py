@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit, logit, ndtri, rel_entr, stdtrit
 
 from leakscope.core.checks import count, non_negative, positive, probability
-from leakscope.core.findings import Averages, Refused, Term
+from leakscope.core.findings import IntervalOver, Refused, Term
 
 Array = np.ndarray
 FEWEST_RARE = 5  # of the rarer outcome: with fewer, an estimated variance says too little
@@ -29,7 +29,7 @@ class Interval:
         ``low <= value <= high``; a one-sided interval has an end of the range as its other end.
     confidence : float
         Coverage in (0, 1).
-    averages : {"models", "points", "none"}
+    interval_over : {"models", "points", "none"}
         What the interval averages over.
     method : tuple of Term
         How it was made.
@@ -44,7 +44,7 @@ class Interval:
     low: float
     high: float
     confidence: float
-    averages: Averages = "none"
+    interval_over: IntervalOver = "none"
     method: tuple[Term, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     refused: Refused = ""
@@ -254,7 +254,7 @@ def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, overlap: flo
     Returns
     -------
     Interval
-        ``averages = "models"``.
+        ``interval_over = "models"``.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def korn_graubard(
     Returns
     -------
     Interval
-        ``averages = "models"``.
+        ``interval_over = "models"``.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def delong(positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"],
     Returns
     -------
     Interval
-        ``averages = "points"``.
+        ``interval_over = "points"``.
 
     Examples
     --------

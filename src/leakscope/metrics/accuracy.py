@@ -174,7 +174,7 @@ def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
         max(middle - math.hypot(*down), 0.0),
         max(min(top + math.hypot(*up), 1.0), middle),
         confidence,
-        judged.averages,
+        judged.interval_over,
         (Term("threshold_of_other_half"), Term("clopper_pearson_joined")),
         {"threshold": threshold, "in_hindsight": top},
     )

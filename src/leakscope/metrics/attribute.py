@@ -77,7 +77,7 @@ def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], 
     >>> import numpy as np
     >>> from leakscope.metrics.attribute import attribute_success
     >>> found = attribute_success(np.array([[1.0, 0.0, 1.0, 1.0]]), np.ones((1, 4), dtype=bool))
-    >>> found.value, round(found.low, 4), found.averages
+    >>> found.value, round(found.low, 4), found.interval_over
     (0.75, 0.1941, 'points')
     """
     guessed, chosen = _asked(guessed, chosen)

@@ -85,7 +85,7 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     judged = rows(scores)
     pairs = [(value[member], value[~member]) for value, member in zip(judged.value, judged.member, strict=True)]
     if judged.single:
-        return replace(delong(*pairs[0], confidence), averages=judged.averages)
+        return replace(delong(*pairs[0], confidence), interval_over=judged.interval_over)
     areas = np.array([placements(*pair)[0].mean() for pair in pairs])
     return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, judged.overlap)
 
@@ -132,7 +132,7 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     if not judged.single:
         return _over_models(each, positives, confidence, judged.overlap)
     exact = clopper_pearson(float(each[0]) * positives, positives, confidence)
-    return replace(exact, averages=judged.averages)
+    return replace(exact, interval_over=judged.interval_over)
 
 
 def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float, overlap: float) -> Interval:

@@ -199,7 +199,7 @@ class _Pooled:
         }
         if self.rows.single:
             interval = self._over_points(fpr, found)
-            return replace(interval, averages=self.rows.averages, detail=detail)
+            return replace(interval, interval_over=self.rows.interval_over, detail=detail)
         detail |= {"models": len(self.rows.value), "between_model_spread": self.shifts.spread}
         if self.target == "these_models":
             return replace(self._over_records(fpr, found), detail=detail)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.core.findings import Averages
+from leakscope.core.findings import IntervalOver
 from leakscope.core.types import NotApplicable, Scores
 
 Array = np.ndarray
@@ -21,7 +21,7 @@ class Rows:
     ----------
     value : array of shape (R, J)
     member : bool array of shape (R, J)
-    averages : {"models", "points"}
+    interval_over : {"models", "points"}
         What an interval made from these rows averages over.
     overlap : float
         Of the scores: factor of the variance between models that are each other's references.
@@ -29,7 +29,7 @@ class Rows:
 
     value: Float[Array, "R J"]
     member: Bool[Array, "R J"]
-    averages: Averages
+    interval_over: IntervalOver
     overlap: float = 1.0
 
     @property
@@ -74,7 +74,7 @@ def rows(scores: Scores) -> Rows:
     >>> import numpy as np
     >>> from leakscope.core.types import Scores
     >>> scores = Scores("loss", np.array([[0.1], [0.9], [0.4]]), np.array([[False], [True], [False]]))
-    >>> rows(scores).value.shape, rows(scores).averages
+    >>> rows(scores).value.shape, rows(scores).interval_over
     ((1, 3), 'models')
     """
     value, member = scores.value, scores.member

@@ -171,7 +171,7 @@ class AuditPlan(Plan):
         if self.game == "half_split" and self.references:
             raise ValueError("in a half_split the references of a model are all others; references must be 0")
         for text in self.fail_above:
-            rate = Limit.parse(text).at
+            rate = Limit.parse(text).fpr
             if rate is not None and rate not in self.fpr:
                 raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
         if self.attribute is not None and "prior" in self.model_fields_set:

@@ -29,13 +29,13 @@ class Limit(Plan):
     """A limit on what an attacker reaches; one that nothing can exceed is refused."""
 
     quantity: str
-    at: float | None = None
+    fpr: float | None = None
     limit: float
 
     @model_validator(mode="after")
     def _fractions(self) -> Limit:
-        if self.at is not None:
-            probability("the rate", self.at, open_ends=True)
+        if self.fpr is not None:
+            probability("the rate", self.fpr, open_ends=True)
         if self.quantity in FRACTIONS:
             probability(self.quantity, self.limit)
             largest = 0.5 if self.quantity == "eta" else 1.0
@@ -65,4 +65,4 @@ class Limit(Plan):
             limit = real("the limit", right)
         except ValueError as error:
             raise ValueError(f"{flag} takes numbers, as tpr@0.01=0.05, got {text!r}: {error}") from None
-        return read(cls, {"quantity": quantity, "at": rate, "limit": limit}, f"{flag} {text}")
+        return read(cls, {"quantity": quantity, "fpr": rate, "limit": limit}, f"{flag} {text}")

@@ -93,7 +93,13 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     at = {"prior": mechanism.prior}
     if not ask.n_games:
         reason = "no release was simulated: games = 0"
-        return AttackFindings((Finding("success", None, at=at, attack="likelihood_ratio", side="lower", reason=reason),))
+        return AttackFindings(
+            (
+                Finding(
+                    "success", None, operating_point=at, attack="likelihood_ratio", bound_type="lower", reason=reason
+                ),
+            )
+        )
     attacker = Enumeration.of(mechanism, ask) or Simulation.of(mechanism, ask)
     played = attacker.played(noise)
     findings, curves = [*_findings(mechanism, played, ask)], [*_curves(mechanism, played, ask)]
@@ -165,7 +171,7 @@ def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterat
             yield Finding("tpr", None, reason=str(reason), **said)
             continue
         said["method"] = (*played.method, *found.method)
-        ends = {name: getattr(found, name) for name in ("low", "high", "confidence", "averages", "detail")}
+        ends = {name: getattr(found, name) for name in ("low", "high", "confidence", "interval_over", "detail")}
         yield Finding("tpr", found.value, **ends, **said)
 
 
@@ -179,14 +185,14 @@ def _success(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Finding
     won = clopper_pearson(n_won, n_games, ask.confidence)
     said["method"] = (*played.method, *won.method, Term("simulated_releases", games=n_games))
     said["detail"] = {"won": n_won, "games": n_games, "failed": played.n_failed}
-    return Finding("success", won.value, won.low, won.high, confidence=ask.confidence, averages="models", **said)
+    return Finding("success", won.value, won.low, won.high, confidence=ask.confidence, interval_over="models", **said)
 
 
 def _said(mechanism: Mechanism, played: Played, ask: AttackConfig, **at: float) -> dict[str, Any]:
     """What every finding of an attack says."""
     return {
-        "at": at,
-        "side": "lower",
+        "operating_point": at,
+        "bound_type": "lower",
         "method": played.method,
         "scope": Scope("average") if played.record is None else Scope("worst", played.record),
         "attack": played.attack,

@@ -303,7 +303,9 @@ def _mixed(
     return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
 
 
-def _certified(shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated) -> Calibrated:
+def _certified(
+    shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+) -> Calibrated:
     """The least scale for these shifts, rounded up, and what follows from it."""
     confidence = None if shifts.exact else asked.confidence
     found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])

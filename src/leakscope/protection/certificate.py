@@ -83,7 +83,7 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
     """What the certificate allows any attacker, and the size of the noise."""
     mechanism, at = job.mechanism, {"prior": job.mechanism.prior}
     common: dict[str, Any] = {
-        "side": "upper",
+        "bound_type": "upper",
         "status": "certified",
         "confidence": found.confidence,
         "game": game_of(job),
@@ -91,11 +91,14 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
         "source": SOURCES[found.coupling],
     }
     made = [
-        Finding("success", mechanism.blind + found.eta, at=at, **common),
-        Finding("eta", found.eta, at=at, **common),
+        Finding("success", mechanism.blind + found.eta, operating_point=at, **common),
+        Finding("eta", found.eta, operating_point=at, **common),
     ]
     if found.band is not None:
-        made += [Finding("tpr", float(found.band.tpr(rate)), at={"fpr": rate}, **common) for rate in job.plan.fpr]
+        made += [
+            Finding("tpr", float(found.band.tpr(rate)), operating_point={"fpr": rate}, **common)
+            for rate in job.plan.fpr
+        ]
         made.append(_practical(job, found, common))
     return [*made, rms_finding(found)]
 
@@ -130,11 +133,13 @@ def _practical(job: Job, found: Calibrated, common: Mapping[str, Any]) -> Findin
     """Epsilon of practical membership privacy at the plan's delta."""
     at = {"delta": job.plan.delta}
     if isinstance(found.noise, BallNoise):
-        return Finding("pmp_epsilon", None, at=at, reason=BALL)
+        return Finding("pmp_epsilon", None, operating_point=at, reason=BALL)
     epsilon = found.band.epsilon(job.plan.delta) if found.band is not None else math.inf
     if math.isinf(epsilon):
-        return Finding("pmp_epsilon", None, at=at, reason=f"no epsilon is certified at delta = {job.plan.delta:g}")
-    return Finding("pmp_epsilon", epsilon, at=at, **common)
+        return Finding(
+            "pmp_epsilon", None, operating_point=at, reason=f"no epsilon is certified at delta = {job.plan.delta:g}"
+        )
+    return Finding("pmp_epsilon", epsilon, operating_point=at, **common)
 
 
 def _about(job: Job, found: Calibrated, value: Float[Array, " d"] | None, insecure: bool) -> ProtectedAbout:

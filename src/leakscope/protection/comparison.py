@@ -418,7 +418,7 @@ def _differential_privacy(
             rms,
             status="measured" if reason else _status(ranges),
             reason=reason,
-            at={"delta": delta} if place == 2 else {},
+            operating_point={"delta": delta} if place == 2 else {},
             method=[Term("dp_replace_one")],
             assumptions=() if reason else _assumed(mechanism, ranges),
         )

@@ -309,10 +309,10 @@ class Memory:
         eta = worst_eta(joint, GaussianNoise(1.0), confidence=confidence)
         n = len(ledger.releases)
         common: dict[str, Any] = {
-            "side": "upper",
+            "bound_type": "upper",
             "status": "certified",
             "confidence": confidence,
-            "at": {"prior": mechanism.prior},
+            "operating_point": {"prior": mechanism.prior},
             "release": "joint" if n > 1 else "joint_of_one",
             "source": SOURCES[joint.coupling],
             "assumptions": [

@@ -80,7 +80,7 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         command=command,
     )
     asked, *others = report.findings
-    usual = [replace(asked, value=report.curves[0].tradeoff.epsilon(_DELTA), at={"delta": _DELTA})]
+    usual = [replace(asked, value=report.curves[0].tradeoff.epsilon(_DELTA), operating_point={"delta": _DELTA})]
     notes = [
         f"noise multiplier {multiplier:g} keeps {promise}; 0.1 % less does not",
         _other_line(other, other_multiplier, why_not),
@@ -97,7 +97,7 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     beside = Finding(
         "noise_multiplier", other_multiplier, status=status, source=asked.source, release=other, reason=why_not
     )
-    at_usual_delta = usual if asked.at["delta"] != _DELTA else []
+    at_usual_delta = usual if asked.operating_point["delta"] != _DELTA else []
     return replace(report, about=about, findings=(least_noise, asked, *at_usual_delta, *others, beside))
 
 

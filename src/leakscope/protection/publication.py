@@ -89,7 +89,7 @@ def public_report(
     """
     eta, mechanism = job.asked.eta, job.mechanism
     common: dict[str, Any] = {
-        "side": "upper",
+        "bound_type": "upper",
         "status": "certified",
         "confidence": found.confidence,
         "game": game_of(job),
@@ -99,9 +99,9 @@ def public_report(
     ceiling = promised_curve(eta, mechanism.prior)
     at = {"prior": mechanism.prior}
     findings = [
-        Finding("success", mechanism.blind + eta, at=at, **common),
-        Finding("eta", eta, at=at, **common),
-        *(Finding("tpr", float(ceiling.tpr(rate)), at={"fpr": rate}, **common) for rate in job.plan.fpr),
+        Finding("success", mechanism.blind + eta, operating_point=at, **common),
+        Finding("eta", eta, operating_point=at, **common),
+        *(Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common) for rate in job.plan.fpr),
         rms_finding(found, source=common["source"]),
     ]
     about = _about(job, found, value, insecure, note)

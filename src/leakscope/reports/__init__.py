@@ -78,7 +78,7 @@ class Verdict:
         Of ``measured``.
     attack : str
         The attack that gave the bound.
-    at : mapping
+    operating_point : mapping
         Operating point that shows it: fpr, tpr, low, high, ceiling, false_alarms.
     reason : str
         Why it cannot be tested, or what else refutes it.
@@ -91,7 +91,7 @@ class Verdict:
     measured: float | None = None
     confidence: float | None = None
     attack: str = ""
-    at: Mapping[str, float] = field(default_factory=dict)
+    operating_point: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -106,8 +106,8 @@ class Curve:
     release : str
     role : {"measured", "claimed", "certified", "asymptotic"}
     tradeoff : TradeOff
-    at, low, high : sequences of float
-        A band: TPR from ``low`` to ``high`` at the false-positive rates ``at``.
+    fpr, low, high : sequences of float
+        A band: TPR from ``low`` to ``high`` at the false-positive rates ``fpr``.
     confidence : float or None
         Of the band, pointwise.
     n_nonmember : int
@@ -122,7 +122,7 @@ class Curve:
     release: str
     role: Literal["measured", "claimed", "certified", "asymptotic"]
     tradeoff: TradeOff
-    at: Sequence[float] = ()
+    fpr: Sequence[float] = ()
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     confidence: float | None = None

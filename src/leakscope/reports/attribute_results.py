@@ -69,7 +69,7 @@ class AttributeResult:
         """The finding of this quantity that has a value, of members or of others."""
         for finding in self.findings:
             asked = finding.quantity == quantity and finding.attack == attack and finding.value is not None
-            if asked and (inside is None or finding.at.get("inside") == float(inside)):
+            if asked and (inside is None or finding.operating_point.get("inside") == float(inside)):
                 return finding
         return None
 

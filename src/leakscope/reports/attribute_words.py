@@ -101,7 +101,7 @@ def summary(result: AttributeResult) -> Markup:
 def under(results: Sequence[AttributeResult]) -> Markup:
     """How to read the figure, and what an interval is over."""
     unit = results[0].about.unit
-    kinds = {finding.averages for result in results for finding in result.findings if finding.value is not None}
+    kinds = {finding.interval_over for result in results for finding in result.findings if finding.value is not None}
     over = OVER["models" if "models" in kinds else "points"].format(units=plural(unit))
     return say(UNDER, unit=unit, over=over)
 

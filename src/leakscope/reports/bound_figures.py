@@ -27,7 +27,9 @@ def dots(result: BoundResult, prefix: str) -> Markup:
     if not rows or result.blind != 0.5:
         return Markup("")
     head = result.headline
-    forbidden = 100 * (head.value or 0.0) if head and head.side == "upper" and head.status == "certified" else None
+    forbidden = (
+        100 * (head.value or 0.0) if head and head.bound_type == "upper" and head.status == "certified" else None
+    )
     axes = plots.dots(rows, claim=forbidden, ax=plots.dots_size(len(rows)).axes())
     return inline(axes, prefix, "Cases of 100 in which an attacker is right", "; ".join(_described(rows)))
 
@@ -51,18 +53,18 @@ def spread(ranking: Ranking, prefix: str) -> tuple[Markup, bool]:
     success, median = ranking.success, ranking.median
     if success is None or median is None:
         raise ValueError("a histogram needs the success against each record")
-    axes = plots.spread(success, ranking.weights, median, ranking.side, plots.SPREAD.axes(), ranking.unit)
-    described = ", ".join(marked(success, median, ranking.side))
+    axes = plots.spread(success, ranking.weights, median, ranking.bound_type, plots.SPREAD.axes(), ranking.unit)
+    described = ", ".join(marked(success, median, ranking.bound_type))
     title = f"Number of {plural(ranking.unit)} by cases of 100 in which the attacker is right"
     return inline(axes, prefix, title, described), axes.get_yscale() == "log"
 
 
 def _row(result: BoundResult, finding: Finding) -> plots.Row:
     """A success of the bound, or of an attack that was run beside it."""
-    name = finding.attack or ANYBODY[finding.side]
+    name = finding.attack or ANYBODY[finding.bound_type]
     if place(finding):
         name = title(finding.release, finding.scope.unnamed, row_word(result.about))
-    text = f"{SIGNS[finding.side]}{shown(finding).value}"
+    text = f"{SIGNS[finding.bound_type]}{shown(finding).value}"
     if finding.attack:
         role = "attack"
     else:

@@ -110,12 +110,12 @@ class BoundResult:
     def successes(self) -> tuple[Finding, ...]:
         """Every success at the prior of the headline: lower bounds, exact values and upper bounds of it."""
         known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
-        return tuple(each for each in known if each.at.get("prior", 0.5) == self.prior)
+        return tuple(each for each in known if each.operating_point.get("prior", 0.5) == self.prior)
 
     @property
     def prior(self) -> float:
         """Share of the records that are members, in the headline."""
-        return 0.5 if self.headline is None else self.headline.at.get("prior", 0.5)
+        return 0.5 if self.headline is None else self.headline.operating_point.get("prior", 0.5)
 
     @property
     def blind(self) -> float:
@@ -164,7 +164,7 @@ def curve_name(curve: Curve, row: str) -> str:
 
 def kind(finding: Finding) -> tuple[str, str, str, tuple[tuple[str, float], ...]]:
     """What must be equal for two findings to be compared: all but whom they are about."""
-    return finding.side, finding.status, finding.source, tuple(sorted(finding.at.items()))
+    return finding.bound_type, finding.status, finding.source, tuple(sorted(finding.operating_point.items()))
 
 
 def bound_result(report: Report) -> BoundResult:
@@ -173,6 +173,6 @@ def bound_result(report: Report) -> BoundResult:
     result = BoundResult(report.findings, report.curves, about, None)
     if not report.record_table or not len(next(iter(report.record_table.values()))):
         return result
-    side = "upper" if result.headline is None else result.headline.side
-    ranking = Ranking(report.record_table, about.unit, side, result.blind)
+    bound_type = "upper" if result.headline is None else result.headline.bound_type
+    ranking = Ranking(report.record_table, about.unit, bound_type, result.blind)
     return BoundResult(report.findings, report.curves, about, ranking)

@@ -60,13 +60,13 @@ def _findings(result: BoundResult) -> list[str]:
 
 def _rows(result: BoundResult) -> Iterator[dict[str, str]]:
     """A row a finding, under the name of its release where there are several."""
-    heads = ("quantity", "value", bound_words.interval_head(result).lower(), "side", "status", "source")
+    heads = ("quantity", "value", bound_words.interval_head(result).lower(), "bound type", "status", "source")
     named = not all(part.of_all for part in result.parts)
     for group in findings.groups(result.parts, findings.as_given):
         if named:
             yield dict.fromkeys(heads, "") | {"quantity": f"{group.title}:"}
         for row in (*group.rows, *group.folded):
-            cells = (flat(row.quantity), flat(row.value), flat(row.interval), row.side, row.status, row.source)
+            cells = (flat(row.quantity), flat(row.value), flat(row.interval), row.bound_type, row.status, row.source)
             yield dict(zip(heads, cells, strict=True))
 
 

@@ -78,9 +78,9 @@ def lede(result: BoundResult) -> Markup:
     large = "for large n, " if head.status == "asymptotic" else ""
     said = say(
         LEDE,
-        who=capital(large + WHO[head.side]),
+        who=capital(large + WHO[head.bound_type]),
         target=_target(result, head),
-        much=MUCH[head.side],
+        much=MUCH[head.bound_type],
         right=shown(head).value,
         scope=_scope(result, head),
         blind=blind(result.blind),
@@ -120,7 +120,7 @@ def _scope(result: BoundResult, head: Finding) -> str:
 
 def _of_everybody(head: Finding) -> bool:
     """What holds for the most exposed record holds for all."""
-    return head.side == "upper" and head.scope.kind in ("every", "worst")
+    return head.bound_type == "upper" and head.scope.kind in ("every", "worst")
 
 
 def _on_average(head: Finding) -> bool:
@@ -130,7 +130,7 @@ def _on_average(head: Finding) -> bool:
 def _peer(result: BoundResult, finding: Finding) -> Markup:
     """The same number for another record."""
     words = "For {name} it is {much}{right}."
-    return say(words, name=_named(result, finding), much=MUCH[finding.side], right=shown(finding).value)
+    return say(words, name=_named(result, finding), much=MUCH[finding.bound_type], right=shown(finding).value)
 
 
 def _empty(result: BoundResult, head: Finding) -> Markup:
@@ -138,14 +138,14 @@ def _empty(result: BoundResult, head: Finding) -> Markup:
     value = head.value or 0.0
     if _on_average(head):
         return say("This says nothing about a particular {unit}.", unit=result.unit)
-    if head.side == "upper" and value >= 1 and Term("exact") in head.method:
+    if head.bound_type == "upper" and value >= 1 and Term("exact") in head.method:
         words = "This is exact: of at least one {unit} everybody can tell for certain whether it is in."
         return say(words, unit=result.unit)
-    if head.side == "upper" and value >= 1:
+    if head.bound_type == "upper" and value >= 1:
         return say("A bound this high excludes nothing.")
-    if head.side == "lower" and value <= result.blind:
+    if head.bound_type == "lower" and value <= result.blind:
         return say("A bound this low shows nothing.")
-    if head.side != "lower" and value <= result.blind:
+    if head.bound_type != "lower" and value <= result.blind:
         return say("Nobody does better than guessing.")
     return Markup("")
 
@@ -163,7 +163,7 @@ def _plainly(result: BoundResult, finding: Finding) -> Markup:
         "{name}{of}: <b>{much}{value}</b>.",
         name=rows.quantity(part, finding),
         of=of,
-        much=MUCH[finding.side],
+        much=MUCH[finding.bound_type],
         value=value,
     )
 
@@ -175,7 +175,7 @@ def big(result: BoundResult) -> tuple[str, str]:
         return "—", ""
     part = Part(head.release, (head,), result.about, head.scope)
     success = head.quantity == "success"
-    unit = f"{'of 100 ' if success else ''}{MUCH[head.side]}".strip()
+    unit = f"{'of 100 ' if success else ''}{MUCH[head.bound_type]}".strip()
     large = ", for large n" if head.status == "asymptotic" else ""
     return (shown(head).value if success else rows.row(part, head).value), f"{unit}{large}".removeprefix(", ")
 
@@ -195,11 +195,11 @@ def rates(result: BoundResult) -> list[Markup]:
     """Members found at the false-alarm rates, for the scope and the kind of the headline."""
     head, found = result.headline, {}
     for each in result.findings if head else ():
-        alike = head and (each.side, each.status, place(each)) == (head.side, head.status, place(head))
+        alike = head and (each.bound_type, each.status, place(each)) == (head.bound_type, head.status, place(head))
         if alike and each.quantity == "tpr" and each.value is not None and not each.attack:
-            found.setdefault(each.at.get("fpr", 0.0), each)
+            found.setdefault(each.operating_point.get("fpr", 0.0), each)
     words = "At {fpr} false alarms {found}."
-    texts = {fpr: FOUND[each.side].format(share=f"{shown(each).value}{THIN}%") for fpr, each in found.items()}
+    texts = {fpr: FOUND[each.bound_type].format(share=f"{shown(each).value}{THIN}%") for fpr, each in found.items()}
     return [say(words, fpr=percent(fpr), found=text) for fpr, text in texts.items()]
 
 
@@ -218,7 +218,7 @@ def summary_note(result: BoundResult) -> Markup:
         return Markup("")
     share = "half" if result.prior == 0.5 else percent(result.prior)
     words = "Numbers are cases of 100 in which the attacker is right, when {share} of the {units} are members. {sides}"
-    meanings = dict.fromkeys(MEANING.get((each.side, each.status), "") for each in result.successes)
+    meanings = dict.fromkeys(MEANING.get((each.bound_type, each.status), "") for each in result.successes)
     return say(words, share=share, units=result.units, sides=" ".join(part for part in meanings if part))
 
 
@@ -282,9 +282,9 @@ def spread_note(result: BoundResult, logarithmic: bool) -> Markup:
     ranking = result.ranking
     if ranking is None or ranking.median is None:
         return Markup("")
-    median = digits(ranking.median, scale=2, most=1, side=ranking.side).value
+    median = digits(ranking.median, scale=2, most=1, bound_type=ranking.bound_type).value
     scale = ", on a logarithmic scale" if logarithmic else ""
-    much = MUCH[ranking.side]
+    much = MUCH[ranking.bound_type]
     return say(SPREAD, units=result.units, n=count(ranking.n_records), scale=scale, much=much, median=median)
 
 

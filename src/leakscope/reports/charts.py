@@ -120,9 +120,9 @@ def protected_chart(report: Report, release: str | None) -> Chart:
 
 def _lower_line(curve: Curve, best: bool) -> Line:
     """An attack at the lower limit of its curve: an estimate lies above the ceiling by chance, where it is near."""
-    if len(curve.at) and curve.n_nonmember:
+    if len(curve.fpr) and curve.n_nonmember:
         low = np.maximum.accumulate(np.asarray(curve.low, dtype=float))
-        curve = replace(curve, tradeoff=Piecewise(curve.at, 1 - low), at=(), low=(), high=())
+        curve = replace(curve, tradeoff=Piecewise(curve.fpr, 1 - low), fpr=(), low=(), high=())
     return measured_line(curve, attack_words(curve.name), best)
 
 
@@ -170,7 +170,7 @@ def lines_of(result: Result, floor: float) -> list[Line]:
     played = [curve for curve in measured if curve.n_nonmember > FALSE_ALARMS]
     for curve in sorted(played, key=lambda curve: (curve.name == result.best, -rank.get(curve.name, 0))):
         stated = {
-            each.at["fpr"]: each.value
+            each.operating_point["fpr"]: each.value
             for each in result.findings
             if each.quantity == "tpr" and each.attack == curve.name and each.value is not None
         }
@@ -195,7 +195,7 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
         "best" if best else "attack",
         begin,
         (float(inner[0, 0]), float(inner[0, 1])) if len(inner) == 1 else None,
-        (curve.at, curve.low, curve.high),
+        (curve.fpr, curve.low, curve.high),
         _DASH_DOT if curve.name == "loss" else "solid",
         stated or {},
     )
@@ -207,7 +207,7 @@ def _bound_line(curve: Curve, result: BoundResult, floor: float) -> Line:
     name = curve_name(curve, row_word(result.about))
     label = shorten(_greek(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
     rates = [each for each in result.findings if each.quantity == "tpr" and place(each) == place(curve)]
-    at_most = role == "ceiling" or any(each.side == "upper" for each in rates)
+    at_most = role == "ceiling" or any(each.bound_type == "upper" for each in rates)
     return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=place(curve), at_most=at_most)
 
 

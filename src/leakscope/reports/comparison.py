@@ -80,16 +80,16 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
 
 def _is_bound(finding: Finding) -> bool:
     """A theorem about any attacker, not the number of an attack."""
-    return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.side == "lower")
+    return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.bound_type == "lower")
 
 
 def _of_bound(finding: Finding) -> str:
     """Where a bound was taken, the prior included, and its side."""
-    return _at(finding) + {"upper": ", upper bound", "lower": ", lower bound", "point": ""}[finding.side]
+    return _at(finding) + {"upper": ", upper bound", "lower": ", lower bound", "point": ""}[finding.bound_type]
 
 
 def _at(finding: Finding, *but: str) -> str:
-    return " ".join(f"{name} {value:g}" for name, value in finding.at.items() if name not in but)
+    return " ".join(f"{name} {value:g}" for name, value in finding.operating_point.items() if name not in but)
 
 
 def _shown(finding: Finding | None) -> str:

@@ -51,7 +51,7 @@ NAMES = {
 }
 ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
 WITHOUT = {"too_few_models": "too few models for an interval"}
-SIDES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
+BOUND_TYPES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
 _PERCENT = re.compile(r"(?<=\d) ?%")
 
 
@@ -62,7 +62,7 @@ class Row:
     quantity: Markup
     value: Markup
     interval: Markup
-    side: str
+    bound_type: str
     status: str
     source: str
     key: float | None
@@ -86,7 +86,7 @@ def ordered(result: Result) -> list[Finding]:
         if finding.quantity in FIRST:
             return (0, FIRST.index(finding.quantity), attack, 0.0)
         kind = ORDER.index(finding.quantity) if finding.quantity in ORDER else len(ORDER)
-        return (2 if finding.attack else 1, attack, kind, -finding.at.get("fpr", 0.0))
+        return (2 if finding.attack else 1, attack, kind, -finding.operating_point.get("fpr", 0.0))
 
     return sorted(result.findings, key=place)
 
@@ -118,8 +118,8 @@ def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
     rows = []
     for _, alike in groupby(findings, key=lambda finding: (finding.quantity, finding.reason, finding.value)):
         first, *others = alike
-        if first.value is None and "fpr" in first.at and others:
-            rates = listed(percent(finding.at["fpr"]) for finding in (first, *others))
+        if first.value is None and "fpr" in first.operating_point and others:
+            rates = listed(percent(finding.operating_point["fpr"]) for finding in (first, *others))
             name = quantity(result, first, rates)
             rows.append(replace(row(result, first), quantity=name))
         else:
@@ -134,14 +134,14 @@ def row(result: Shown, finding: Finding) -> Row:
     name, source = quantity(result, finding), _source_of(result, finding)
     if finding.value is None:
         resolvable = "games reach FPR" not in finding.reason
-        side = "not applicable" if resolvable else "not resolvable"
+        kind = "not applicable" if resolvable else "not resolvable"
         dash = Markup("—")
-        return Row(name, dash, dash, side, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
+        return Row(name, dash, dash, kind, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
     value, interval = numbers(finding)
     status = ", ".join(_status(result, finding)).replace("certified, at", "certified at")
-    exact = finding.side == "point" and finding.status == "certified"
-    side = "exact value" if exact else SIDES[finding.side]
-    return Row(name, powers(value), powers(interval), side, status, source, finding.value)
+    exact = finding.bound_type == "point" and finding.status == "certified"
+    kind = "exact value" if exact else BOUND_TYPES[finding.bound_type]
+    return Row(name, powers(value), powers(interval), kind, status, source, finding.value)
 
 
 def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
@@ -149,12 +149,12 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     unit = result.about.unit
     if finding.quantity == "most_exposed":
         return Markup("Success, most exposed {}").format(unit)
-    attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.side]
+    attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.bound_type]
     title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
-    if finding.quantity == "epsilon" and (finding.attack or finding.side == "lower"):
+    if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
         title = "ε of any other noise" if Term("whole_curve") in finding.method else "ε of any guarantee"
     name = say(title, attack=attack, units=capital(plural(unit)))
-    for key, value in finding.at.items():
+    for key, value in finding.operating_point.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
     return name
 
@@ -182,7 +182,7 @@ def numbers(finding: Finding) -> tuple[str, str]:
         return f"{value} of 100", interval
     if finding.quantity in SHARES:
         return f"{value}{THIN}%", f"{interval}{THIN}%" if text.interval else interval
-    at_least = finding.quantity == "epsilon" and finding.side == "lower"
+    at_least = finding.quantity == "epsilon" and finding.bound_type == "lower"
     return f"≥{THIN}{value}" if at_least else value, interval
 
 
@@ -205,7 +205,7 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
         yield result.attack_title(finding.attack)
     if finding.quantity == "most_exposed":
         yield f"all {plural(result.about.unit)} at once"
-    asked, realised = finding.at.get("fpr"), finding.detail.get("fpr")
+    asked, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
     if asked and realised is not None and abs(realised - asked) > 0.005 * asked:
         yield f"realised FPR {percent(realised)}"
     if finding.refused:

@@ -69,7 +69,7 @@ def summary(results: Sequence[Result]) -> Markup:
 def over(results: Sequence[Result]) -> str:
     """What the intervals of the page average over."""
     findings = [finding for result in results for finding in result.findings if finding.value is not None]
-    kinds = {finding.averages for finding in findings if finding.quantity != "tpr_these_models"}
+    kinds = {finding.interval_over for finding in findings if finding.quantity != "tpr_these_models"}
     units = plural(results[0].about.unit)
     sentences = [words.format(units=units) for kind, words in OVER.items() if kind in kinds]
     if any(finding.quantity == "tpr_these_models" for finding in findings):
@@ -96,7 +96,7 @@ def curves_intro(results: Sequence[Result]) -> Markup:
 def _inside(result: Result) -> Markup:
     """Where an attack is inside the forbidden region, its whole interval included."""
     for verdict in result.verdicts:
-        at = verdict.at
+        at = verdict.operating_point
         if verdict.word == "refuted" and at.get("low", 0.0) > at.get("ceiling", 1.0):
             attack, fpr = result.attack_title(verdict.attack), percent(at["fpr"])
             words = "{attack} on {title} lies inside it at {fpr} false alarms."
@@ -110,7 +110,7 @@ def curves(result: Result) -> Markup:
     return joined(
         [
             _games(result, max((curve.n_nonmember for curve in measured), default=0)),
-            _band(result, next((curve.confidence for curve in measured if len(curve.at)), None)),
+            _band(result, next((curve.confidence for curve in measured if len(curve.fpr)), None)),
             *(_ceiling(curve) for curve in result.ceilings),
         ]
     )

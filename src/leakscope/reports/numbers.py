@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 from markupsafe import Markup
 
-from leakscope.core.findings import Side
+from leakscope.core.findings import BoundType
 
 THIN = "\u202f"  # narrow no-break space, before a percent sign
 MINUS = "\u2212"
@@ -109,7 +109,7 @@ def digits(
     *,
     scale: int = 0,
     most: int = 4,
-    side: Side = "point",
+    bound_type: BoundType = "point",
 ) -> Digits:
     """A value with its interval, ends outward; where the value is an end it is rounded like that end.
 
@@ -121,26 +121,28 @@ def digits(
         Power of ten by which the numbers are shown (2 for "of 100").
     most : int
         Largest number of decimals; a small number without an interval keeps two significant digits.
-    side : {"lower", "upper", "point"}
+    bound_type : {"lower", "upper", "point"}
         A bound that has no such end is its own end.
 
     Examples
     --------
     >>> digits(0.91304, 0.91123, 0.91488, scale=2, most=1)
     Digits(value='91.3', low='91.1', high='91.5')
-    >>> digits(0.73106, scale=2, most=1, side="upper").value
+    >>> digits(0.73106, scale=2, most=1, bound_type="upper").value
     '73.2'
     """
     ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
     if scale == 0 and 0 < max(map(abs, (value, *ends))) < _SMALLEST:
-        return _digits((value, low, high), _power, side)
+        return _digits((value, low, high), _power, bound_type)
     n = places(min(ends) * 10**scale, max(ends) * 10**scale, most) if len(ends) == 2 else most
     if scale == 0 and len(ends) < 2 and value and math.isfinite(value):
         n = min(max(n, 1 - _exponent(value)), max(0, 5 - _exponent(value))) if most else 0
-    return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), side)
+    return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), bound_type)
 
 
-def shares(value: float, low: float | None = None, high: float | None = None, side: Side = "point") -> Digits:
+def shares(
+    value: float, low: float | None = None, high: float | None = None, bound_type: BoundType = "point"
+) -> Digits:
     """A share in percent, with two significant digits; the sign is left to the sentence.
 
     Examples
@@ -149,7 +151,7 @@ def shares(value: float, low: float | None = None, high: float | None = None, si
     Digits(value='6.9', low='6.6', high='7.4')
     """
     n = share_places(value or high or 0.0)
-    return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), side)
+    return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), bound_type)
 
 
 def significant(value: float, n: int = 2) -> str:
@@ -245,16 +247,16 @@ def _percent(share: float, rounded: Callable[[Number, int], str]) -> str:
 
 
 def _digits(
-    numbers: tuple[float, float | None, float | None], write: Callable[[float, str], str], side: Side
+    numbers: tuple[float, float | None, float | None], write: Callable[[float, str], str], bound_type: BoundType
 ) -> Digits:
     """Text of a value and its ends, each rounded its own way."""
     value = numbers[0]
     low, high = (None if end is None or not math.isfinite(end) else end for end in numbers[1:])
     one_sided = low is None or high is None
     way = ROUND_HALF_EVEN
-    if (value == low and (one_sided or side == "lower")) or (side == "lower" and low is None):
+    if (value == low and (one_sided or bound_type == "lower")) or (bound_type == "lower" and low is None):
         way = ROUND_FLOOR
-    elif (value == high and (one_sided or side == "upper")) or (side == "upper" and high is None):
+    elif (value == high and (one_sided or bound_type == "upper")) or (bound_type == "upper" and high is None):
         way = ROUND_CEILING
     return Digits(
         write(value, way),

@@ -81,7 +81,7 @@ def promised(result: ProtectedResult) -> Markup:
         PROMISED[certificate.promise],
         n=several(certificate.n, result.unit),
         unit=result.unit,
-        most=digits(settled(result.promised), side="upper").value,
+        most=digits(settled(result.promised), bound_type="upper").value,
         sampled="" if certificate.confidence >= 1 else f", except with probability {alpha} over the calibration",
     )
 
@@ -213,7 +213,7 @@ def _confidence(result: ProtectedResult) -> Markup:
 
 def _curve(result: ProtectedResult) -> Markup:
     """Members that the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
-    shares = [(f"{shown(each).value}{THIN}%", percent(each.at["fpr"])) for each in result.rates]
+    shares = [(f"{shown(each).value}{THIN}%", percent(each.operating_point["fpr"])) for each in result.rates]
     rates = [f"{share} at {fpr}" for share, fpr in shares]
     rates[:1] = [f"{share} of the members at {fpr} false alarms" for share, fpr in shares[:1]]
     found = say("No attacker finds more than {rates}.", rates=listed(rates)) if rates else Markup("")
@@ -221,7 +221,7 @@ def _curve(result: ProtectedResult) -> Markup:
     if pmp is None:
         return found
     words = "(ε, δ) of practical membership privacy: ({epsilon}, {delta})."
-    return joined([found, say(words, epsilon=shown(pmp).value, delta=parameter(pmp.at.get("delta", 0.0)))])
+    return joined([found, say(words, epsilon=shown(pmp).value, delta=parameter(pmp.operating_point.get("delta", 0.0)))])
 
 
 def _assumed(sentences: Sequence[str]) -> Markup:

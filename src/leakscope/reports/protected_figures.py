@@ -59,7 +59,7 @@ def _attack(name: str, finding: Finding, role: Literal["best", "attack"]) -> plo
     """An attack at its lower limit: its estimate lies beyond the promise by chance, where it is near."""
     if finding.low is None:
         return _row(name, finding, role)
-    at_least = digits(settled(finding.low), scale=2, most=1, side="lower").value
+    at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
     return plots.Row(name, 100 * finding.low, f"≥ {at_least}", role)
 
 

@@ -94,7 +94,7 @@ class ProtectedResult:
         """Success of each attack on the release, the strongest first."""
         known = (each for each in self.findings if each.quantity == "success" and each.attack)
         own = (each for each in known if each.release != WITHOUT and each.value is not None)
-        played = (each for each in own if math.isclose(each.at.get("prior", 0.5), self.certificate.prior))
+        played = (each for each in own if math.isclose(each.operating_point.get("prior", 0.5), self.certificate.prior))
         return tuple(sorted(played, key=_lower_end, reverse=True))
 
     @property
@@ -105,7 +105,7 @@ class ProtectedResult:
     @property
     def rates(self) -> tuple[Finding, ...]:
         """Members found that the certificate allows at the false-alarm rates."""
-        return tuple(each for each in self._of("", "tpr") if not each.attack and each.side == "upper")
+        return tuple(each for each in self._of("", "tpr") if not each.attack and each.bound_type == "upper")
 
     @property
     def pmp(self) -> Finding | None:

@@ -73,9 +73,9 @@ def _aligned(rows: Sequence[Cells]) -> list[str]:
 
 def _findings(result: ProtectedResult) -> Iterator[dict[str, str]]:
     """A row a finding, under the name of its group."""
-    heads = ("quantity", "value", clean(interval_head(result)).lower(), "side", "status")
+    heads = ("quantity", "value", clean(interval_head(result)).lower(), "bound type", "status")
     for group in groups(result):
         yield dict.fromkeys(heads, "") | {"quantity": clean(f"{group.title}:")}
         for row in (*group.rows, *group.folded):
-            cells = (flat(row.quantity), flat(row.value), flat(row.interval), row.side, row.status)
+            cells = (flat(row.quantity), flat(row.value), flat(row.interval), row.bound_type, row.status)
             yield dict(zip(heads, map(clean, cells), strict=True))

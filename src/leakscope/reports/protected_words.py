@@ -104,7 +104,7 @@ def price(result: ProtectedResult) -> Markup:
 
 def right(result: ProtectedResult) -> str:
     """Cases of 100 that no attacker exceeds."""
-    return digits(settled(result.promised), scale=2, most=1, side="upper").value
+    return digits(settled(result.promised), scale=2, most=1, bound_type="upper").value
 
 
 def promise(result: ProtectedResult) -> Markup:
@@ -220,7 +220,7 @@ def curves_intro(result: ProtectedResult) -> Markup:
 
 def curves_note(result: ProtectedResult) -> Markup:
     """Games and level behind the lower limits."""
-    bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.at) and curve.n_nonmember]
+    bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.fpr) and curve.n_nonmember]
     if not bands:
         return Markup("")
     level = bands[0].confidence or result.about.confidence

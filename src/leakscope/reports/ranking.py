@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.core.findings import Side
+from leakscope.core.findings import BoundType
 from leakscope.reports import Table
 from leakscope.reports.numbers import THIN, count, digits, near, percent, settled, shares
 from leakscope.reports.words import capital, plural
@@ -45,7 +45,7 @@ class Ranking:
         Columns; the first one (``record`` or ``cell``) names the row.
     unit : str
         What a record is called.
-    side : {"lower", "upper", "point"}
+    bound_type : {"lower", "upper", "point"}
         Of the numbers, which are rounded to that side.
     blind : float
         Accuracy of a guess from the prior alone.
@@ -53,7 +53,7 @@ class Ranking:
 
     table: Table
     unit: str
-    side: Side
+    bound_type: BoundType
     blind: float
 
     @property
@@ -145,12 +145,12 @@ class Ranking:
             return count(value)
         value = settled(value)
         if column == "success":
-            return digits(value, scale=2, most=1, side=self.side).value
+            return digits(value, scale=2, most=1, bound_type=self.bound_type).value
         if column.startswith(("tpr@", "ppv@")):
-            return f"{shares(value, side=self.side).value}{THIN}%"
+            return f"{shares(value, bound_type=self.bound_type).value}{THIN}%"
         if column not in SUCCESS and value == round(value, 0):
             return near(value)
-        return digits(value, side=self.side if column in SUCCESS else "point").value
+        return digits(value, bound_type=self.bound_type if column in SUCCESS else "point").value
 
     def shown(self, longest: int) -> list[dict[str, str]]:
         """The most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""

@@ -81,7 +81,9 @@ class Result:
     @cached_property
     def prior(self) -> float:
         """Fraction of members at which accuracy is reported."""
-        at = (finding.at for finding in self.findings if finding.quantity in ("success", "baseline_accuracy"))
+        at = (
+            finding.operating_point for finding in self.findings if finding.quantity in ("success", "baseline_accuracy")
+        )
         return next((float(each["prior"]) for each in at if "prior" in each), 0.5)
 
     @property
@@ -177,7 +179,7 @@ class Result:
         """The first finding of this quantity that has a value."""
         for finding in self.findings:
             named = finding.quantity == quantity and attack in (None, finding.attack)
-            if named and finding.value is not None and at.items() <= dict(finding.at).items():
+            if named and finding.value is not None and at.items() <= dict(finding.operating_point).items():
                 return finding
         return None
 
@@ -215,9 +217,9 @@ def shown(finding: Finding) -> Digits:
     if low == high == value:  # exact: no interval
         low = high = None
     if finding.quantity in SHARES:
-        return shares(value, low, high, finding.side)
+        return shares(value, low, high, finding.bound_type)
     scale, most = SCALES.get(finding.quantity, (0, 4))
-    return digits(value, low, high, scale=scale, most=most, side=finding.side)
+    return digits(value, low, high, scale=scale, most=most, bound_type=finding.bound_type)
 
 
 def most_exposed(table: Table) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from leakscope.core.findings import Side
+from leakscope.core.findings import BoundType
 from leakscope.reports.bins import NAME, SMALL, Above, bars
 from leakscope.reports.canvas import CLAIM, DOTTED, INK, MUTE, RULE, Size, clear, panel_size, write
 from leakscope.reports.numbers import count, digits, settled
@@ -27,7 +27,7 @@ def spread(
     success: Float[Array, " rows"],
     weights: Float[Array, " rows"],
     median: float,
-    side: Side = "point",
+    bound_type: BoundType = "point",
     ax: Axes | None = None,
     unit: str = "record",
 ) -> Axes:
@@ -43,7 +43,7 @@ def spread(
         Records behind each row.
     median : float
         Success against the median record.
-    side : {"lower", "upper", "point"}
+    bound_type : {"lower", "upper", "point"}
         To which the two numbers that are written are rounded.
     ax : Axes, optional
         Without it a new figure of pyplot.
@@ -74,14 +74,14 @@ def spread(
         _decades(ax, top, unit)
     bars(ax, edges[:-1] + 0.06 * (edges[1] - low), edges[1:], heights, foot, facecolor=MUTE, alpha=0.5)
     _cases(ax, low, end)
-    _marks(ax, heights, success, median, side)
+    _marks(ax, heights, success, median, bound_type)
     return ax
 
 
-def marked(success: Float[Array, " rows"], median: float, side: Side) -> list[str]:
+def marked(success: Float[Array, " rows"], median: float, bound_type: BoundType) -> list[str]:
     """The names of the marks: the most exposed record and, where it differs, the median one."""
     values = settled(float(np.clip(100 * success, 0, 100).max())), settled(100 * median)
-    worst, middle = (digits(value, most=1, side=side).value for value in values)
+    worst, middle = (digits(value, most=1, bound_type=bound_type).value for value in values)
     return [f"most exposed {worst}"] if worst == middle else [f"most exposed {worst}", f"median {middle}"]
 
 
@@ -97,7 +97,7 @@ def _range(least: float, most: float) -> tuple[float, float]:
     return low, next(end for end in ends if most <= end)
 
 
-def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: float, side: Side) -> None:
+def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: float, bound_type: BoundType) -> None:
     """Lines and names of the most exposed and of the median record."""
     width, height = panel_size(ax)
     low, end = ax.get_xlim()
@@ -107,7 +107,7 @@ def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: flo
     texts = Above(ax, levels[column] * height)
     values = settled(float(np.clip(100 * success, 0, 100).max())), settled(100 * median)
     styles: list[dict[str, Any]] = [{"color": CLAIM}, {"color": INK, "linestyle": DOTTED}]
-    for at, text, style in zip(values, marked(success, median, side), styles, strict=False):
+    for at, text, style in zip(values, marked(success, median, bound_type), styles, strict=False):
         gap = 5 * (end - low) / width
         places = [("left", at + gap), ("right", at - gap)]
         base = texts.write([text], places, size=NAME, color=style["color"])

@@ -89,7 +89,7 @@ def reason(result: Result, verdict: Verdict) -> Markup:
     if verdict.word in {"cannot_be_tested", "proved"}:
         return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
     bound = _success(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
-    above = verdict.at.get("low", 0.0) > verdict.at.get("ceiling", 1.0)
+    above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
         told = say("{reason}", reason=capital(sentence(verdict.reason))) if verdict.reason else Markup("")
         return joined([_point(result, verdict) if above else Markup(""), bound, told])
@@ -98,7 +98,7 @@ def reason(result: Result, verdict: Verdict) -> Markup:
 
 def _point(result: Result, verdict: Verdict) -> Markup:
     """Where the attack is seen above the ceiling."""
-    at = verdict.at
+    at = verdict.operating_point
     text = shares(at["tpr"], at["low"], at["high"])
     return say(
         POINT,
@@ -140,5 +140,5 @@ def _success(result: Result, verdict: Verdict) -> Markup:
 
 def _unsupported(verdict: Verdict) -> Markup:
     """The band clears the ceiling but the test does not."""
-    at = verdict.at
+    at = verdict.operating_point
     return say(THIN_AIR, fpr=percent(at["fpr"]), n=near(at.get("false_alarms", 0)))

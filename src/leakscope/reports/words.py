@@ -276,7 +276,9 @@ def bounds(result: Result) -> Markup:
     telling = (
         finding
         for finding in result.bounds
-        if ((sure(finding).value or 0.0) > result.blind if finding.side == "lower" else (finding.value or 0.0) < 1)
+        if (
+            (sure(finding).value or 0.0) > result.blind if finding.bound_type == "lower" else (finding.value or 0.0) < 1
+        )
     )
     return joined(_bound(result, finding) for finding in telling)
 
@@ -286,7 +288,7 @@ def _bound(result: Result, finding: Finding) -> Markup:
     by = next((words for key, words in BY.items() if finding.source.startswith(key)), f"by {cited(finding.source)}")
     sampled = finding.confidence is not None and finding.confidence < 1
     at = f" ({level(result, finding)})" if sampled else ""
-    pattern = BOUNDS[finding.side]
+    pattern = BOUNDS[finding.bound_type]
     large = "for large n, " if finding.status == "asymptotic" else ""
     return say(
         capital(large + pattern), right=shown(sure(finding)).value, level=at, by=f", {by}" if finding.source else ""
@@ -295,7 +297,7 @@ def _bound(result: Result, finding: Finding) -> Markup:
 
 def sure(finding: Finding) -> Finding:
     """A lower bound from a sample as what it proves at its confidence: the lower end."""
-    if finding.side != "lower" or finding.low is None:
+    if finding.bound_type != "lower" or finding.low is None:
         return finding
     return replace(finding, value=finding.low, low=None, high=None)
 

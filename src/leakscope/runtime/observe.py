@@ -280,7 +280,9 @@ def signals_of(
     return Signals.observed(game, points, arrays)
 
 
-def outputs(statistic: Statistic, points: Points, sets: Sets, execution: Execution = Execution()) -> Float[Array, "m d"]:
+def outputs(
+    statistic: Statistic, points: Points, sets: Sets, execution: Execution = Execution()
+) -> Float[Array, "m d"]:
     """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
 
     Parameters

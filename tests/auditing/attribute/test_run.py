@@ -37,7 +37,7 @@ def found(report, quantity: str, attack: str, **at):
     (one,) = [
         each
         for each in report.findings
-        if (each.quantity, each.attack) == (quantity, attack) and at.items() <= dict(each.at).items()
+        if (each.quantity, each.attack) == (quantity, attack) and at.items() <= dict(each.operating_point).items()
     ]
     return one
 

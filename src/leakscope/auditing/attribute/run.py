@@ -111,8 +111,12 @@ def infer(
     facts: list[AttributeFacts] = []
     for release in releases:
         made = of_records(release, attribute_game.rows)
-        arrays = observe(made, attribute_game.rows.points, attribute_game.game.member, signals_of(attacks), plan.seed, execution)
-        observed = ObservedRelease(release.name, Signals.observed(attribute_game.game, attribute_game.rows.points, arrays), loaded)
+        arrays = observe(
+            made, attribute_game.rows.points, attribute_game.game.member, signals_of(attacks), plan.seed, execution
+        )
+        observed = ObservedRelease(
+            release.name, Signals.observed(attribute_game.game, attribute_game.rows.points, arrays), loaded
+        )
         judged = list(judge(observed, baselines, attacks, plan.confidence))
         findings += judged
         facts.append(_facts(observed, baselines, judged, release.description))
@@ -180,7 +184,9 @@ def signals_of(attacks: Sequence[Attack]) -> list[str]:
     return sorted({name for attack in attacks for name in attack.signals})
 
 
-def judge(observed: ObservedRelease, baselines: AttributeBaselines, attacks: Sequence[Attack], confidence: float) -> Iterator[Finding]:
+def judge(
+    observed: ObservedRelease, baselines: AttributeBaselines, attacks: Sequence[Attack], confidence: float
+) -> Iterator[Finding]:
     """What each strategy gets right about members and about others, what it adds, and what one gets without it.
 
     Parameters
@@ -200,8 +206,8 @@ def judge(observed: ObservedRelease, baselines: AttributeBaselines, attacks: Seq
     def of(quantity: str, attack: str, number: Interval | NotApplicable, inside: bool | None = None) -> Finding:
         at = {} if inside is None else {"inside": float(inside)}
         source = next((each.source for each in attacks if each.name == attack), "")
-        side = "lower" if attack not in BASELINES and inside is not False else "point"
-        return observed.finding(FindingSpec(quantity, side, attack, source, at), number)
+        bound_type = "lower" if attack not in BASELINES and inside is not False else "point"
+        return observed.finding(FindingSpec(quantity, bound_type, attack, source, at), number)
 
     for attack in attacks:
         try:
@@ -233,7 +239,9 @@ def _notes(baselines: AttributeBaselines, n_records: int) -> Iterator[str]:
         yield "with fewer than 8 models the intervals speak of other records, not of other models"
 
 
-def _facts(observed: ObservedRelease, baselines: AttributeBaselines, made: Sequence[Finding], description: str) -> AttributeFacts:
+def _facts(
+    observed: ObservedRelease, baselines: AttributeBaselines, made: Sequence[Finding], description: str
+) -> AttributeFacts:
     """What the page says of the release."""
     gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
     attribute_game, data = baselines.attribute_game, observed.data
