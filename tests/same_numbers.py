@@ -124,7 +124,7 @@ def bound_numbers() -> Parts:
     """Theorems that need numbers alone."""
     return {
         "dp": ls.bound("dp", epsilon=1.5, delta=1e-6, prior=0.3),
-        "dp_at_most": ls.bound("dp", at_most="success=0.55", adjacency="add_remove"),
+        "dp_at_most": ls.bound("dp", at_most="accuracy=0.55", adjacency="add_remove"),
         "gaussian": ls.bound("gaussian", at_most="tpr@0.01=0.05"),
         "gap": ls.bound("gap", gap=0.2),
         "information": ls.bound("information", information=0.1, prior=0.4),

@@ -18,7 +18,7 @@ from tests.bad_protections import PROTECTION_FILES, PROTECTIONS
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 LOGISTIC = "--model sklearn.linear_model:LogisticRegression"
 RIDGE = "--model sklearn.linear_model:Ridge"
-BOUND_TYPES = "--members fine.csv --others fine.csv --label label"
+SIDES = "--members fine.csv --others fine.csv --label label"
 WINE = "audit --dataset wine"
 FOREST = "sklearn.ensemble:RandomForestClassifier"
 
@@ -120,11 +120,11 @@ CASES = [
     Bad(f"{WINE} --n-models -3", "audit: n_models: Input should be greater than or equal to 1, got -3"),
     Bad(f"{WINE} --n-models abc", "Invalid value for '--n-models': Input should be a valid integer"),
     Bad(
-        f"{WINE} --fail-above success=60",
-        "audit: fail_above: --fail-above success=60: success is a fraction: 60",
+        f"{WINE} --fail-above accuracy=60",
+        "audit: fail_above: --fail-above accuracy=60: accuracy is a fraction: 60",
     ),
     Bad(f"{WINE} --fail-above auc=1", "audit: fail_above: --fail-above auc=1: a limit of 1 can never be exceeded"),
-    Bad(f"{WINE} --claim success=60", "claim: success is a fraction: 60 is out of range; did you mean 0.6?"),
+    Bad(f"{WINE} --claim accuracy=60", "claim: accuracy is a fraction: 60 is out of range; did you mean 0.6?"),
     Bad(f"{WINE} --confidence 95", "audit: confidence is a fraction: 95 is out of range; did you mean 0.95?"),
     Bad(f"{WINE} --fpr 5", "audit: fpr is a fraction: 5 is out of range; did you mean 0.05? It must be > 0 and < 1"),
     Bad(f"{WINE} --fpr 0", "audit: fpr must be > 0 and < 1, got 0"),
@@ -161,7 +161,7 @@ CASES = [
     ),
     Bad(
         "audit two_promises.toml",
-        "two_promises.toml: claim.0: a claim needs one of epsilon, mu, eta, success; got epsilon, mu",
+        "two_promises.toml: claim.0: a claim needs one of epsilon, mu, eta, accuracy; got epsilon, mu",
     ),
     Bad("audit negative.toml", "negative.toml: claim.0: epsilon must be >= 0, got -1"),
     Bad("audit infinite.toml", "infinite.toml: claim.0: epsilon must be finite, got inf"),
@@ -238,17 +238,17 @@ CASES = [
     # one trained model
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
     Bad(f"{WINE} --members fine.csv", "an audit without --predict or --weights takes no --members"),
-    Bad(f"{WINE} --predict mine:flat {BOUND_TYPES}", "an audit with --predict takes no --dataset"),
-    Bad(f"audit --predict mine:number {BOUND_TYPES}", "predict_proba must be callable, got a int"),
-    Bad(f"audit --predict mine:logits {BOUND_TYPES}", "rows must be probabilities: ", "apply softmax to logits first"),
-    Bad(f"audit --predict mine:short {BOUND_TYPES}", "mine:short gave 3 answers for 120 points"),
-    Bad(f"audit --predict mine:nans {BOUND_TYPES}", "probabilities have NaN or infinite values"),
+    Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
+    Bad(f"audit --predict mine:number {SIDES}", "predict_proba must be callable, got a int"),
+    Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),
+    Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
+    Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
     Bad(
-        f"audit --predict mine:text {BOUND_TYPES}",
+        f"audit --predict mine:text {SIDES}",
         "mine:text gives no numbers for 120 points: could not convert string to float: 'no'",
     ),
-    Bad(f"audit --predict mine:nothing {BOUND_TYPES}", "mine:nothing gave 1 answers for 120 points"),
-    Bad(f"audit --predict mine:raises {BOUND_TYPES}", "mine:raises gives no numbers for 120 points: 'age'"),
+    Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
+    Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),
     Bad(
         "audit --predict mine:flat --members fine.csv --others narrow.csv --label label",
         "members and others have different columns",

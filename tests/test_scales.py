@@ -33,7 +33,7 @@ ANSWERS = {
     "clipped": lambda s: clipped(X * s, 1.5 * s) / s,
     "pmp of a mean": lambda s: pmp_gaussian(X * s, 0.7 * s, 0.01),
     "pmp of a sum": lambda s: pmp_gaussian(X * s, 0.7 * s, 0.01, "sum"),
-    "noise for a success": lambda s: membership.scale_for_success(X * s, 0.6) / s,
+    "noise for an accuracy": lambda s: membership.scale_for_accuracy(X * s, 0.6) / s,
     "four epsilons": lambda s: list(vars(membership.epsilons_gaussian(X * s, 0.7 * s, 0.01, 3 * s)).values()),
     "distances": lambda s: geometric_median_loss(X[:2] * s, X * s) / s,
     "leverage": lambda s: regression.linear_regression_bayes(X * s, 1.0).leverage,
@@ -41,7 +41,7 @@ ANSWERS = {
     "epsilon of DP": lambda s: analytic_gaussian_epsilon(s, 1e-5, s),
     "noise for an eta": lambda s: noise.calibrate(certified(s), 0.1).rms(3) / s,
     "Laplace noise": lambda s: noise.calibrate(noise.swap_linear(X[:, :1] * s, 6), 0.1, noise.LaplaceNoise).rms(1) / s,
-    "success under noise": lambda s: certified(s).tradeoff(noise.GaussianNoise(0.5 * s)).success(),
+    "accuracy under noise": lambda s: certified(s).tradeoff(noise.GaussianNoise(0.5 * s)).accuracy(),
     "delta under noise": lambda s: noise.pmp_delta(certified(s), noise.GaussianNoise(s), 1.0),
     "DP noise": lambda s: [noise.dp_gaussian_scale(0.1, s) / s, noise.dp_laplace_scale(0.1, s) / s],
     "DP rows": lambda s: [row.rms / s for row in noise.dp_baselines(0.1, 3, (2 * s, s), 1e-5)],
@@ -99,7 +99,7 @@ def test_sizes_at_the_ends_of_floating_point():
     apart = np.array([[largest], [-largest]])
     assert pmp_gaussian(apart, 1.0, 0.01) == math.inf  # no noise of size 1 hides this
     assert pmp_gaussian(apart * 1e-300, 1e-300, 0.01) == math.inf
-    assert membership.scale_for_success(np.array([[5e-324], [0.0]]), query="sum") >= 0
+    assert membership.scale_for_accuracy(np.array([[5e-324], [0.0]]), query="sum") >= 0
 
 
 def test_the_least_number_at_which_something_holds_may_be_the_smallest_there_is():

@@ -224,7 +224,7 @@ class TestReports:
     def test_attacks_without_valid_references_are_rows_with_a_reason(self):
         game = game_of(np.concatenate([exactly(4, 2, 2000, seed) for seed in (0, 1)]))
         report = ls.audit_signals(shown(game, 1.0))
-        reasons = {each.attack: each.reason for each in report.findings if each.quantity == "success" and each.reason}
+        reasons = {each.attack: each.reason for each in report.findings if each.quantity == "accuracy" and each.reason}
         assert reasons["rmia"].startswith("the data of the other models tell who was in")
         assert report.about.releases[0].best == "loss"
 

@@ -60,7 +60,7 @@ def test_planted_leak_in_the_data_of_a_real_release() -> None:
     assert won[played].mean() > won[~played].mean() + 5
     twice = np.r_[np.arange(300), np.arange(300)]
     copied = ls.audit(KNeighborsClassifier(1), X[twice], y[twice], n_models=24, n_jobs=1, attacks=["lira", "loss"])
-    assert _value(copied, "lira", "success") < _value(report, "lira", "success")
+    assert _value(copied, "lira", "accuracy") < _value(report, "lira", "accuracy")
     assert "300 of 600 points repeat an earlier one in all features and the label" in copied.about.notes
 
 
@@ -100,7 +100,7 @@ def test_what_a_release_cannot_give_becomes_a_reason(estimator, silent, noisy) -
     X, y = noisy
     report = ls.audit(estimator, X, y + X[:, 0] if isinstance(estimator, Ridge) else y, n_models=4, n_jobs=1)
     quiet = {
-        each.attack for each in report.findings if each.quantity == "success" and each.value is None and each.attack
+        each.attack for each in report.findings if each.quantity == "accuracy" and each.value is None and each.attack
     }
     assert quiet == silent
     assert all(each.reason for each in report.findings if each.value is None)
@@ -232,12 +232,12 @@ def test_rare_members_are_judged_against_the_prior_guess() -> None:
     """Noise at a prior of .1: calling nobody wins 90 of 100 games, and exposes nobody."""
     rng = np.random.default_rng(0)
     member = rng.random((40, 50)) < 0.1
-    report = ls.audit_scores(rng.normal(size=member.shape), member, claim="success=0.95")
+    report = ls.audit_scores(rng.normal(size=member.shape), member, claim="accuracy=0.95")
     assert report.about.releases[0].games.exposed == 0
     claimed = next(curve for curve in report.curves if curve.verdict)
     assert claimed.verdict.allowed == pytest.approx(0.95 - (1 - member.mean()))
-    with pytest.raises(ValueError, match=r"success from 0\.89"):
-        ls.audit_scores(rng.normal(size=member.shape), member, claim="success=0.6")
+    with pytest.raises(ValueError, match=r"accuracy from 0\.89"):
+        ls.audit_scores(rng.normal(size=member.shape), member, claim="accuracy=0.6")
 
 
 def test_two_models_leave_nothing_to_test_a_claim_with(noisy) -> None:

@@ -37,21 +37,21 @@ def of(report, quantity):
 def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
     """80 members to 20 others: the bound of 57 has a false alarm below 1e-2 for these fixed seeds, seen to hold."""
     report = without_a_leak()
-    for each in of(report, "success"):
+    for each in of(report, "accuracy"):
         assert each.operating_point["prior"] == 0.5
         assert each.value == pytest.approx(0.5, abs=0.07)
-    assert exit_code(report, ["success=0.6"]) == 0
-    assert failures(report, ["success=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
+    assert exit_code(report, ["accuracy=0.6"]) == 0
+    assert failures(report, ["accuracy=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
     (baseline,) = of(report, "baseline_accuracy")
     assert (baseline.value, baseline.at["prior"], baseline.status) == (0.5, 0.5, "certified")
 
 
 def test_another_prior_on_request_comes_with_its_baseline():
     report = without_a_leak(prior=0.8)
-    assert {each.operating_point["prior"] for each in of(report, "success")} == {0.8}
+    assert {each.operating_point["prior"] for each in of(report, "accuracy")} == {0.8}
     (baseline,) = of(report, "baseline_accuracy")
     assert baseline.value == 0.8
-    assert max(each.value for each in of(report, "success")) == pytest.approx(0.8, abs=0.02)
+    assert max(each.value for each in of(report, "accuracy")) == pytest.approx(0.8, abs=0.02)
     quantities = [each["quantity"] for each in json.loads(report.to_json())["findings"]]
     assert quantities.count("baseline_accuracy") == 1
     (row,) = [line for line in report.table().splitlines() if line.startswith("baseline ") and " 80 " in line]
@@ -79,7 +79,7 @@ def test_every_kind_of_audit_takes_the_prior(kind):
 
         tree = DecisionTreeClassifier(max_depth=2)
         report = ls.audit(tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], prior=0.3, n_jobs=1)
-    assert {each.operating_point["prior"] for each in of(report, "success")} == {0.3}
+    assert {each.operating_point["prior"] for each in of(report, "accuracy")} == {0.3}
     assert of(report, "baseline_accuracy")[0].value == 0.7
 
 
@@ -87,7 +87,7 @@ def test_a_claim_keeps_the_prior_of_its_game():
     """800 of 1,000 are members: a guess is right in 80 of 100 cases, and eta is counted from there."""
     report = without_a_leak(claim="eta=0.05")
     (curve,) = (each for each in report.curves if each.role == "claimed")
-    assert curve.tradeoff.success(0.8) == pytest.approx(0.85)
+    assert curve.tradeoff.accuracy(0.8) == pytest.approx(0.85)
     assert "in more than 85 of 100 cases" in report.to_html()
 
 

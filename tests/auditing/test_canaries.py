@@ -66,7 +66,7 @@ class TestPlant:
         [
             ({"canaries": "dirac"}, "dirac canaries need the steps of DP-SGD, and tree shows none: give dpsgd, or"),
             ({"canaries": "mahalanobis"}, "mahalanobis canaries need the steps of DP-SGD, and tree shows none"),
-            ({"knowledge": "law"}, "knowledge is of the steps of DP-SGD, and tree shows none"),
+            ({"knowledge": "distribution"}, "knowledge is of the steps of DP-SGD, and tree shows none"),
             ({"n_canaries": 178}, "canaries must be fewer than the 178 points, got 178"),
         ],
     )

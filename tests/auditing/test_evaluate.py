@@ -32,8 +32,8 @@ def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
     made = judge(ObservedRelease("model", _signals()), attacks, (0.01,), 0.95)
     keys = [(each.attack, each.quantity, *each.operating_point.items()) for each in made.findings]
     assert len(set(keys)) == len(keys)
-    success = {each.attack for each in made.findings if each.quantity == "success"}
-    assert success == {"", *(each.name for each in attacks)}  # the gap is no attack
+    accuracy = {each.attack for each in made.findings if each.quantity == "accuracy"}
+    assert accuracy == {"", *(each.name for each in attacks)}  # the gap is no attack
     reasons = [each.reason for each in made.findings if each.attack == "confidence"]
     assert reasons == ["needs the signal log_prob, which this release does not give"]
     assert {curve.name for curve in made.curves} == {"gap", "loss", "lira"}
@@ -48,7 +48,7 @@ def test_sides_and_intervals_are_in_order() -> None:
             assert each.method
             assert each.source
     sides = {each.quantity: each.bound_type for each in made.findings}
-    assert sides["success"] == sides["tpr"] == sides["epsilon"] == sides["most_exposed"] == "lower"
+    assert sides["accuracy"] == sides["tpr"] == sides["epsilon"] == sides["most_exposed"] == "lower"
     assert sides["auc"] == "point"
 
 
@@ -79,9 +79,9 @@ def test_a_rate_over_too_few_models_stands_without_an_interval() -> None:
 
 def test_strongest_is_the_largest_lower_end() -> None:
     found = [
-        Finding("success", 0.9, 0.5, 0.99, attack="wide"),
-        Finding("success", 0.8, 0.7, 0.85, attack="sharp"),
-        Finding("success", None, attack="none", reason="why"),
+        Finding("accuracy", 0.9, 0.5, 0.99, attack="wide"),
+        Finding("accuracy", 0.8, 0.7, 0.85, attack="sharp"),
+        Finding("accuracy", None, attack="none", reason="why"),
         Finding("auc", 0.99, 0.98, 1.0, attack="other"),
     ]
     assert strongest(found) == "sharp"
@@ -93,7 +93,7 @@ def test_the_gap_proves_what_the_gap_attack_does() -> None:
     signals = _signals(leak=2.0)
     made = judge(ObservedRelease("model", signals), find(["gap"]), (0.1,), 0.95)
     gap, attack = (
-        next(each for each in made.findings if each.quantity == "success" and each.attack == name)
+        next(each for each in made.findings if each.quantity == "accuracy" and each.attack == name)
         for name in ("", "gap")
     )
     member, wrong = signals.game.member, 1 - signals.arrays["correct"]
@@ -110,11 +110,11 @@ def test_no_gap_without_members_and_others_or_without_predictions() -> None:
     game = games.per_datum(50, 3, 16, references=8)
     correct = np.ones(game.member.shape)
     made = judge(ObservedRelease("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
-    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    reasons = [each.reason for each in made.findings if each.quantity == "accuracy" and not each.attack]
     assert reasons == ["a gap needs members and others in every attacked model"]
     loss = Signals(games.half_split(40, 8), None, {"loss": np.ones((8, 40))})
     made = judge(ObservedRelease("model", loss), find(["loss"]), (0.1,), 0.95)
-    reasons = [each.reason for each in made.findings if each.quantity == "success" and not each.attack]
+    reasons = [each.reason for each in made.findings if each.quantity == "accuracy" and not each.attack]
     assert reasons == ["needs the signal correct, which this release does not give"]
 
 

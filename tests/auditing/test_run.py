@@ -51,18 +51,18 @@ class TestClaims:
     def test_a_success_is_an_eta_above_the_better_blind_guess(self):
         """With 30 members of 40 the baseline accuracy is three quarters."""
         uneven = games.one_model(30, 10)
-        plan = claiming(ClaimPlan(success=0.875), ClaimPlan(eta=0.0625))
+        plan = claiming(ClaimPlan(accuracy=0.875), ClaimPlan(eta=0.0625))
         assert claims_of(plan, "tree", uneven) == [Claim("eta", 0.125), Claim("eta", 0.0625)]
-        assert claims_of(claiming(ClaimPlan(success=0.625)), "tree", HALF) == [Claim("eta", 0.125)]
+        assert claims_of(claiming(ClaimPlan(accuracy=0.625)), "tree", HALF) == [Claim("eta", 0.125)]
 
     def test_a_claim_is_of_the_release_that_it_names(self):
         plan = claiming(ClaimPlan(eta=0.1, model="tree"), ClaimPlan(eta=0.2))
         assert claims_of(plan, "tree", HALF) == [Claim("eta", 0.1), Claim("eta", 0.2)]
         assert claims_of(plan, "stump", HALF) == [Claim("eta", 0.2)]
 
-    @pytest.mark.parametrize("claim", [ClaimPlan(eta=0.3), ClaimPlan(success=0.7)])
+    @pytest.mark.parametrize("claim", [ClaimPlan(eta=0.3), ClaimPlan(accuracy=0.7)])
     def test_what_the_prior_makes_impossible_is_refused(self, claim):
-        line = r"not possible where the baseline accuracy is 0\.75; eta is from 0 to 0\.25, success from 0\.75"
+        line = r"not possible where the baseline accuracy is 0\.75; eta is from 0 to 0\.25, accuracy from 0\.75"
         with pytest.raises(ValueError, match=line):
             claims_of(claiming(claim), "tree", games.one_model(30, 10))
 

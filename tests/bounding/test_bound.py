@@ -83,8 +83,8 @@ class TestEveryBound:
             assert each.status in ("certified", "asymptotic")
             assert each.source
             assert each.game or each.assumptions
-        success = [each for each in report.findings if each.quantity == "success"]
-        assert all(0.5 <= (each.value or 0) <= 1 for each in success)
+        accuracy = [each for each in report.findings if each.quantity == "accuracy"]
+        assert all(0.5 <= (each.value or 0) <= 1 for each in accuracy)
 
     def test_the_same_words_give_the_same_bytes_without_path_or_clock(self, name: str, people: str) -> None:
         first, second = (make(name, people).to_json() for make in (made, made.__wrapped__))

@@ -37,7 +37,7 @@ class TestTable:
         assert column(report, "cell") == ["Rome", "Paris"]
         assert column(report, "records") == [1, 3]
         assert column(report, "eta") == pytest.approx([0.5, 1 / 6])
-        assert column(report, "success") == pytest.approx([1.0, 2 / 3])
+        assert column(report, "accuracy") == pytest.approx([1.0, 2 / 3])
         assert {each.scope for each in report.findings} == {Scope("worst", name="Rome"), Scope("median")}
 
     def test_what_to_merge(self, write) -> None:
@@ -93,7 +93,7 @@ class TestTable:
         assert column(by_size, "eta") == column(by_share, "eta")
         coins = bound("table", data=data, by="city", sampling="poisson", prior=0.3)
         assert column(coins, "eta") != column(by_size, "eta")
-        assert max(column(coins, "success")) == pytest.approx(0.7 + max(column(coins, "eta")))
+        assert max(column(coins, "accuracy")) == pytest.approx(0.7 + max(column(coins, "eta")))
 
     def test_a_share_of_nobody(self, write) -> None:
         with pytest.raises(
@@ -140,13 +140,13 @@ class TestLeakage:
         assert report.about.notes == ("columns that hold no numbers are left out: name",)
         assert {curve.role for curve in report.curves} == {"asymptotic"}
         top = next(each for each in report.findings if each.quantity == "advantage")
-        assert top.value == pytest.approx(2 * column(report, "success")[0] - 1)
+        assert top.value == pytest.approx(2 * column(report, "accuracy")[0] - 1)
 
     def test_a_sample_hides_its_records(self, write) -> None:
         data = write(a=np.random.default_rng(0).normal(size=30))
         whole, sample = (bound("leakage", data=data, rate=rate) for rate in (1.0, 0.1))
-        assert max(column(sample, "success")) < max(column(whole, "success"))
-        assert max(column(sample, "success")) <= 0.55
+        assert max(column(sample, "accuracy")) < max(column(whole, "accuracy"))
+        assert max(column(sample, "accuracy")) <= 0.55
 
     def test_a_constant_column_is_named(self, write) -> None:
         with pytest.raises(ValueError, match="constant"):
@@ -161,8 +161,8 @@ class TestPracticalMembershipPrivacy:
         own = next(each.value for each in report.findings if each.quantity == "pmp_epsilon")
         assert 0 < own <= epsilon["halves"] <= epsilon["any_data"]
         assert "1 of the 20 records are longer than 2 and scaled down" in report.about.notes
-        success = next(each.value for each in report.findings if each.quantity == "success")
-        assert success <= (math.exp(own) + 1e-3) / (1 + math.exp(own)) + 1e-9  # the curve is at least as tight
+        accuracy = next(each.value for each in report.findings if each.quantity == "accuracy")
+        assert accuracy <= (math.exp(own) + 1e-3) / (1 + math.exp(own)) + 1e-9  # the curve is at least as tight
 
     def test_exponential_mechanism_exact_and_sampled(self, write) -> None:
         data = write(a=np.random.default_rng(1).normal(size=12), b=np.random.default_rng(2).normal(size=12))
@@ -208,7 +208,7 @@ class TestPracticalMembershipPrivacy:
     def test_a_limit_that_was_sampled_is_certified_at_its_confidence(self, write) -> None:
         data = write(a=np.random.default_rng(1).normal(size=30))
         words = {"data": data, "clip": 3.0, "mechanism": "exponential", "candidates": 2, "n_subsets": 512}
-        found = bound("pmp", at_most="success=0.6", **words)
+        found = bound("pmp", at_most="accuracy=0.6", **words)
         kept = {each.quantity: each for each in found.findings if each.quantity in ("largest_epsilon", "pmp_epsilon")}
         assert {each.confidence for each in kept.values()} == {0.95}
         assert kept["pmp_epsilon"].value == pytest.approx(math.log(0.6 / 0.4))
@@ -226,12 +226,12 @@ class TestPracticalMembershipPrivacy:
     def test_the_epsilon_that_keeps_a_success(self, write) -> None:
         data = write(a=np.random.default_rng(1).normal(size=12))
         words = {"data": data, "clip": 3.0, "mechanism": "exponential", "candidates": 4}
-        found = bound("pmp", at_most="success=0.55", **words)
+        found = bound("pmp", at_most="accuracy=0.55", **words)
         epsilon = next(each.value for each in found.findings if each.quantity == "largest_epsilon")
-        success = next(each.value for each in found.findings if each.quantity == "success")
-        assert success <= 0.55 + 1e-12
+        accuracy = next(each.value for each in found.findings if each.quantity == "accuracy")
+        assert accuracy <= 0.55 + 1e-12
         more = bound("pmp", epsilon=1.01 * epsilon, **words)
-        assert next(each.value for each in more.findings if each.quantity == "success") > 0.55
+        assert next(each.value for each in more.findings if each.quantity == "accuracy") > 0.55
         same = bound("pmp", at_most="eta=0.05", **words)
         assert next(each.value for each in same.findings if each.quantity == "largest_epsilon") == epsilon
 

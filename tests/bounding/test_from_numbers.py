@@ -29,22 +29,22 @@ def only(report: Report, quantity: str, **at: float) -> Finding:
 def test_dp() -> None:
     report = bound("dp", epsilon=1.0, delta=0.01, fpr=(0.1,))
     assert value(report, "eta") == pytest.approx(0.233747992844)
-    assert value(report, "success") == pytest.approx(0.733747992844)
+    assert value(report, "accuracy") == pytest.approx(0.733747992844)
     assert value(report, "tpr", fpr=0.1) == pytest.approx(0.01 + math.e * 0.1)
-    assert only(report, "success").bound_type == "upper"
+    assert only(report, "accuracy").bound_type == "upper"
     assert report.curves[0].role == "certified"
 
 
 def test_dp_at_another_prior() -> None:
     report = bound("dp", epsilon=1.0, prior=0.6)
-    assert value(report, "success") == pytest.approx(0.731058578630)
+    assert value(report, "accuracy") == pytest.approx(0.731058578630)
     assert value(report, "posterior") == pytest.approx(0.6 * math.e / (0.6 * math.e + 0.4))
 
 
 def test_no_posterior_where_some_releases_may_prove_membership() -> None:
     quantities = {each.quantity for each in bound("dp", epsilon=1.0, delta=1e-5).findings}
     assert "posterior" not in quantities
-    assert "success" in quantities
+    assert "accuracy" in quantities
 
 
 def test_no_finite_epsilon_without_a_delta() -> None:
@@ -57,9 +57,9 @@ def test_no_finite_epsilon_without_a_delta() -> None:
 def test_a_swap_is_two_steps_of_adding_and_removing(epsilon: float, delta: float) -> None:
     swapped = bound("dp", epsilon=epsilon, delta=delta, adjacency="add_remove")
     doubled = bound("dp", epsilon=2 * epsilon, delta=(1 + math.exp(epsilon)) * delta)
-    assert value(swapped, "success") == pytest.approx(value(doubled, "success"))
+    assert value(swapped, "accuracy") == pytest.approx(value(doubled, "accuracy"))
     alone = bound("dp", epsilon=epsilon, delta=delta, adjacency="add_remove", sampling="poisson")
-    assert value(alone, "success") == pytest.approx(value(bound("dp", epsilon=epsilon, delta=delta), "success"))
+    assert value(alone, "accuracy") == pytest.approx(value(bound("dp", epsilon=epsilon, delta=delta), "accuracy"))
 
 
 def test_a_claim_about_swaps_says_nothing_of_coins() -> None:
@@ -70,7 +70,7 @@ def test_a_claim_about_swaps_says_nothing_of_coins() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 50.0, 1e3, 1e6])
 def test_no_epsilon_crashes(epsilon: float) -> None:
     report = bound("dp", epsilon=epsilon)
-    assert value(report, "success") == pytest.approx(1 / (1 + math.exp(-min(epsilon, 700))))
+    assert value(report, "accuracy") == pytest.approx(1 / (1 + math.exp(-min(epsilon, 700))))
     assert report.table()
 
 
@@ -80,10 +80,10 @@ def test_a_ceiling_that_excludes_nothing_says_so() -> None:
 
 
 def test_the_other_way_round() -> None:
-    report = bound("dp", at_most="success=0.6")
+    report = bound("dp", at_most="accuracy=0.6")
     assert value(report, "largest_epsilon") == pytest.approx(math.log(1.5), rel=1e-5)  # 2 atanh(2 * 0.1)
     assert only(report, "largest_epsilon").bound_type == "lower"
-    assert value(report, "success") <= 0.6
+    assert value(report, "accuracy") <= 0.6
     report = bound("dp", at_most="eta=0.1", adjacency="add_remove")
     assert value(report, "largest_epsilon") == pytest.approx(math.log(1.5) / 2, rel=1e-5)
     report = bound("gaussian", at_most="advantage=0.1")
@@ -124,11 +124,11 @@ def test_dpsgd_with_batches_of_fixed_size(adjacency: str) -> None:
 
 def test_gap_and_information() -> None:
     report = bound("gap", gap=-0.2, low=0.0, high=2.0, prior=0.5)
-    assert value(report, "success") == pytest.approx(0.55)
-    assert only(report, "success").bound_type == "lower"
+    assert value(report, "accuracy") == pytest.approx(0.55)
+    assert only(report, "accuracy").bound_type == "lower"
     report = bound("information", information=0.1)
-    assert value(report, "success") == pytest.approx(0.7197946262)
-    assert value(bound("information", information=5.0), "success") == 1.0
+    assert value(report, "accuracy") == pytest.approx(0.7197946262)
+    assert value(bound("information", information=5.0), "accuracy") == 1.0
 
 
 @pytest.mark.parametrize("unit", ["random walk", "average wage", "cell", "most exposed plate"])
@@ -143,7 +143,7 @@ def test_information_is_about_one_record() -> None:
     """Lede, findings and assumption name the same record, and promise nothing for the others."""
     report = bound("information", information=0.1, unit="person")
     assert {each.scope for each in report.findings} == {Scope("one")}
-    (said,) = only(report, "success").assumptions
+    (said,) = only(report, "accuracy").assumptions
     assert said == "the information is that between the membership of the person in question and all that is released"
     text = " ".join(report.table().split())
     assert "An attacker who guesses whether the person in question is in the data is right in at most 72.0 of" in text

@@ -192,4 +192,4 @@ def test_the_line_that_a_bad_value_gets(call, message):
 
 def test_delta_1_is_no_promise():
     assert mip_from_dp(0.0, 1.0) == 0.5
-    assert EpsilonDelta(0.0, 1.0).success() == 1.0
+    assert EpsilonDelta(0.0, 1.0).accuracy() == 1.0

@@ -281,7 +281,7 @@ def test_laws_of_algorithms_with_finitely_many_outputs(game):
     assert (eta <= 1 - guess).all()
     curves = [exact_tradeoff(probability, member, i) for i in range(member.shape[1])]
     # the trade-off at the prior is eta, and its pure epsilon is that of membership privacy
-    np.testing.assert_allclose([curve.success(prior) - guess for curve in curves], eta, atol=1e-12)
+    np.testing.assert_allclose([curve.accuracy(prior) - guess for curve in curves], eta, atol=1e-12)
     epsilon = pmp_discrete(probability, member)
     enough, too_little = (epsilon, 0.99 * epsilon) if epsilon < math.inf else (800.0, 50.0)
     assert max(curve.delta(enough) for curve in curves) < (1e-12 if epsilon < math.inf else 1.1)

@@ -185,9 +185,9 @@ def test_the_sampled_value_is_never_far_below_the_truth():
 
 def test_accuracy_that_an_epsilon_allows():
     """As replace-one DP allows: 1/(1 + e^-epsilon); (1 - e^-epsilon)/2 is looser."""
-    assert EpsilonDelta(1.0).success() == pytest.approx(0.5 + math.tanh(0.5) / 2)
-    assert EpsilonDelta(1.0, 0.01).success() == pytest.approx(0.5 + (math.e - 1 + 0.02) / (2 * (math.e + 1)))
-    assert EpsilonDelta(0.1).success() < 0.5 + (1 - math.exp(-0.1)) / 2
+    assert EpsilonDelta(1.0).accuracy() == pytest.approx(0.5 + math.tanh(0.5) / 2)
+    assert EpsilonDelta(1.0, 0.01).accuracy() == pytest.approx(0.5 + (math.e - 1 + 0.02) / (2 * (math.e + 1)))
+    assert EpsilonDelta(0.1).accuracy() < 0.5 + (1 - math.exp(-0.1)) / 2
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def test_enumerated_training_games(fit, prior):
                 law[seen.tobytes(), i] = law.get((seen.tobytes(), i), 0) + 1 / 60
             gap += (np.delete(wrong, kept).mean() - wrong[kept].mean()) / 20
         keys = sorted(inside.keys() | outside.keys())
-        success = best_success(*(np.array([law.get(key, 0) for key in keys]) for law in (inside, outside)), prior)
+        accuracy = best_success(*(np.array([law.get(key, 0) for key in keys]) for law in (inside, outside)), prior)
         bound = generalisation_bound(gap, 0, 1, prior)
-        assert bound <= success + 1e-12
-        near += bound >= 0.7 * success
+        assert bound <= accuracy + 1e-12
+        near += bound >= 0.7 * accuracy
     assert near >= 4  # a vacuous bound would not come near
 
 
@@ -179,10 +179,10 @@ def test_no_game_is_below_the_tail_bounds(data, prior, non_negative, kind):
     some = (sizes > 0) & (beyond > 0)
     power = 1 if kind is Exponential else 2
     proxy = max((sizes[some] ** power / (2 * np.log(2 / beyond[some]))).max(initial=0), 1e-3)
-    gap, success = losses @ (outside - inside), best_success(inside, outside, prior)
+    gap, accuracy = losses @ (outside - inside), best_success(inside, outside, prior)
     for method in ("clipped", "published"):
         bound = generalisation_bound_tails(gap, kind(proxy * (1 + 1e-9), non_negative), prior, method)
-        assert bound <= success + 1e-9
+        assert bound <= accuracy + 1e-9
 
 
 @pytest.mark.parametrize("kind", [Exponential, SubGaussian])

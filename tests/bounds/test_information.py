@@ -57,10 +57,10 @@ def test_any_information_is_rounded_up(information, prior):
 
 
 def test_an_attacker_worse_than_the_prior_guess_is_no_counterexample():
-    """Always saying the unlikely class learns nothing, and yet kl(success || larger prior) > 0."""
-    success, q = 0.1, 0.9
-    assert success * math.log(success / q) + (1 - success) * math.log((1 - success) / (1 - q)) > 1.7
-    assert success < kl_upper(0.0, 0.1) == 0.9
+    """Always saying the unlikely class learns nothing, and yet kl(accuracy || larger prior) > 0."""
+    accuracy, q = 0.1, 0.9
+    assert accuracy * math.log(accuracy / q) + (1 - accuracy) * math.log((1 - accuracy) / (1 - q)) > 1.7
+    assert accuracy < kl_upper(0.0, 0.1) == 0.9
 
 
 @pytest.mark.parametrize("p", [0.5, 0.51, 0.7, 0.99])
@@ -108,10 +108,10 @@ def test_no_attacker_passes_it_and_some_come_near():
         if prior in (0, 1):
             continue
         joint = [chances[side].sum(axis=0) / 6 for side in (member, ~member)]
-        success = np.maximum(*joint).sum()
+        accuracy = np.maximum(*joint).sum()
         bound = kl_upper(float(mutual_information_discrete(chances, member[:, None])[0]), prior)
-        assert success <= bound + 1e-12
-        near += success >= 0.9 * bound
+        assert accuracy <= bound + 1e-12
+        near += accuracy >= 0.9 * bound
     assert near >= n_games / 10
 
 
@@ -158,7 +158,7 @@ def test_two_values_carry_less_than_a_gaussian(a):
 
 
 def test_noise_for_a_mean_of_a_thousand_points():
-    """Mean of 500 of 1,000 points in R^3 with unit covariance: noise of .547 a coordinate keeps success at .55."""
+    """Mean of 500 of 1,000 points in R^3 with unit covariance: noise of .547 a coordinate keeps accuracy at .55."""
     variance = 0.5 / 500  # without replacement
     assert kl_upper(gaussian_information(variance * np.eye(3), 0.547**2 * np.eye(3))) == pytest.approx(0.55, abs=1e-4)
 

@@ -18,11 +18,11 @@ from leakscope.bounds.exponential import (
 )
 from leakscope.bounds.gaussian import analytic_gaussian_scale
 from leakscope.bounds.membership import (
-    epsilon_for_success,
+    epsilon_for_accuracy,
     epsilons_exponential,
     epsilons_gaussian,
     pmp_gaussian,
-    scale_for_success,
+    scale_for_accuracy,
 )
 
 
@@ -97,7 +97,7 @@ def test_no_attack_on_a_small_game_is_better(seed):
 def test_equal_records_need_no_noise():
     features = np.ones((6, 2))
     assert pmp_gaussian(features, 0.1, 0.01) == 0
-    assert scale_for_success(features) == 0
+    assert scale_for_accuracy(features) == 0
     assert epsilons_gaussian(features, 1.0, 0.01, 1.0).eps_subset_exact == 0
 
 
@@ -109,32 +109,32 @@ def test_features_beyond_floating_point():
 @pytest.mark.parametrize("query", ["mean", "sum"])
 def test_scale_for_success_holds_and_a_thousandth_less_does_not(query):
     features = np.random.default_rng(2).normal(size=(40, 2))
-    scale = scale_for_success(features, 0.6, query)
+    scale = scale_for_accuracy(features, 0.6, query)
 
-    def success(scale):
+    def accuracy(scale):
         return 0.5 + divergence(swaps(features, query) / scale, 0.0).mean(axis=1).max() / 2
 
-    assert success(scale) <= 0.6 * (1 + 1e-10)
-    assert success(0.999 * scale) > 0.6
+    assert accuracy(scale) <= 0.6 * (1 + 1e-10)
+    assert accuracy(0.999 * scale) > 0.6
 
 
 def test_scale_for_success_of_two_records_is_exact():
     """N(0, s^2) against N(2, s^2): accuracy Phi(1/s)."""
-    assert stats.norm.cdf(1 / scale_for_success([[0.0], [2.0]], 0.7)) == pytest.approx(0.7, abs=1e-12)
+    assert stats.norm.cdf(1 / scale_for_accuracy([[0.0], [2.0]], 0.7)) == pytest.approx(0.7, abs=1e-12)
 
 
 def test_noise_for_a_mean_of_five_hundred():
     """N(0, I) in three dimensions, 55 %: about .035 for the worst record (another draw, another worst record)."""
     for seed in range(3):
         features = np.random.default_rng(seed).normal(size=(1000, 3))
-        assert scale_for_success(features, 0.55) == pytest.approx(0.035, abs=0.002)
+        assert scale_for_accuracy(features, 0.55) == pytest.approx(0.035, abs=0.002)
 
 
 def test_many_records_in_blocks(monkeypatch):
     features = np.random.default_rng(3).standard_t(3, size=(300, 4))
-    whole = pmp_gaussian(features, 0.05, 0.01), scale_for_success(features)
+    whole = pmp_gaussian(features, 0.05, 0.01), scale_for_accuracy(features)
     monkeypatch.setattr(membership, "_BLOCK", 300 * 4 * 7)
-    assert (pmp_gaussian(features, 0.05, 0.01), scale_for_success(features)) == pytest.approx(whole, rel=1e-11)
+    assert (pmp_gaussian(features, 0.05, 0.01), scale_for_accuracy(features)) == pytest.approx(whole, rel=1e-11)
 
 
 @pytest.mark.statistics
@@ -213,14 +213,14 @@ def test_epsilons_of_the_exponential_mechanism():
     assert found.eps_pmp < found.eps_subset_exact < found.eps_subset_nominal < found.eps_global
 
 
-@pytest.mark.parametrize("success", [0.51, 0.55, 0.7, 0.99])
+@pytest.mark.parametrize("accuracy", [0.51, 0.55, 0.7, 0.99])
 @pytest.mark.parametrize("seed", range(3))
-def test_epsilon_for_success_holds_and_a_thousandth_more_does_not(seed, success):
+def test_epsilon_for_success_holds_and_a_thousandth_more_does_not(seed, accuracy):
     loss, sensitivity = geometric_median_game(np.random.default_rng(seed), 6, 2, 3)
-    epsilon = epsilon_for_success(loss, sensitivity, success)
-    assert expit(pmp_exponential(loss, epsilon, sensitivity)) <= success
-    assert expit(pmp_exponential(loss, 1.001 * epsilon, sensitivity)) > success
-    assert expit(epsilon * subset_sensitivity(loss) / sensitivity) > success  # more than by sensitivity alone
+    epsilon = epsilon_for_accuracy(loss, sensitivity, accuracy)
+    assert expit(pmp_exponential(loss, epsilon, sensitivity)) <= accuracy
+    assert expit(pmp_exponential(loss, 1.001 * epsilon, sensitivity)) > accuracy
+    assert expit(epsilon * subset_sensitivity(loss) / sensitivity) > accuracy  # more than by sensitivity alone
 
 
 def doubled_records():
@@ -234,34 +234,34 @@ def test_privacy_need_not_fall_as_epsilon_grows():
     assert max(found) > 0.8
     assert found[-1] == pytest.approx(math.log(2), abs=1e-6)
     limit = expit(0.75)
-    first = epsilon_for_success(doubled_records(), sensitivity, limit)
+    first = epsilon_for_accuracy(doubled_records(), sensitivity, limit)
     assert pmp_exponential(doubled_records(), first, sensitivity) <= 0.75
     assert pmp_exponential(doubled_records(), 1.001 * first, sensitivity) > 0.75
     assert all(pmp_exponential(doubled_records(), e, sensitivity) <= 0.75 for e in np.linspace(0, first, 20))
-    assert epsilon_for_success(doubled_records(), sensitivity, 0.7) == 1000  # .81 is allowed: never broken
+    assert epsilon_for_accuracy(doubled_records(), sensitivity, 0.7) == 1000  # .81 is allowed: never broken
 
 
 def test_losses_that_depend_on_no_record():
-    assert epsilon_for_success(np.ones((3, 4)), 1.0) == 1000
-    assert epsilon_for_success(np.ones((3, 40)), 1.0) == 1000
+    assert epsilon_for_accuracy(np.ones((3, 4)), 1.0) == 1000
+    assert epsilon_for_accuracy(np.ones((3, 40)), 1.0) == 1000
 
 
 def test_epsilon_for_success_by_sampling_is_on_the_safe_side(monkeypatch):
     rng = np.random.default_rng(4)
     loss = geometric_median_loss(rng.normal(size=(3, 2)), rng.normal(size=(24, 2)))
     sensitivity = 2 * subset_sensitivity(loss)
-    exact = epsilon_for_success(loss, sensitivity)
+    exact = epsilon_for_accuracy(loss, sensitivity)
     monkeypatch.setattr(membership, "MOST_BY_LOGARITHMS", 0)
-    sampled = epsilon_for_success(loss, sensitivity, n_subsets=2**15)
+    sampled = epsilon_for_accuracy(loss, sensitivity, n_subsets=2**15)
     assert 0.75 * exact < sampled <= exact
-    assert sampled == epsilon_for_success(loss, sensitivity, n_subsets=2**15)
+    assert sampled == epsilon_for_accuracy(loss, sensitivity, n_subsets=2**15)
 
 
 def test_epsilon_for_success_of_a_hundred_records():
     rng = np.random.default_rng(4)
     loss = geometric_median_loss(rng.normal(size=(3, 2)), rng.normal(size=(100, 2)))
     sensitivity = subset_sensitivity(loss)
-    epsilon = epsilon_for_success(loss, sensitivity, success=0.6, n_subsets=2**14)
+    epsilon = epsilon_for_accuracy(loss, sensitivity, accuracy=0.6, n_subsets=2**14)
     found = pmp_exponential(loss, epsilon, sensitivity, method="sampled", n_subsets=2**14, seed=9)
     assert found.low <= math.log(1.5)
     assert found.value > 0.6 * math.log(1.5)
@@ -273,8 +273,8 @@ def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
     low, high = sorted((one, other))
     loss = np.random.default_rng(0).normal(size=(3, 4))
     sensitivity = subset_sensitivity(loss)
-    assert epsilon_for_success(loss, sensitivity, low) <= epsilon_for_success(loss, sensitivity, high) * 1.001
-    assert scale_for_success(loss.T, low) >= scale_for_success(loss.T, high) * (1 - 1e-9)
+    assert epsilon_for_accuracy(loss, sensitivity, low) <= epsilon_for_accuracy(loss, sensitivity, high) * 1.001
+    assert scale_for_accuracy(loss.T, low) >= scale_for_accuracy(loss.T, high) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -294,15 +294,15 @@ def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
             lambda: pmp_gaussian([[1.0], [2.0]], 1.0, 0.1, "means"),
             "unknown query 'means' (did you mean 'mean'?); known: mean, sum",
         ),
-        (lambda: scale_for_success([[1.0], [2.0]], 0.5), "success must be > 0.5 and < 1, got 0.5"),
-        (lambda: scale_for_success([[1.0], [2.0]], 1.0), "success must be > 0.5 and < 1, got 1"),
+        (lambda: scale_for_accuracy([[1.0], [2.0]], 0.5), "accuracy must be > 0.5 and < 1, got 0.5"),
+        (lambda: scale_for_accuracy([[1.0], [2.0]], 1.0), "accuracy must be > 0.5 and < 1, got 1"),
         (
-            lambda: epsilon_for_success(np.eye(2), 1.0, 55.0),
-            "success is a fraction: 55 is out of range; did you mean 0.55? It must be >= 0 and <= 1",
+            lambda: epsilon_for_accuracy(np.eye(2), 1.0, 55.0),
+            "accuracy is a fraction: 55 is out of range; did you mean 0.55? It must be >= 0 and <= 1",
         ),
-        (lambda: epsilon_for_success(np.eye(2), 0.0), "sensitivity must be > 0, got 0"),
+        (lambda: epsilon_for_accuracy(np.eye(2), 0.0), "sensitivity must be > 0, got 0"),
         (
-            lambda: epsilon_for_success(np.eye(3), 1.0),
+            lambda: epsilon_for_accuracy(np.eye(3), 1.0),
             "loss has 3 records; an even number 2n is needed, D is one half of them",
         ),
         (lambda: epsilons_exponential(np.eye(2), 1.0, 0.5), "sensitivity must be >= that of the data, 1, got 0.5"),

@@ -109,7 +109,7 @@ def test_leverages_of_whole_numbers_with_an_intercept():
 
 
 @pytest.mark.parametrize(
-    ("n", "success", "information", "upper"),
+    ("n", "accuracy", "information", "upper"),
     [
         (30, 0.701351988, 0.274653072, 0.852416679),
         (50, 0.627956725, 0.127706406, 0.747153516),
@@ -117,20 +117,20 @@ def test_leverages_of_whole_numbers_with_an_intercept():
         (500, 0.532688822, 0.010205499, 0.571311758),
     ],
 )
-def test_equal_leverages_to_all_digits(n, success, information, upper):
+def test_equal_leverages_to_all_digits(n, accuracy, information, upper):
     found = linear_regression_bayes(equal_leverages(n, 20))
     np.testing.assert_allclose(found.leverage, 20 / n, rtol=1e-12)
-    assert found.success == pytest.approx(success, abs=1e-9)
+    assert found.accuracy == pytest.approx(accuracy, abs=1e-9)
     assert found.information == pytest.approx(information, abs=1e-9)
     assert found.upper == pytest.approx(upper, abs=1e-9)
     assert found.gap == pytest.approx(40 / n)
     assert found.tail.proxy == pytest.approx(1 + 20 / n)
     assert found.tail.non_negative
-    assert found.lower < found.success < found.upper
+    assert found.lower < found.accuracy < found.upper
 
 
 @pytest.mark.parametrize(
-    ("n", "success", "upper", "lower"),
+    ("n", "accuracy", "upper", "lower"),
     [
         (30, 0.70407, 0.858, 0.5124),
         (50, 0.62867, 0.7506, 0.50766),
@@ -139,13 +139,13 @@ def test_equal_leverages_to_all_digits(n, success, information, upper):
         (500, 0.53231, 0.5714, None),
     ],
 )
-def test_a_published_design_is_one_of_many(n, success, upper, lower):
+def test_a_published_design_is_one_of_many(n, accuracy, upper, lower):
     """Gaussian features in 20 dimensions: the known values of one draw lie among those of other draws."""
     rng = np.random.default_rng(9)
     found = [linear_regression_bayes(rng.normal(size=(n, 20))) for _ in range(80 if n < 200 else 40)]
     published = [generalisation_bound_tails(each.gap, each.tail, method="published") for each in found]
-    columns = [[each.success for each in found], [each.upper for each in found], published]
-    for known, values in zip((success, upper, lower), columns, strict=True):
+    columns = [[each.accuracy for each in found], [each.upper for each in found], published]
+    for known, values in zip((accuracy, upper, lower), columns, strict=True):
         if known is not None:
             assert abs(known - np.mean(values)) <= 3 * np.std(values) + 5e-5 * (1 + 9 * (known == 0.858))
     assert all(each.lower > low for each, low in zip(found, published, strict=True))
@@ -168,7 +168,7 @@ def test_the_lower_bound_is_below_an_attack_on_the_loss_alone():
     h = 0.25
     cross = math.sqrt(math.log((1 + h) / (1 - h)) * (1 - h**2) / h)  # where the densities meet
     tv = 2 * (stats.norm.cdf(cross / math.sqrt(1 - h)) - stats.norm.cdf(cross / math.sqrt(1 + h)))
-    assert found.lower <= (1 + tv) / 2 <= found.success
+    assert found.lower <= (1 + tv) / 2 <= found.accuracy
 
 
 def test_mean_squared_errors_have_the_gap():
@@ -185,7 +185,7 @@ def test_mean_squared_errors_have_the_gap():
 def test_noise_sets_the_unit_alone():
     X = np.random.default_rng(11).normal(size=(30, 4))
     one, loud = linear_regression_bayes(X), linear_regression_bayes(X, 50.0)
-    assert (loud.success, loud.information, loud.upper) == (one.success, one.information, one.upper)
+    assert (loud.accuracy, loud.information, loud.upper) == (one.accuracy, one.information, one.upper)
     assert loud.lower == pytest.approx(one.lower, rel=1e-9)
     assert (loud.gap, loud.tail.proxy) == pytest.approx((2500 * one.gap, 2500 * one.tail.proxy))
 
@@ -195,7 +195,7 @@ def test_a_record_without_features_is_safe():
     found = linear_regression_bayes(X)
     assert found.tv[-1] == found.leverage[-1] == 0
     assert (found.tv[:-1] > 0).all()
-    assert found.success == pytest.approx(0.5 + found.tv.mean() / 2)
+    assert found.accuracy == pytest.approx(0.5 + found.tv.mean() / 2)
     assert found.upper == kl_upper(found.information)
 
 
@@ -229,9 +229,9 @@ def naive_games(X, noise_std, n_games, rng):
 def test_games_with_coefficients_agree():
     """1,500 games with full densities within four standard errors of the closed form; false alarm below 1e-4."""
     X = np.random.default_rng(13).normal(size=(8, 3))
-    success = linear_regression_bayes(X).success
+    accuracy = linear_regression_bayes(X).accuracy
     won = naive_games(X, 0.7, 1500, np.random.default_rng(14))
-    assert abs(won / 1500 - success) < 4 * math.sqrt(success * (1 - success) / 1500)
+    assert abs(won / 1500 - accuracy) < 4 * math.sqrt(accuracy * (1 - accuracy) / 1500)
 
 
 @pytest.mark.statistics
@@ -240,7 +240,7 @@ def test_played_games_cover_the_closed_form(n, d):
     """40,000 games, limits at 1 - 1e-5: a false alarm in one of 100,000 seeds."""
     X = np.random.default_rng(15).normal(size=(n, d))
     played = simulate_regression_game(X, n_games=40_000, seed=3, confidence=1 - 1e-5)
-    assert played.low <= linear_regression_bayes(X).success <= played.high
+    assert played.low <= linear_regression_bayes(X).accuracy <= played.high
     assert played.high - played.low < 0.025
 
 

@@ -22,8 +22,8 @@ from leakscope.core.seeds import stream
 def exact_fraction(m, n, k):
     """The sum over N by whole numbers alone."""
     ways = {j: math.comb(m, j) * math.comb(n - m, k - j) for j in range(m + 1) if 0 <= k - j <= n - m}
-    success = sum(Fraction(max(j, m - j), m) * w for j, w in ways.items()) / math.comb(n, k)
-    return success - max(Fraction(k, n), 1 - Fraction(k, n))
+    accuracy = sum(Fraction(max(j, m - j), m) * w for j, w in ways.items()) / math.comb(n, k)
+    return accuracy - max(Fraction(k, n), 1 - Fraction(k, n))
 
 
 def by_mpmath(m, n, k, prior):

@@ -95,7 +95,7 @@ def test_a_column_with_a_name_of_html(leakscope) -> None:
         ("bound dp --epsilon -1", "bound dp: epsilon: Input should be greater than or equal to 0, got -1.0"),
         ("bound dp --epsilon 1 --delta 1", "bound dp: delta must be >= 0 and < 1, got 1"),
         ("bound dp --epsilon 1 --prior 0", "bound dp: prior must be > 0 and < 1, got 0"),
-        ("bound dp --at-most success=0.4", "at_most success=0.4 is below the baseline accuracy, 0.5"),
+        ("bound dp --at-most accuracy=0.4", "at_most accuracy=0.4 is below the baseline accuracy, 0.5"),
         ("bound dp --epsilon nan", "bound dp: epsilon: Input should be greater than or equal to 0, got nan"),
         ("bound dp --epsilon much", "Invalid value for '--epsilon': "),
         ("bound dp --epsilon 1 --sigma 3", "No such option: --sigma"),

@@ -18,8 +18,8 @@ from leakscope.core import checks
         (lambda: checks.real("mu", math.nan), "mu must be finite, got nan"),
         (lambda: checks.real("mu", -math.inf), "mu must be finite, got -inf"),
         (
-            lambda: checks.probability("success", 60),
-            "success is a fraction: 60 is out of range; did you mean 0.6? It must be >= 0 and <= 1",
+            lambda: checks.probability("accuracy", 60),
+            "accuracy is a fraction: 60 is out of range; did you mean 0.6? It must be >= 0 and <= 1",
         ),
         (
             lambda: checks.fraction("eta", 5, most=0.5, above=True, below=True),

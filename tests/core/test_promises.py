@@ -98,13 +98,13 @@ def test_eta_holds_and_is_reached(size):
     game = Game("half_split", np.ones((1, 4), dtype=bool), np.ones(4, dtype=bool), 1, prior)
     for sharpness in np.linspace(0.5, 2.5, 40):
         p = mechanism(rng, sharpness)
-        success = 0.0
+        accuracy = 0.0
         for record in range(N_RECORDS):
             p_in, p_out = in_and_out(p, (size,), record)
-            success = max(success, np.maximum(prior * p_in, (1 - prior) * p_out).sum())
-        eta = success - max(prior, 1 - prior)
+            accuracy = max(accuracy, np.maximum(prior * p_in, (1 - prior) * p_out).sum())
+        eta = accuracy - max(prior, 1 - prior)
         ceiling = Claim("eta", eta).ceiling(game)
-        assert ceiling.success(prior) == pytest.approx(success, abs=1e-12)
+        assert ceiling.accuracy(prior) == pytest.approx(accuracy, abs=1e-12)
         assert slack(ceiling, p, (size,)) >= -1e-12
         if eta > 1e-9:
             assert slack(ceiling, p, (size,)) <= 1e-12
@@ -117,7 +117,7 @@ def test_eta_at_another_prior_is_a_line(prior, eta):
     fpr = np.linspace(0, 1, 101)
     room = max(0.0, min(prior, 1 - prior) - eta)
     np.testing.assert_allclose(ceiling.fnr(fpr), np.maximum(0, (room - (1 - prior) * fpr) / prior), atol=1e-12)
-    assert ceiling.success(prior) == pytest.approx(1 - room, abs=1e-12)
+    assert ceiling.accuracy(prior) == pytest.approx(1 - room, abs=1e-12)
 
 
 def test_a_claim_of_eta_at_even_odds_is_total_variation():

@@ -45,7 +45,7 @@ class TestGaussian:
         """Bayes: call a member where x > mu/2 + log((1-prior)/prior)/mu."""
         cut = mu / 2 + math.log((1 - prior) / prior) / mu if mu else 0.0
         bayes = prior * stats.norm.sf(cut - mu) + (1 - prior) * stats.norm.cdf(cut) if mu else 0.0
-        assert Gaussian(mu).success(prior) == pytest.approx(max(bayes, prior, 1 - prior), abs=1e-10)
+        assert Gaussian(mu).accuracy(prior) == pytest.approx(max(bayes, prior, 1 - prior), abs=1e-10)
 
     @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0, 10.0])
     def test_delta(self, mu, epsilon):
@@ -78,11 +78,11 @@ def test_printed_values_of_the_easy_target():
 
 @pytest.mark.parametrize(("delta", "eta"), [(0.0, 0.231058578630), (0.01, 0.233747992844)])
 def test_printed_eta_of_a_private_mechanism(delta, eta):
-    assert EpsilonDelta(1.0, delta).success() - 0.5 == pytest.approx(eta, abs=1e-11)
+    assert EpsilonDelta(1.0, delta).accuracy() - 0.5 == pytest.approx(eta, abs=1e-11)
 
 
 def test_printed_accuracy_at_another_prior():
-    assert EpsilonDelta(1.0).success(0.6) == pytest.approx(0.731058578630, abs=1e-11)
+    assert EpsilonDelta(1.0).accuracy(0.6) == pytest.approx(0.731058578630, abs=1e-11)
     assert EpsilonDelta(1.0).eta(0.6) == pytest.approx(0.131058578630, abs=1e-11)
 
 
@@ -103,7 +103,7 @@ class TestEpsilonDelta:
     def test_success(self, epsilon, delta, prior):
         small, ratio = min(prior, 1 - prior), max(prior, 1 - prior) / min(prior, 1 - prior)
         expected = 1 - small + small * pair_delta(epsilon, delta, math.log(ratio))
-        assert EpsilonDelta(epsilon, delta).success(prior) == pytest.approx(expected, abs=1e-12)
+        assert EpsilonDelta(epsilon, delta).accuracy(prior) == pytest.approx(expected, abs=1e-12)
 
     @pytest.mark.parametrize("at", [0.0, 0.5, 1.0, 6.0])
     def test_delta(self, epsilon, delta, at):
@@ -252,7 +252,7 @@ class TestProfile:
         """At no false-positive rate, at 0 neither: the data may be published as they are."""
         curve = EpsilonDelta(math.inf, delta)
         assert curve.tpr([0.0, 5e-324, 0.5, 1.0]).tolist() == [1.0] * 4
-        assert (curve.success(0.3), curve.advantage(), curve.eta(0.3)) == (1.0, 1.0, 0.3)
+        assert (curve.accuracy(0.3), curve.advantage(), curve.eta(0.3)) == (1.0, 1.0, 0.3)
         assert [curve.delta(each) for each in (0.0, 1e6, math.inf)] == [1.0] * 3
         assert curve.epsilon(0.999) == math.inf
 
@@ -431,10 +431,10 @@ class TestLawsOfCeilings:
     def test_success_is_the_best_of_all_attackers_and_of_blind_guessing(self, content, prior):
         curve, grid = from_dict(content), np.linspace(0, 1, 4001)
         attackers = prior * curve.tpr(grid) + (1 - prior) * (1 - grid)
-        success = curve.success(prior)
-        assert success >= max(attackers.max(), prior, 1 - prior) - 1e-15
-        assert success <= max(attackers.max(), prior, 1 - prior) + 1 / 4000 + 1e-12  # between two grid points
-        assert success <= 1
+        accuracy = curve.accuracy(prior)
+        assert accuracy >= max(attackers.max(), prior, 1 - prior) - 1e-15
+        assert accuracy <= max(attackers.max(), prior, 1 - prior) + 1 / 4000 + 1e-12  # between two grid points
+        assert accuracy <= 1
 
     @settings(max_examples=15)
     @given(CONTENTS, st.floats(0, 20), st.floats(0, 5))
@@ -449,12 +449,12 @@ class TestLawsOfCeilings:
     @given(CONTENTS)
     def test_success_at_even_odds_is_the_advantage(self, content):
         curve = from_dict(content)
-        assert curve.success() == pytest.approx((1 + curve.advantage()) / 2, abs=1e-15)
+        assert curve.accuracy() == pytest.approx((1 + curve.advantage()) / 2, abs=1e-15)
 
     @given(CONTENTS, st.floats(0.01, 0.99))
     def test_eta_is_what_success_adds_to_the_prior_guess(self, content, prior):
         curve = from_dict(content)
-        assert curve.eta(prior) == pytest.approx(curve.success(prior) - max(prior, 1 - prior), abs=1e-15)
+        assert curve.eta(prior) == pytest.approx(curve.accuracy(prior) - max(prior, 1 - prior), abs=1e-15)
         assert 0 <= curve.eta(prior) <= min(prior, 1 - prior)
 
     @settings(max_examples=15)
@@ -488,7 +488,7 @@ def test_success_agrees_with_a_search():
         bounds=(0, 1),
         options={"xatol": 1e-12},
     )
-    assert curve.success(prior) == pytest.approx(-found.fun, abs=1e-9)
+    assert curve.accuracy(prior) == pytest.approx(-found.fun, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["inf", math.inf])
@@ -564,7 +564,7 @@ def test_the_abstract_curve_cannot_be_made():
             lambda: Gaussian(1.0).epsilon(2),
             "delta is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and <= 1",
         ),
-        (lambda: Gaussian(1.0).success(0), "prior must be > 0 and < 1, got 0"),
+        (lambda: Gaussian(1.0).accuracy(0), "prior must be > 0 and < 1, got 0"),
         (lambda: Gaussian(1.0).ppv(0.1, 1), "prior must be > 0 and < 1, got 1"),
         (lambda: Piecewise([0.1, 0.2], [0.5]), "fpr has shape (2,) and fnr (1,); both must be (P,)"),
         (

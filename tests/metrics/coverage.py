@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Scores
-from leakscope.metrics import advantage, auc, average_precision, ppv, success, tpr_at_fpr
+from leakscope.metrics import accuracy, advantage, auc, average_precision, ppv, tpr_at_fpr
 
 RECORDS = 200
 
@@ -195,7 +195,7 @@ METRICS: Mapping[str, Callable[[Setting, Scores, np.ndarray], tuple[Interval, fl
     "these models, 1 %": _tpr_of_these(0.01),
     "these models, 10 %": _tpr_of_these(0.1),
     "PPV at 10 %": _ppv,
-    "success": lambda setting, scores, _: (success(scores), true_success(setting)),
+    "accuracy": lambda setting, scores, _: (accuracy(scores), true_success(setting)),
     "advantage": lambda setting, scores, _: (advantage(scores), 2 * true_success(setting) - 1),
     "AUC": lambda setting, scores, _: (auc(scores), true_areas(_one_model(setting))[0]),
     "average precision": lambda setting, scores, _: (average_precision(scores), true_areas(_one_model(setting))[1]),

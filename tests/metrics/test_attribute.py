@@ -12,7 +12,7 @@ from scipy import stats
 
 from leakscope.core.findings import Term
 from leakscope.core.types import NotApplicable
-from leakscope.metrics.attribute import attribute_gain, attribute_success, right
+from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from tests.levels import allowed, sizes
 
 
@@ -30,7 +30,7 @@ def test_success_is_a_mean_over_models_with_the_interval_of_student() -> None:
     rng = np.random.default_rng(0)
     guessed, member = rng.random((9, 40)) < 0.6, rng.random((9, 40)) < 0.5
     each = [guessed[row][member[row]].mean() for row in range(9)]
-    found = attribute_success(guessed.astype(float), member)
+    found = attribute_accuracy(guessed.astype(float), member)
     low, high = stats.t.interval(0.95, 8, np.mean(each), stats.sem(each))
     assert (found.value, found.low, found.high) == pytest.approx((np.mean(each), low, high))
     assert (found.interval_over, found.method) == ("models", (Term("cluster_t"),))
@@ -39,24 +39,24 @@ def test_success_is_a_mean_over_models_with_the_interval_of_student() -> None:
 @pytest.mark.parametrize("n_models", [1, 7])
 def test_with_few_models_the_interval_is_over_records(n_models) -> None:
     guessed = np.tile(np.arange(20) < 5, (n_models, 1)).astype(float)
-    found = attribute_success(guessed, np.ones(guessed.shape, dtype=bool))
+    found = attribute_accuracy(guessed, np.ones(guessed.shape, dtype=bool))
     exact = stats.binomtest(5, 20).proportion_ci(method="exact")
     assert (found.value, found.low, found.high) == pytest.approx((0.25, exact.low, exact.high))
     assert found.interval_over == "points"
 
 
 def test_equal_models_tell_of_records_alone() -> None:
-    found = attribute_success(np.full((12, 50), 0.25), np.ones((12, 50), dtype=bool))
+    found = attribute_accuracy(np.full((12, 50), 0.25), np.ones((12, 50), dtype=bool))
     assert found.interval_over == "points"
     assert found.low < 0.25 < found.high
 
 
 def test_models_without_a_chosen_record_do_not_count() -> None:
     guessed, chosen = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[True, False], [False, False]])
-    assert attribute_success(guessed, chosen).value == 1
+    assert attribute_accuracy(guessed, chosen).value == 1
     assert attribute_gain(guessed, np.zeros((2, 2)), chosen).value == 1
     with pytest.raises(NotApplicable, match="no attacked record"):
-        attribute_success(guessed, np.zeros((2, 2), dtype=bool))
+        attribute_accuracy(guessed, np.zeros((2, 2), dtype=bool))
 
 
 def naive_gain_variance(difference: np.ndarray, member: np.ndarray) -> float:

@@ -52,7 +52,7 @@ def test_success_of_few_models(n_models, n_audits):
     """At a level of 5 % more than 16 misses of 150, or 33 of 400, have probability .22 % at most; levels of 14.6 % and
     10.3 % are found in 9 of 10. Without the second error 12 to 20 % are missed.
     """
-    found = counts(Setting("right", 1.0, n_models, distance=2.5), n_audits, ("success",))["success"]
+    found = counts(Setting("right", 1.0, n_models, distance=2.5), n_audits, ("accuracy",))["accuracy"]
     assert found.wrong <= allowed(n_audits)
 
 
@@ -81,7 +81,7 @@ def test_the_range(seed, setting):
     assert max(wrong.values()) <= 29, wrong
 
 
-@pytest.mark.parametrize(("mapped", "of"), [("PPV at 10 %", "TPR at 10 %"), ("advantage", "success")])
+@pytest.mark.parametrize(("mapped", "of"), [("PPV at 10 %", "TPR at 10 %"), ("advantage", "accuracy")])
 def test_mapped_metrics_cover_where_the_other_does(mapped, of):
     found = counts(Setting("normal", 0.2, 16), 20, (mapped, of))
     assert (found[mapped].refused, found[mapped].covered) == (found[of].refused, found[of].covered)

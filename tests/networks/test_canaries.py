@@ -212,7 +212,7 @@ class TestStrength:
         assert best > largest + 0.05 > loss
 
     @pytest.mark.nightly
-    @pytest.mark.parametrize("knowledge", ["law", "others"])
+    @pytest.mark.parametrize("knowledge", ["distribution", "others"])
     def test_it_beats_them_on_records_too(self, digits, knowledge):
         """Mean AUC of 8 runs with 300 mislabelled canaries."""
         release = PrivateNetwork(network, self.DPSGD, knowledge=knowledge)

@@ -342,7 +342,7 @@ class TestBadInput:
             ),
             (
                 f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries --knowledge others",
-                "nobody knows the batches of a user-supplied training loop: knowledge must be 'law'",
+                "nobody knows the batches of a user-supplied training loop: knowledge must be 'distribution'",
             ),
             (
                 f"--model {HERE}:network --dpsgd noise_multiplier=0 --dry-run --allow-modules {HERE}",

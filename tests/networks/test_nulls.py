@@ -105,7 +105,7 @@ def shown(signals: Signals, attack: str) -> tuple[bool, bool]:
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("choose", "knowledge", "attacks"),
-    [(dirac, "others", ["ratio", "glir"]), (mislabelled, "law", ["ratio", "glir", "loss"])],
+    [(dirac, "others", ["ratio", "glir"]), (mislabelled, "distribution", ["ratio", "glir", "loss"])],
 )
 def test_nothing_is_found_in_one_run_where_there_is_nothing(choose, knowledge, attacks) -> None:
     found, by_truth = Counter(), Counter()

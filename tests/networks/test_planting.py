@@ -57,7 +57,7 @@ class TestPlant:
     def test_records_are_watched_among_others_whose_law_is_known(self, noise, kind):
         made = plant(planting(canaries=kind), private_network(network, SHORT), noise)
         assert made.release.watched == tuple(made.game.columns.tolist())
-        assert (made.release.coordinates, made.release.knowledge) == ((), "law")
+        assert (made.release.coordinates, made.release.knowledge) == ((), "distribution")
 
     def test_mahalanobis_canaries_are_those_of_the_training(self, noise):
         release = private_network(network, SHORT)
@@ -66,7 +66,7 @@ class TestPlant:
         assert made.release.watched == tuple(expected.tolist())
         assert made.planted == "mahalanobis"
 
-    @pytest.mark.parametrize(("kind", "knowledge"), [("dirac", "law"), ("random", "others")])
+    @pytest.mark.parametrize(("kind", "knowledge"), [("dirac", "distribution"), ("random", "others")])
     def test_what_is_known_may_be_asked_for(self, noise, kind, knowledge):
         made = plant(planting(canaries=kind, knowledge=knowledge), private_network(network, SHORT), noise)
         assert made.release.knowledge == knowledge
@@ -78,7 +78,7 @@ class TestPlant:
 
     def test_a_training_of_ones_own_has_unknown_batches(self, noise):
         release = private_network(network, {**SHORT.describe(), "train": own})
-        assert plant(planting(), release, noise).release.knowledge == "law"
+        assert plant(planting(), release, noise).release.knowledge == "distribution"
         assert plant(planting(canaries="random"), release, noise).release.train is own
         with pytest.raises(ValueError, match=r"nobody knows the batches of a user-supplied training loop"):
             plant(planting(canaries="random", knowledge="others"), release, noise)

@@ -266,5 +266,5 @@ class TestTrainingsOfOthers:
             PrivateNetwork(network, SMALL).observe(digits, member[:1], np.array([0]), ["step_dot"])
 
     def test_nobody_knows_their_batches(self):
-        with pytest.raises(ValueError, match="knowledge must be 'law'"):
+        with pytest.raises(ValueError, match="knowledge must be 'distribution'"):
             PrivateNetwork(network, SMALL, train=through_opacus, watched=(1,), knowledge="others")

@@ -90,7 +90,7 @@ class Training:
     def watched(self) -> tuple[np.ndarray, np.ndarray]:
         """The same as the watch of a training sees it."""
         dpsgd = DpSgd(NOISE, 1.0, RATE, STEPS, batches="fixed" if self.case == "fixed" else "poisson")
-        attacker = Attacker(np.array([N]), np.arange(N), "others" if self.case == "others" else "law")
+        attacker = Attacker(np.array([N]), np.arange(N), "others" if self.case == "others" else "distribution")
         label = torch.zeros(N + 1, dtype=torch.long)
         watch = Watch(LinearLoss(), inputs_of(np.vstack([RECORDS, self.target])), label, dpsgd, attacker)
         for total, known in zip(torch.from_numpy(self.total), torch.from_numpy(self.known), strict=True):

@@ -29,7 +29,7 @@ def make(width=4):
 def number():
     return 3
 """
-BOUND_TYPES = "--members in.npz --others out.npz --n-jobs 1"
+SIDES = "--members in.npz --others out.npz --n-jobs 1"
 
 
 @pytest.fixture
@@ -60,9 +60,7 @@ def test_weights_are_those_of_the_file(leakscope):
 
 def test_the_command(leakscope):
     torch.save(of_width(4).state_dict(), "net.pt")
-    left = leakscope(
-        f"audit --model {SPEC} --weights net.pt {BOUND_TYPES} --attack loss --attack gradient_norm --out a"
-    )
+    left = leakscope(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
     assert left.code == 0, left.err
     report = Report.from_json(Path("a/report.json"))
     (facts,) = report.about.releases
@@ -72,7 +70,9 @@ def test_the_command(leakscope):
 
 def test_models_of_its_recipe_beside_it(leakscope):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {BOUND_TYPES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
+    command = (
+        f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
+    )
     assert leakscope(command).code == 0
     (facts,) = Report.from_json(Path("a/report.json")).about.releases
     assert (facts.targets, facts.references) == (1, 4)
@@ -86,7 +86,7 @@ def auc(out: str, attack: str) -> float:
 @pytest.mark.parametrize("names", [np.array(["b", "10", "2"]), np.array([9, 7, 5])])
 def test_the_columns_are_those_that_are_named(leakscope, names):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {BOUND_TYPES} --attack loss"
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss"
     assert leakscope(f"{command} --out numbered").code == 0
     for file in ("in.npz", "out.npz"):
         with np.load(file) as arrays:
@@ -100,7 +100,7 @@ def test_the_columns_are_those_that_are_named(leakscope, names):
 def test_the_layers_that_are_named(leakscope):
     network = of_width(4)
     torch.save(network.state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {BOUND_TYPES} --attack gradient_norm"
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack gradient_norm"
     for layers in ("last", "0"):
         assert leakscope(f"{command} --layers {layers} --out {layers}").code == 0
     sides = []
@@ -114,9 +114,7 @@ def test_the_layers_that_are_named(leakscope):
 
 def test_the_report_holds_the_recipe_and_the_files(leakscope):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = (
-        f"audit --model {SPEC} --weights net.pt {BOUND_TYPES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
-    )
+    command = f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
     assert leakscope(command).code == 0
     (release,) = json.loads(Path("a/report.json").read_text())["about"]["releases"]
     digest = hashlib.sha256(Path("net.pt").read_bytes()).hexdigest()
@@ -132,27 +130,27 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
     ("words", "line"),
     [
         (
-            f"--weights net.pt {BOUND_TYPES}",
+            f"--weights net.pt {SIDES}",
             "--weights needs the --model that they are of, as --model my_package:make_net",
         ),
         (f"--model {SPEC} --weights net.pt", "--weights needs --members FILE and --others FILE"),
-        (f"--model {SPEC} --weights gone.pt {BOUND_TYPES}", "gone.pt: no such file"),
+        (f"--model {SPEC} --weights gone.pt {SIDES}", "gone.pt: no such file"),
         (
-            f"--model {SPEC} --weights pickled.pt {BOUND_TYPES}",
+            f"--model {SPEC} --weights pickled.pt {SIDES}",
             "pickled.pt: no state dict; tensors alone are read",
         ),
-        (f"--model {SPEC} --weights tensor.pt {BOUND_TYPES}", "tensor.pt: no state dict; tensors alone are read"),
+        (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
         (
-            f"--model {SPEC} --weights whole.pt {BOUND_TYPES}",
+            f"--model {SPEC} --weights whole.pt {SIDES}",
             "whole.pt: a state dict alone is read, this one stands in net",
         ),
-        (f"--model {SPEC} --weights net.pt {BOUND_TYPES} --layers 3", "unknown layer '3'"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --layers 3", "unknown layer '3'"),
         (
-            f"--model {SPEC} --weights net.pt {BOUND_TYPES} --classes a --classes b --classes c",
+            f"--model {SPEC} --weights net.pt {SIDES} --classes a --classes b --classes c",
             "--classes are numbers where",
         ),
         (
-            f"--model {SPEC} --weights net.pt {BOUND_TYPES} --classes 0 --classes 1 --classes 3",
+            f"--model {SPEC} --weights net.pt {SIDES} --classes 0 --classes 1 --classes 3",
             "net.pt: the label '2' is none of classes",
         ),
         ("--layers last", "--layers needs a --model"),
@@ -162,20 +160,20 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
             "audit: model.0: layers are of networks that are trained without DP-SGD",
         ),
         (f"--model {SPEC} --classes 1", "an audit without --predict or --weights takes no --classes"),
-        (f"--model {SPEC} --weights in.npz {BOUND_TYPES}", "in.npz: no state dict; tensors alone are read"),
+        (f"--model {SPEC} --weights in.npz {SIDES}", "in.npz: no state dict; tensors alone are read"),
         (
-            f"--model {SPEC} --set width=9 --weights net.pt {BOUND_TYPES}",
+            f"--model {SPEC} --set width=9 --weights net.pt {SIDES}",
             "net.pt: the weights of another network: size mismatch for 0.weight: ",
         ),
         (
-            f"--model mine:number --weights net.pt {BOUND_TYPES}",
+            f"--model mine:number --weights net.pt {SIDES}",
             "mine:number makes no network, and weights are those of one",
         ),
         (
-            f"--model {SPEC} --weights net.pt {BOUND_TYPES} --predict mine:make",
+            f"--model {SPEC} --weights net.pt {SIDES} --predict mine:make",
             "an audit with --predict takes no --weights",
         ),
-        (f"--model {SPEC} --weights net.pt {BOUND_TYPES} --dataset wine", "an audit with --weights takes no --dataset"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --dataset wine", "an audit with --weights takes no --dataset"),
     ],
 )
 def test_what_is_refused(leakscope, words: str, line: str):

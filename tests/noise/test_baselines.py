@@ -82,7 +82,7 @@ class TestDifferentialPrivacy:
 
 class TestInformation:
     def test_of_one_mean(self):
-        """n = 1000 points in R^3 with unit covariance, halves of 500, success at most 0.55."""
+        """n = 1000 points in R^3 with unit covariance, halves of 500, accuracy at most 0.55."""
         sigma = np.eye(3) / 500 * (1 - 500 / 1000)
         shaped, least, average = information_baselines(0.05, sigma, n=1000)
         assert [shaped.promise, least.promise, average.promise] == ["every", "every", "average"]
@@ -204,8 +204,8 @@ class TestInformation:
             exact = math.log(2) - weight @ np.logaddexp(0, -2 * y / scale**2)
             bound = information_of_noise(np.eye(1), scale**2 * np.eye(1))
             assert exact <= bound
-            success = stats.norm.cdf(1 / scale)
-            assert success - 0.5 <= eta_of_information(exact) <= eta_of_information(bound)
+            accuracy = stats.norm.cdf(1 / scale)
+            assert accuracy - 0.5 <= eta_of_information(exact) <= eta_of_information(bound)
 
 
 class TestBadInput:

@@ -165,7 +165,7 @@ def test_a_mean_length_knows_the_total_variation_alone(noise):
     assert pmp_delta(shifts, noise, 0.0)[0] == pmp_delta(shifts, noise, 3.0)[0] == noise.shift_tv(0.8)
     band = shifts.tradeoff(noise)
     assert band.fnr(0.1) == pytest.approx(0.9 - float(noise.shift_tv(0.8)))
-    assert band.success() - 0.5 == pytest.approx(eta_bound(shifts, noise)[0])
+    assert band.accuracy() - 0.5 == pytest.approx(eta_bound(shifts, noise)[0])
 
 
 def test_the_mean_over_all_disjoint_pairs_bounds_no_record():
@@ -210,7 +210,7 @@ def test_the_band_holds_for_every_record_and_attack(n_games):
 def test_the_band_takes_the_worst_record_and_agrees_with_eta():
     shifts = swap_linear(FOUR[:, None], 2)
     band = shifts.tradeoff(LaplaceNoise(1.0))
-    assert band.success(0.5) - 0.5 == pytest.approx(eta_bound(shifts, LaplaceNoise(1.0)).max(), abs=1e-10)
+    assert band.accuracy(0.5) - 0.5 == pytest.approx(eta_bound(shifts, LaplaceNoise(1.0)).max(), abs=1e-10)
     far = swap_linear(np.array([[0.0], [0.1], [1000.0]]), 1).tradeoff(GaussianNoise(1.0))
     assert far.tpr(1e-9) > 0.99  # a record that stands out, lengths beyond e^700
 

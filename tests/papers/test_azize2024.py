@@ -51,7 +51,7 @@ class TestWorld:
 
     def test_a_medium_target_of_the_law_has_the_likelier_bits(self):
         """Sum of p_j over its ones and 1 - p_j over its zeros, 5,000 columns: mean 2,567 against 2,500, deviation 8."""
-        for medium, mean in (("law", 5000 * (0.5 + 2 * 0.2**2 / 3)), ("coins", 2500)):
+        for medium, mean in (("distribution", 5000 * (0.5 + 2 * 0.2**2 / 3)), ("coins", 2500)):
             drawn = world(1, 5000, medium)
             assert abs(np.where(drawn.targets["med"] == 1, drawn.p, 1 - drawn.p).sum() - mean) < 33
 
@@ -118,7 +118,7 @@ class TestNumbers:
 
     @pytest.mark.statistics
     def test_the_band_holds(self):
-        """The law leaves its band at most once in 1,000 games; 3 or more of 60 have a probability below 4e-5."""
+        """At most one game in 1,000 leaves the band; 3 or more of 60 have a probability below 4e-5."""
         rng, m, outside, missed = np.random.default_rng(2), 3.42, 0, 0
         member = np.arange(500) < 250
         for _ in range(60):

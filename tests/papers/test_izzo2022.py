@@ -102,10 +102,10 @@ def test_eta_of_published_records_is_half_of_p(n, p):
 
 
 def test_the_chances_of_published_sets():
-    law, member = theorem5.published(0.1, 4)
-    assert law.sum(axis=1) == pytest.approx(np.ones(6))
+    distribution, member = theorem5.published(0.1, 4)
+    assert distribution.sum(axis=1) == pytest.approx(np.ones(6))
     half = member[0]
-    for chance, published in zip(law[0], theorem5.outputs(4), strict=True):
+    for chance, published in zip(distribution[0], theorem5.outputs(4), strict=True):
         size = published.sum()
         wanted = 0.1**size * 0.9 ** (2 - size) if set(np.flatnonzero(published)) <= set(np.flatnonzero(half)) else 0
         assert chance == pytest.approx(wanted, abs=1e-15)
@@ -121,9 +121,9 @@ def test_no_question_tells_more_than_the_output():
     found = theorem5.questions(0.02, 4)
     assert found.shape == (2**11,)
     assert found.max() == pytest.approx(0.01, abs=1e-12)
-    law, member = theorem5.published(0.02, 4)
+    distribution, member = theorem5.published(0.02, 4)
     number = 0b10110010110
-    answer = law[:, [number >> o & 1 == 1 for o in range(11)]].sum(axis=1)
+    answer = distribution[:, [number >> o & 1 == 1 for o in range(11)]].sum(axis=1)
     eta = ls.bounds.exact_eta_discrete(np.c_[answer, 1 - answer], member).max()
     assert found[number] == pytest.approx(eta, abs=1e-12)
 

@@ -38,14 +38,22 @@ def selection_laws(loss, sensitivity, epsilon):
     return halves, [each / each.sum() for each in weight]
 
 
-def subset_epsilon_by_pairs(halves, laws):
+def subset_epsilon_by_pairs(halves, distributions):
     pairs = [(a, b) for a in range(len(halves)) for b in range(len(halves)) if len(halves[a] - halves[b]) == 1]
-    return max(np.log(laws[a] / laws[b]).max() for a, b in pairs)
+    return max(np.log(distributions[a] / distributions[b]).max() for a, b in pairs)
 
 
-def pmp_by_records(halves, laws):
-    inside = [np.sum([law for half, law in zip(halves, laws, strict=True) if x in half], axis=0) for x in range(6)]
-    outside = [np.sum([law for half, law in zip(halves, laws, strict=True) if x not in half], axis=0) for x in range(6)]
+def pmp_by_records(halves, distributions):
+    inside = [
+        np.sum([distribution for half, distribution in zip(halves, distributions, strict=True) if x in half], axis=0)
+        for x in range(6)
+    ]
+    outside = [
+        np.sum(
+            [distribution for half, distribution in zip(halves, distributions, strict=True) if x not in half], axis=0
+        )
+        for x in range(6)
+    ]
     return np.abs(np.log(np.array(inside) / outside)).max()
 
 
@@ -95,8 +103,8 @@ def test_random_halves_hold_what_all_halves_give():
 
 def test_practical_of_a_fixed_epsilon(small):
     found = geometric_median.practical(0, small, 1, 3.0)["pmp"]
-    laws = selection_laws(*geometric_median.game(0, small, 1), 3.0)
-    assert found == pytest.approx(pmp_by_records(*laws), rel=1e-9)
+    distributions = selection_laws(*geometric_median.game(0, small, 1), 3.0)
+    assert found == pytest.approx(pmp_by_records(*distributions), rel=1e-9)
 
 
 @pytest.mark.parametrize("fixed", [EXACT, PROMISE])

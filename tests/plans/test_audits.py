@@ -197,7 +197,7 @@ class TestClaims:
             ),
             ("mu=1,adjacency=replace_one", ClaimPlan(mu=1.0, adjacency="replace_one")),
             ("eta=0.05", ClaimPlan(eta=0.05)),
-            ("success=0.55, model=forest", ClaimPlan(success=0.55, model="forest")),
+            ("accuracy=0.55, model=forest", ClaimPlan(accuracy=0.55, model="forest")),
             ("epsilon=0,adjacency=replace_one", ClaimPlan(epsilon=0.0, adjacency="replace_one")),
         ],
     )
@@ -207,17 +207,17 @@ class TestClaims:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("delta=0.1", "a claim needs one of epsilon, mu, eta, success; got none"),
-            ("eta=0.1,success=0.6", "a claim needs one of epsilon, mu, eta, success; got eta, success"),
+            ("delta=0.1", "a claim needs one of epsilon, mu, eta, accuracy; got none"),
+            ("eta=0.1,accuracy=0.6", "a claim needs one of epsilon, mu, eta, accuracy; got eta, accuracy"),
             ("epsilon=3", "a claim of epsilon needs adjacency=add_remove or adjacency=replace_one"),
             ("mu=3", "a claim of mu needs adjacency=add_remove or adjacency=replace_one"),
             ("eta=0.1,adjacency=add_remove", "a claim of eta takes no adjacency and no delta"),
-            ("success=0.6,delta=0.1", "a claim of success takes no adjacency and no delta"),
+            ("accuracy=0.6,delta=0.1", "a claim of accuracy takes no adjacency and no delta"),
             ("epsilon=-1,adjacency=add_remove", "epsilon must be >= 0, got -1"),
             ("epsilon=nan,adjacency=add_remove", "epsilon must be finite, got nan"),
             ("epsilon=inf,adjacency=add_remove", "epsilon must be finite, got inf"),
             ("eta=0.6", "eta must be >= 0 and < 0.5, got 0.6"),
-            ("success=0.4", "success must be >= 0.5 and < 1, got 0.4"),
+            ("accuracy=0.4", "accuracy must be >= 0.5 and < 1, got 0.4"),
             (
                 "epsilon=1,delta=2,adjacency=add_remove",
                 "delta is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and < 1",
@@ -227,7 +227,7 @@ class TestClaims:
             ("epsilon", "write NAME=VALUE, got 'epsilon'"),
             ("epsilon=1,,", "write NAME=VALUE, got ''"),
             ("", "write NAME=VALUE, got ''"),
-            ("sigma=1", "unknown key 'sigma'; known: epsilon, delta, mu, eta, success, adjacency, model"),
+            ("sigma=1", "unknown key 'sigma'; known: epsilon, delta, mu, eta, accuracy, adjacency, model"),
         ],
     )
     def test_the_line_that_a_bad_claim_gets(self, text, message):

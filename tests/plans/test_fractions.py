@@ -18,7 +18,7 @@ from leakscope.plans import bounds as bound_plans
 from leakscope.plans.plan import Plan, read
 
 FRACTIONS = {
-    "advantage", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "success",
+    "advantage", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",
 }  # fmt: skip
 OF_NO_RANGE = {
     "bins", "clip", "epsilon", "gap", "high", "information", "low", "mu", "noise_multiplier", "noise_scale",
@@ -82,14 +82,14 @@ PUBLIC = [
     (lambda: ls.calibrate("mean", np.eye(8), eta=60), "eta"),
     (lambda: ls.protect("mean", np.eye(8), eta=60), "eta"),
     (lambda: ls.bound("dp", epsilon=1, prior=60), "prior"),
-    (lambda: ls.bound("dp", at_most="success=60"), "success"),
+    (lambda: ls.bound("dp", at_most="accuracy=60"), "accuracy"),
     (lambda: bounds.dp_from_mip(60), "eta"),
     (lambda: bounds.mip_from_dp(1.0, delta=60), "delta"),
     (lambda: bounds.generalisation_bound(0.1, 0.0, 1.0, prior=60), "prior"),
     (lambda: games.half_split(10, 2, population=60), "population"),
     (lambda: intervals.clopper_pearson(1, 2, confidence=60), "confidence"),
     (lambda: intervals.clopper_pearson_lower(1, 2, 60), "alpha"),
-    (lambda: metrics.success(ls.Scores("x", SCORES[0][None], SCORES[1][None]), prior=60), "prior"),
+    (lambda: metrics.accuracy(ls.Scores("x", SCORES[0][None], SCORES[1][None]), prior=60), "prior"),
     (lambda: noise.dp_laplace_scale(60, 1.0), "eta"),
     (lambda: noise.pairs_needed(60), "eta"),
     (lambda: noise.information_of_eta(60), "eta"),
@@ -105,6 +105,6 @@ def test_keywords_of_python(call, name):
 
 
 def test_a_promise_that_nothing_refutes_is_none():
-    for words in ({"eta": 0.5}, {"success": 1.0}, {"epsilon": 1.0, "delta": 1.0, "adjacency": "add_remove"}):
+    for words in ({"eta": 0.5}, {"accuracy": 1.0}, {"epsilon": 1.0, "delta": 1.0, "adjacency": "add_remove"}):
         with pytest.raises(ValueError, match="must be >= 0"):
             read(audits.ClaimPlan, words, "claim")

@@ -27,12 +27,12 @@ class TestGates:
             (
                 "acu=0.6",
                 "--fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'acu=0.6' (did you mean 'auc'?); "
-                "quantities: auc, advantage, success, tpr, tpr_these_models, ppv, epsilon, most_exposed",
+                "quantities: auc, advantage, accuracy, tpr, tpr_these_models, ppv, epsilon, most_exposed",
             ),
             (
                 "auc",
                 "--fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auc' (did you mean 'auc'?); "
-                "quantities: auc, advantage, success, tpr, tpr_these_models, ppv, epsilon, most_exposed",
+                "quantities: auc, advantage, accuracy, tpr, tpr_these_models, ppv, epsilon, most_exposed",
             ),
             ("tpr=0.6", "tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.6'"),
             ("auc@0.1=0.6", "auc is not taken at a rate; write auc=VALUE, got 'auc@0.1=0.6'"),
@@ -49,12 +49,15 @@ class TestGates:
                 "did you mean 0.05? It must be > 0 and < 1",
             ),
             (
-                "success=60",
-                "--fail-above success=60: success is a fraction: 60 is out of range; did you mean 0.6? It must be",
+                "accuracy=60",
+                "--fail-above accuracy=60: accuracy is a fraction: 60 is out of range; did you mean 0.6? It must be",
             ),
             ("auc=70", "--fail-above auc=70: auc is a fraction: 70 is out of range; did you mean 0.7?"),
             ("ppv@0.01=-0.1", "--fail-above ppv@0.01=-0.1: ppv must be >= 0 and <= 1, got -0.1"),
-            ("success=1", "--fail-above success=1: a limit of 1 can never be exceeded, for success is at most 1; give"),
+            (
+                "accuracy=1",
+                "--fail-above accuracy=1: a limit of 1 can never be exceeded, for accuracy is at most 1; give",
+            ),
         ],
     )
     def test_the_line_that_a_bad_gate_gets(self, text, message):

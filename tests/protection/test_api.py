@@ -56,7 +56,7 @@ class TestProtect:
         assert [row.value for row in about.values] == made.value.tolist()
         assert about.certificate.noise.scale == made.noise.scale
         assert about.certificate.exact is True
-        assert (found(made.certificate, "success").value, found(made.certificate, "eta").value) == (0.6, 0.1)
+        assert (found(made.certificate, "accuracy").value, found(made.certificate, "eta").value) == (0.6, 0.1)
         assert 0.09 < found(made.owner, "eta").value <= 0.1
         VALID.validate(json.loads(made.to_json()))
         VALID.validate(json.loads(made.owner.to_json()))

@@ -30,7 +30,7 @@ from leakscope.noise import (
     worst_eta,
 )
 from leakscope.protection import attack_simulated
-from leakscope.protection.attack import AttackConfig, _success, attack_release, signals
+from leakscope.protection.attack import AttackConfig, _accuracy, attack_release, signals
 from leakscope.protection.attack_approximate import Law, Simulation, _covariance
 from leakscope.protection.attack_enumerated import Enumeration
 from leakscope.protection.attack_simulated import Drawn
@@ -95,14 +95,14 @@ def mechanism(statistic, data, k=None, **words):
     return Mechanism.of(named(statistic, **words), records, k, execution=ALONE)
 
 
-def success(contested, release=""):
-    """The success against the release, or without noise."""
-    return next(x for x in contested.findings if x.quantity == "success" and x.release == release)
+def accuracy(contested, release=""):
+    """The accuracy against the release, or without noise."""
+    return next(x for x in contested.findings if x.quantity == "accuracy" and x.release == release)
 
 
 def exact(mech, noise, **words):
     """Accuracy of the best attacker against the record that is asked for."""
-    found = success(attack_release(mech, noise, AttackConfig(20, **words)))
+    found = accuracy(attack_release(mech, noise, AttackConfig(20, **words)))
     assert found.scope.kind == ("average" if "promise" in words else "worst")
     assert (found.status, found.bound_type, found.attack) == ("certified", "lower", "bayes")
     return found.value
@@ -125,7 +125,7 @@ class TestSmallData:
             value = exact(mech, noise, record=record)
             assert value == pytest.approx(0.5 + eta, abs=2e-11)
             assert value < 0.5 + eta + 1e-12
-        assert success(attack_release(mech, noise, AttackConfig(20))).scope == Scope("worst", 3)
+        assert accuracy(attack_release(mech, noise, AttackConfig(20))).scope == Scope("worst", 3)
         assert exact(mech, noise, promise="average") == pytest.approx(0.5 + np.mean(etas), abs=2e-11)
 
     def test_three_of_five(self) -> None:
@@ -142,10 +142,10 @@ class TestSmallData:
         table = Enumeration.of(mech, AttackConfig(20))
         noise = calibrate(complement(table.outputs, table.member), eta, family)
         found = attack_release(mech, noise, AttackConfig(20))
-        assert success(found).scope == Scope("worst", 0)
-        assert success(found).value == pytest.approx(0.5 + eta, abs=1e-6)
-        assert success(found).value <= 0.5 + eta
-        assert success(found, "without_noise").value == 1.0
+        assert accuracy(found).scope == Scope("worst", 0)
+        assert accuracy(found).value == pytest.approx(0.5 + eta, abs=1e-6)
+        assert accuracy(found).value <= 0.5 + eta
+        assert accuracy(found, "without_noise").value == 1.0
 
     def test_the_extremal_example_on_the_plane(self) -> None:
         mech = mechanism("sum", [[1, 1], [0, 0], [0, 0], [0, 0]])
@@ -166,7 +166,7 @@ class TestSmallData:
             bounds = [worst_eta(swap(table.outputs, table.member), noise)]
             if 2 * k == len(data):
                 bounds.append(worst_eta(complement(table.outputs, table.member), noise))
-            found = success(attack_release(mech, noise, AttackConfig(1)))
+            found = accuracy(attack_release(mech, noise, AttackConfig(1)))
             assert found.status == "certified"
             assert found.value <= mech.blind + min(bounds) + 1e-9
             assert found.value >= mech.blind - 1e-11
@@ -190,11 +190,11 @@ class TestSmallData:
         x = np.random.default_rng(2).normal(size=8)
         noise = GaussianNoise(0.2)
         wide = mechanism("mean", np.column_stack([x, np.zeros(8), np.ones(8)]))
-        found = success(attack_release(wide, noise, AttackConfig(40_000)))
+        found = accuracy(attack_release(wide, noise, AttackConfig(40_000)))
         assert (found.status, found.attack, found.detail["games"]) == ("measured", "bayes", 20_000)
-        assert found.scope == success(attack_release(mechanism("mean", x), noise, AttackConfig(20))).scope
+        assert found.scope == accuracy(attack_release(mechanism("mean", x), noise, AttackConfig(20))).scope
         assert found.low <= exact(mechanism("mean", x), noise) <= found.high
-        given = success(attack_release(wide, noise, AttackConfig(4_000, record=2)))
+        given = accuracy(attack_release(wide, noise, AttackConfig(4_000, record=2)))
         assert given.detail["games"] == 4_000  # nothing is left to be learned
         assert given.scope == Scope("worst", 2)
 
@@ -220,7 +220,7 @@ class TestSmallData:
     def test_ball_noise_is_attacked_by_simulation(self) -> None:
         """Uniform noise on [-R, R] under a shift of 1 is told apart with probability 1/(2 R)."""
         mech = mechanism(f"{HERE}:first_is_in", points(6))
-        found = success(attack_release(mech, BallNoise(2.0, d=1), AttackConfig(20_000, record=0)))
+        found = accuracy(attack_release(mech, BallNoise(2.0, d=1), AttackConfig(20_000, record=0)))
         assert found.status == "measured"
         assert found.low <= 0.5 + 0.125 <= found.high
 
@@ -252,7 +252,7 @@ class TestSmallData:
             found = attack_release(
                 mechanism("mean", data, k), GaussianNoise(float(np.exp(rng.normal()))), AttackConfig(1)
             )
-            assert success(found, "without_noise").value >= success(found).value
+            assert accuracy(found, "without_noise").value >= accuracy(found).value
 
     def test_a_random_fit_is_not_enumerated(self) -> None:
         """Its output on a data set is not known to the attacker."""
@@ -271,7 +271,7 @@ class TestSmallData:
         assert exact(mech, None, record=0) == pytest.approx(0.6)  # always "out"
         # record 1: the 6 pairs of {1, 2, 3, 4} have the sums 3, 4, 5, 5, 6, 7; it is in (1,2), (1,3) and one of the 5s
         assert exact(mech, None, record=1) == pytest.approx((2 + 1 + 2 + 3) / 10)
-        found = success(attack_release(mech, GaussianNoise(1e-3), AttackConfig(2_000, record=1)))
+        found = accuracy(attack_release(mech, GaussianNoise(1e-3), AttackConfig(2_000, record=1)))
         assert found.value == pytest.approx(0.8, abs=1e-9)
         assert found.method[1:] == (Term("all_data_sets", sets=10), Term("failed_data_sets", failed=4))
 
@@ -319,10 +319,10 @@ class TestLikelihoodRatio:
 
     @pytest.mark.parametrize(("k", "scale"), [(500, 0.03), (500, 0.3), (250, 0.02)])
     def test_the_mean_of_normal_data(self, k, scale) -> None:
-        """Success of N(0, 1) against N(mu, 1) at the prior, mu from the covariance of the others."""
+        """Accuracy of N(0, 1) against N(mu, 1) at the prior, mu from the covariance of the others."""
         x = np.random.default_rng(3).normal(size=(1000, 3))
         x[17] *= 12
-        found = success(attack_release(mechanism("mean", x, k), GaussianNoise(scale), AttackConfig(20_000)))
+        found = accuracy(attack_release(mechanism("mean", x, k), GaussianNoise(scale), AttackConfig(20_000)))
         assert found.scope == Scope("worst", 17)
         others = np.delete(x, 17, axis=0)
         given = k * (1000 - k) / 1000 * np.cov(others.T, bias=True) / k**2 + scale**2 * np.eye(3)
@@ -340,11 +340,11 @@ class TestLikelihoodRatio:
         mech = mechanism(f"{HERE}:first_is_in", points(40))
         noise = calibrate(Shifts(np.ones((1, 1)), "complement", d=1), 0.2, GaussianNoise)
         found = attack_release(mech, noise, AttackConfig(n_games))
-        assert success(found).scope == Scope("worst", 0)
-        assert success(found).value >= 0.95 * 0.7
-        assert success(found).low <= 0.7 <= success(found).high
-        assert success(found, "without_noise").value == 1.0
-        odd = success(attack_release(mech, LaplaceNoise(1 / (2 * math.log(1 / 0.6))), AttackConfig(n_games, record=0)))
+        assert accuracy(found).scope == Scope("worst", 0)
+        assert accuracy(found).value >= 0.95 * 0.7
+        assert accuracy(found).low <= 0.7 <= accuracy(found).high
+        assert accuracy(found, "without_noise").value == 1.0
+        odd = accuracy(attack_release(mech, LaplaceNoise(1 / (2 * math.log(1 / 0.6))), AttackConfig(n_games, record=0)))
         assert odd.low <= 0.7 <= odd.high  # 1 - exp(-1/(2 b)) = .4
 
     @pytest.mark.parametrize("n_games", sizes(1_500, full=4_000))
@@ -352,26 +352,26 @@ class TestLikelihoodRatio:
         """Three copies of one bit, at 1, a thousand and a thousandth: the units go into C."""
         mech = mechanism(f"{HERE}:first_is_in_of_three", points(40))
         noise = GaussianNoise(1.0, np.diag([3.0, 3e6, 3e-6]))
-        found = success(attack_release(mech, noise, AttackConfig(n_games)))
+        found = accuracy(attack_release(mech, noise, AttackConfig(n_games)))
         assert found.scope == Scope("worst", 0)
         assert found.low <= stats.norm.cdf(0.5) <= found.high  # D^T C^-1 D = 1
-        assert success(attack_release(mech, noise, AttackConfig(n_games // 2)), "without_noise").value == 1.0
+        assert accuracy(attack_release(mech, noise, AttackConfig(n_games // 2)), "without_noise").value == 1.0
 
     def test_who_is_alone_in_a_cell_is_found_without_noise(self) -> None:
         """The counts are dependent (they sum to k), and one of them is the membership of one record."""
         x = np.array(["a"] * 20 + ["b"] * 19 + ["c"])
         table = mechanism("sum", np.column_stack([x == "a", x == "b", x == "c"]).astype(float))
         found = attack_release(table, None, AttackConfig(500))
-        assert success(found).scope == Scope("worst", 39)
-        assert success(found).value == 1.0
+        assert accuracy(found).scope == Scope("worst", 39)
+        assert accuracy(found).value == 1.0
 
     @pytest.mark.parametrize("k", [10, 30])
     @pytest.mark.parametrize("n_games", sizes(1_000, full=4_000))
     def test_a_constant_statistic_tells_nothing(self, k, n_games) -> None:
-        """Success is that of the better prior guess, learned or known, with noise or without."""
+        """Accuracy is that of the better prior guess, learned or known, with noise or without."""
         for statistic, data in ((f"{HERE}:same_for_all", points(40)), ("mean", np.full((40, 2), 7.0))):
             found = attack_release(mechanism(statistic, data, k), GaussianNoise(1.0), AttackConfig(n_games))
-            for each in (success(found), success(found, "without_noise")):
+            for each in (accuracy(found), accuracy(found, "without_noise")):
                 assert each.value == pytest.approx(0.75, abs=4 * math.sqrt(0.1875 / each.detail["games"]))
             assert [each.tradeoff.advantage() for each in found.curves] == pytest.approx([0, 0], abs=1e-12)
 
@@ -381,7 +381,7 @@ class TestLikelihoodRatio:
     def test_an_uneven_prior_is_never_lost(self, statistic, k, n_games) -> None:
         """Where little is to be seen the attacker stays with the better prior guess, .9."""
         x = np.random.default_rng(6).normal(size=(40, 1))
-        found = success(attack_release(mechanism(statistic, x, k), GaussianNoise(1.0), AttackConfig(n_games)))
+        found = accuracy(attack_release(mechanism(statistic, x, k), GaussianNoise(1.0), AttackConfig(n_games)))
         assert found.value >= 0.9 - 3 * math.sqrt(0.09 / found.detail["games"])
         assert found.value <= 0.9 + 4 * math.sqrt(0.09 / found.detail["games"]) + 0.01
 
@@ -390,7 +390,7 @@ class TestLikelihoodRatio:
         mech = mechanism(f"{HERE}:always_fails_beyond_four", [*range(40), *[1e6] * 4], k=15)
         drawn = Drawn.of(mech, AttackConfig(300))
         assert drawn.failed.tolist() == (drawn.member(np.tile(np.arange(40, 44), (300, 1))).any(axis=1)).tolist()
-        found = success(attack_release(mech, GaussianNoise(1.0), AttackConfig(300, record=0)))
+        found = accuracy(attack_release(mech, GaussianNoise(1.0), AttackConfig(300, record=0)))
         assert found.detail["failed"] == int(drawn.failed[150:].sum()) > 0
         played = Simulation.of(mech, AttackConfig(300, record=0)).played(GaussianNoise(1.0))
         assert not played.guess[drawn.failed[150:]].any()
@@ -408,8 +408,8 @@ class TestLikelihoodRatio:
     @pytest.mark.parametrize("games", [1, 2, 3, 7])
     def test_very_few_games(self, games) -> None:
         found = attack_release(mechanism(f"{HERE}:mean_of", points(40)), GaussianNoise(1.0), AttackConfig(games))
-        assert success(found).detail["games"] == games - games // 2
-        assert 0 <= success(found).low <= success(found).high <= 1
+        assert accuracy(found).detail["games"] == games - games // 2
+        assert 0 <= accuracy(found).low <= accuracy(found).high <= 1
 
     def test_what_is_learned_of_a_mean(self) -> None:
         """Each record's effect within the error that the law states: chi-squares of 400 records, mean 2."""
@@ -458,10 +458,10 @@ class TestLikelihoodRatio:
         found = attack_release(mech, GaussianNoise(0.005), AttackConfig(20_000, promise="average", unit="person"))
         law = Law.known(x, 100, 100).ratio(GaussianNoise(0.005))
         truth = stats.norm.cdf(np.sqrt(law.norm) / 2).mean()
-        own = success(found)
+        own = accuracy(found)
         assert own.scope == Scope("average")
         assert own.low <= truth <= own.high
-        learned = success(
+        learned = accuracy(
             attack_release(
                 mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), AttackConfig(1_500, promise="average", record=3)
             )
@@ -473,7 +473,7 @@ class TestWhatIsSaid:
     def test_no_games(self) -> None:
         found = attack_release(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), AttackConfig(0))
         (only,) = found.findings
-        assert (only.quantity, only.value, only.reason) == ("success", None, "no release was simulated: games = 0")
+        assert (only.quantity, only.value, only.reason) == ("accuracy", None, "no release was simulated: games = 0")
         assert found.curves == ()
         certified, curve = ceiling()
         text = protected([*certified, *found.findings], [curve]).table()
@@ -539,7 +539,7 @@ class TestWhatIsSaid:
         value = exact(wide, noise, noised=np.array([False, True]))
         assert value == pytest.approx(exact(mechanism("mean", x), noise))
         free = attack_release(wide, None, AttackConfig(5, noised=np.array([False, False])))
-        assert success(free).value == 1.0
+        assert accuracy(free).value == 1.0
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -558,20 +558,20 @@ class TestWhatIsSaid:
 
 class TestSignals:
     def test_an_audit_of_the_release(self, tmp_path) -> None:
-        """The file that the audit reads gives the success that the contest found."""
+        """The file that the audit reads gives the accuracy that the contest found."""
         x = np.random.default_rng(1).normal(size=(60, 2))
         x[7] *= 10
         mech, noise, ask = mechanism("mean", x), GaussianNoise(0.1), AttackConfig(1_000)
         seen = signals(mech, noise, ask)
         assert seen.game.member.shape == (1_000, 4)
-        found = success(attack_release(mech, noise, ask))
+        found = accuracy(attack_release(mech, noise, ask))
         assert found.scope == Scope("worst", 7)
         score = seen.array("step_dot")[:, 0, 0] - seen.array("step_norm")[:, 0, 0] / 2
         assert np.mean((score > 0) == seen.game.member[:, 0]) == found.value
         path = str(tmp_path / "signals.npz")
         np.savez(path, member=seen.game.member, judged=seen.game.judged, **seen.arrays)
         report = audit_signals(read_signals(path), attacks="likelihood_ratio")
-        best = max(each.value for each in report.findings if each.quantity == "success" and each.attack)
+        best = max(each.value for each in report.findings if each.quantity == "accuracy" and each.attack)
         assert 0.5 < best < found.value  # over four records, three of them drawn at random
 
     def test_half_of_the_games_teach(self) -> None:
@@ -599,11 +599,11 @@ class TestSignals:
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_contests", sizes(400))
 def test_coverage(n_contests) -> None:
-    """Contests of 60 games each about one bit in noise: the interval holds the true success in 95 %.
+    """Contests of 60 games each about one bit in noise: the interval holds the true accuracy in 95 %.
 
     A Clopper-Pearson interval covers in at least 95 %, whatever the truth: fewer than 367 of 400, or 3,760 of 4,000,
     come with a probability of .2 % at most. A coverage of 89.7 %, or 93.5 %, is found in 9 of 10 cases. The sum of one
-    1 and 39 zeros is the membership of a record, so that the success is ``Phi(1/(2 s))``. Contests are of the findings
+    1 and 39 zeros is the membership of a record, so that the accuracy is ``Phi(1/(2 s))``. Contests are of the findings
     alone: their curves would take most of the time.
     """
     mech = mechanism("sum", np.eye(40)[:, :1])
@@ -611,6 +611,6 @@ def test_coverage(n_contests) -> None:
     held = 0
     for seed in range(n_contests):
         ask = AttackConfig(60, seed=seed, record=0, grid=Grid(1.0))
-        found = _success(mech, Simulation.of(mech, ask).played(GaussianNoise(0.8)), ask)
+        found = _accuracy(mech, Simulation.of(mech, ask).played(GaussianNoise(0.8)), ask)
         held += found.low <= truth <= found.high
     assert held >= n_contests - allowed(n_contests)

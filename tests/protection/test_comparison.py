@@ -65,7 +65,7 @@ def nats(eta: float, prior: float = 0.5) -> float:
 
 
 class TestOneMean:
-    """n = 1000 points of N(0, I) in R^3, halves of 500, success at most 0.55."""
+    """n = 1000 points of N(0, I) in R^3, halves of 500, accuracy at most 0.55."""
 
     found = rows(mechanism("mean", NORMAL), clip=4.0)
     sigma = np.cov(NORMAL.T) / 1000  # (1 - 500/1000)/500

@@ -31,7 +31,7 @@ def lower_limit(found: CalibratedNoise) -> float:
     return max(
         each.low
         for each in found.certificate.findings
-        if each.quantity == "success" and each.attack and each.release != "without_noise" and each.low is not None
+        if each.quantity == "accuracy" and each.attack and each.release != "without_noise" and each.low is not None
     )
 
 

@@ -17,7 +17,7 @@ ATTACKS = {
 
 
 def made(
-    success: tuple[float, float, float] = (0.913, 0.9112, 0.9148),
+    accuracy: tuple[float, float, float] = (0.913, 0.9112, 0.9148),
     won: list[int] | None = None,
     verdict: Verdict | None = None,
     about: dict[str, Any] | None = None,
@@ -27,7 +27,7 @@ def made(
     """One release, LiRA against it; ``won[w]`` records lost w games each."""
     common: dict[str, Any] = {"release": "forest", "attack": "lira", "confidence": 0.95, "interval_over": "models"}
     at = {"prior": (facts or {}).get("prior", 0.5)}
-    found = [Finding("success", *success, operating_point=at, bound_type="lower", **common), *findings]
+    found = [Finding("accuracy", *accuracy, operating_point=at, bound_type="lower", **common), *findings]
     if won is not None:
         top = max(games for games, records in enumerate(won) if records)
         n = len(won) - 1

@@ -59,8 +59,8 @@ def bound(
 
 
 def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **words: Any) -> list[Finding]:
-    """Success, advantage and members found of a ceiling."""
-    found = [Finding("success", curve.success(prior), operating_point={"prior": prior}, **words)]
+    """Accuracy, advantage and members found of a ceiling."""
+    found = [Finding("accuracy", curve.accuracy(prior), operating_point={"prior": prior}, **words)]
     found.append(Finding("advantage", curve.advantage(), **words))
     found += [Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, **words) for rate in fpr]
     found += [
@@ -72,7 +72,7 @@ def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **w
 
 @cache
 def dp(epsilon: float = 1.0, delta: float = 1e-5, prior: float = 0.5) -> Report:
-    """What (epsilon, delta)-DP allows: success (e^epsilon + delta)/(1 + e^epsilon) at even odds."""
+    """What (epsilon, delta)-DP allows: accuracy (e^epsilon + delta)/(1 + e^epsilon) at even odds."""
     curve = EpsilonDelta(epsilon, delta)
     words: dict[str, Any] = {"bound_type": "upper", "status": "certified", "source": KAIROUZ}
     words["assumptions"] = ("neighbouring data sets differ by the replacement of one record",)
@@ -96,12 +96,12 @@ def leakage(n_records: int = 5000) -> Report:
         Curve("worst", "", "asymptotic", worst, scope=Scope("worst", 17)),
         Curve("median", "", "asymptotic", middle, scope=Scope("median")),
     ]
-    success = np.array([0.5 * (1 + math.erf(each / 2 / math.sqrt(2))) for each in mu])
+    accuracy = np.array([0.5 * (1 + math.erf(each / 2 / math.sqrt(2))) for each in mu])
     order = stream(2, "names").permutation(n_records)
     order[np.flatnonzero(order == 17)[0]], order[0] = order[0], 17
     records = {
         "record": order,
-        "success": success,
+        "accuracy": accuracy,
         "score": scores,
         "tpr@0.01": [float(Gaussian(m).tpr(0.01)) for m in mu],
     }
@@ -128,13 +128,13 @@ def table(cells: Sequence[str], sizes: Sequence[int], eta: Sequence[float], **ab
     words: dict[str, Any] = {"status": "certified", "method": (Term("hypergeometric_posterior"),)}
     found = [
         Finding(
-            "success", 0.5 + eta[0], operating_point={"prior": 0.5}, bound_type="upper", scope=Scope("worst"), **words
+            "accuracy", 0.5 + eta[0], operating_point={"prior": 0.5}, bound_type="upper", scope=Scope("worst"), **words
         )
     ]
     found.append(Finding("eta", eta[0], bound_type="upper", scope=Scope("worst"), **words))
     found.append(Finding("smallest_cell", 64.0, operating_point={"eta": 0.05}, **words))
-    success = [0.5 + each for each in eta]
-    records = {"cell": list(cells), "success": success, "eta": list(eta), "records": list(sizes)}
+    accuracy = [0.5 + each for each in eta]
+    records = {"cell": list(cells), "accuracy": accuracy, "eta": list(eta), "records": list(sizes)}
     given = {
         "bound": "table",
         "subject": "counts by occupation, sex and income",
@@ -167,8 +167,8 @@ def many_cells() -> Report:
 def one_record() -> Report:
     """A ranking of a single record."""
     words: dict[str, Any] = {"status": "certified", "bound_type": "point", "scope": Scope("worst")}
-    found = [Finding("success", 1.0, operating_point={"prior": 0.5}, **words)]
-    records = {"record": [0], "success": [1.0], "value": [3.0]}
+    found = [Finding("accuracy", 1.0, operating_point={"prior": 0.5}, **words)]
+    records = {"record": [0], "accuracy": [1.0], "value": [3.0]}
     return bound(found, (), records, bound="total", subject="the total of one column", question="How much?")
 
 
@@ -176,7 +176,10 @@ def one_record() -> Report:
 def gap() -> Report:
     """A lower bound: some attacker does at least so well."""
     words: dict[str, Any] = {"bound_type": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2"}
-    found = [Finding("success", 0.5312, operating_point={"prior": 0.5}, **words), Finding("advantage", 0.0624, **words)]
+    found = [
+        Finding("accuracy", 0.5312, operating_point={"prior": 0.5}, **words),
+        Finding("advantage", 0.0624, **words),
+    ]
     theorem = {"title": "generalisation gap", "source": "delgrosso2021, Theorem 2", "summary": "a gap betrays members"}
     return bound(
         found,
@@ -189,10 +192,10 @@ def gap() -> Report:
 
 @cache
 def regression() -> Report:
-    """A lower bound, the exact value and an upper bound of one success, and an attack that was run beside them."""
+    """A lower bound, the exact value and an upper bound of one accuracy, and an attack that was run beside them."""
     found = [
         Finding(
-            "success",
+            "accuracy",
             0.70135,
             operating_point={"prior": 0.5},
             bound_type="point",
@@ -200,7 +203,7 @@ def regression() -> Report:
             source="delgrosso2021, Sec. 5",
         ),
         Finding(
-            "success",
+            "accuracy",
             0.5124,
             operating_point={"prior": 0.5},
             bound_type="lower",
@@ -208,7 +211,7 @@ def regression() -> Report:
             source="delgrosso2021, Theorem 3",
         ),
         Finding(
-            "success",
+            "accuracy",
             0.852417,
             operating_point={"prior": 0.5},
             bound_type="upper",
@@ -240,7 +243,11 @@ def empty() -> Report:
     """A theorem that does not apply."""
     found = [
         Finding(
-            "success", None, reason="the covariance has rank 2 of 3", operating_point={"prior": 0.5}, bound_type="upper"
+            "accuracy",
+            None,
+            reason="the covariance has rank 2 of 3",
+            operating_point={"prior": 0.5},
+            bound_type="upper",
         )
     ]
     return bound(found, subject="3 columns", question="How much does a mean reveal?")

@@ -21,7 +21,7 @@ def right(attack: str, value: float, inside: float = 1.0, **words: Any) -> Findi
         "method": (Term("cluster_t"),),
         "confidence": 0.95,
     }
-    return Finding("attribute_success", value, operating_point={"inside": inside}, attack=attack, **{**ends, **words})
+    return Finding("attribute_accuracy", value, operating_point={"inside": inside}, attack=attack, **{**ends, **words})
 
 
 def gain(attack: str, value: float, low: float, high: float, **words: Any) -> Finding:
@@ -70,7 +70,7 @@ def made(findings: list[Finding], *releases: dict[str, Any], **words: Any) -> Re
     return Report(about_with(**(about | words)), tuple(findings))
 
 
-def of(release: str, success: float, best: tuple[float, float, float]) -> list[Finding]:
+def of(release: str, accuracy: float, best: tuple[float, float, float]) -> list[Finding]:
     """The findings of a release."""
     where = {"release": release}
     return [
@@ -78,7 +78,7 @@ def of(release: str, success: float, best: tuple[float, float, float]) -> list[F
         right("likelihood", 0.11, **where),
         right("likelihood", 0.05, 0.0, **where),
         gain("loss", *best, **where),
-        right("loss", success, **where),
+        right("loss", accuracy, **where),
         right("loss", 0.06, 0.0, **where),
         Finding("attribute_gain", None, attack="gradient_norm", reason="needs the signal gradient_norm", **where),
         right("prior_guess", 0.03, **where),

@@ -109,7 +109,7 @@ def ceiling(eta: float = 0.05, **words: Any) -> tuple[list[Finding], Curve]:
     curve = Gaussian(mu_of(eta))
     said = {**CERTIFIED, **words}
     found = [
-        Finding("success", 0.5 + eta, operating_point={"prior": 0.5}, **said),
+        Finding("accuracy", 0.5 + eta, operating_point={"prior": 0.5}, **said),
         Finding("eta", eta, **said),
         *(Finding("tpr", float(curve.tpr(fpr)), operating_point={"fpr": fpr}, **said) for fpr in FPR),
         Finding("pmp_epsilon", 1.0572, operating_point={"delta": 1e-5}, **said),
@@ -124,14 +124,14 @@ def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
     tpr = np.asarray(curve.tpr(fpr))
     half = 1.96 * np.sqrt(tpr * (1 - tpr) / games)
     band = {"fpr": fpr.tolist(), "low": np.clip(tpr - half, 0, 1).tolist(), "high": np.clip(tpr + half, 0, 1).tolist()}
-    success, error = curve.success(0.5), 1.96 * math.sqrt(0.25 / (2 * games))
+    accuracy, error = curve.accuracy(0.5), 1.96 * math.sqrt(0.25 / (2 * games))
     words: dict[str, Any] = {"confidence": 0.95, "bound_type": "lower", "status": "measured", "source": "azize2024"}
     found = [
         Finding(
-            "success",
-            success,
-            success - error,
-            success + error,
+            "accuracy",
+            accuracy,
+            accuracy - error,
+            accuracy + error,
             operating_point={"prior": 0.5},
             attack="likelihood_ratio",
             scope=Scope("worst", 10617),
@@ -148,7 +148,7 @@ def without(mu: float = 0.37) -> tuple[list[Finding], Curve]:
     """The same release without its noise, for large n."""
     curve = Gaussian(mu)
     words: dict[str, Any] = {"status": "asymptotic", "bound_type": "point", "source": "azize2024, Theorem 4.1"}
-    found = [Finding("success", curve.success(0.5), operating_point={"prior": 0.5}, release="without_noise", **words)]
+    found = [Finding("accuracy", curve.accuracy(0.5), operating_point={"prior": 0.5}, release="without_noise", **words)]
     return found, Curve("without_noise", "without_noise", "asymptotic", curve)
 
 
@@ -169,7 +169,7 @@ def published() -> Report:
     rows = [(name, unit, value, noise, None) for name, unit, value, noise, _ in MEANS]
     ceiling = Piecewise([0.0, 0.9], [0.9, 0.0])
     found = [
-        Finding("success", 0.55, operating_point={"prior": 0.5}, **CERTIFIED),
+        Finding("accuracy", 0.55, operating_point={"prior": 0.5}, **CERTIFIED),
         Finding("eta", 0.05, **CERTIFIED),
         *(Finding("tpr", fpr + 0.1, operating_point={"fpr": fpr}, **CERTIFIED) for fpr in FPR),
     ]
@@ -259,7 +259,7 @@ def no_noise() -> Report:
     """Counts whose cells are large: the draw alone keeps the promise; exact Bayes is the best attack."""
     rows = [(f"income > {10 * n}", "", 120.0 + n, 0.0, None) for n in range(3)]
     exact = Finding(
-        "success",
+        "accuracy",
         0.5396,
         operating_point={"prior": 0.5},
         bound_type="lower",
@@ -268,7 +268,7 @@ def no_noise() -> Report:
         scope=Scope("worst"),
     )
     certificate = {"no_noise": True, "coupling": "", "assumptions": []}
-    found = [Finding("success", 0.55, operating_point={"prior": 0.5}, **CERTIFIED), exact]
+    found = [Finding("accuracy", 0.55, operating_point={"prior": 0.5}, **CERTIFIED), exact]
     return protected(found, (), certificate, noise={"rms": [0.0] * 3, "scale": 0.0, "grid": None}, values=values(rows))
 
 
@@ -277,7 +277,7 @@ def uneven() -> Report:
     """A fifth of the candidates: guessing gives 80, the promise 82.5; sizes of every magnitude."""
     rows = [("sum <of> a", "EUR", -123456789.0, 4.5e6, 2.0e6), ("b", "", 1.2345678e-7, 3.2e-9, None)]
     return protected(
-        [Finding("success", 0.825, operating_point={"prior": 0.2}, **CERTIFIED)],
+        [Finding("accuracy", 0.825, operating_point={"prior": 0.2}, **CERTIFIED)],
         (),
         {"k": 200, "prior": 0.2, "eta": 0.025},
         noise={"rms": [4.5e6, 3.2e-9]},

@@ -154,8 +154,8 @@ def release_of(played: Played, findings: Sequence[Finding], references: int | No
 
 
 def best_attack(played: Played, findings: Sequence[Finding]) -> str:
-    """The attack with the largest lower end of success."""
-    own = [f for f in findings if f.release == played.name and f.quantity == "success"]
+    """The attack with the largest lower end of accuracy."""
+    own = [f for f in findings if f.release == played.name and f.quantity == "accuracy"]
     return max(own, key=lambda finding: finding.low or 0.0).attack
 
 
@@ -220,7 +220,7 @@ def findings_of(played: Played) -> list[Finding]:
 
 
 def attack_findings(played: Played, attack: str) -> list[Finding]:
-    """Success, advantage, AUC and members found, averaged over models."""
+    """Accuracy, advantage, AUC and members found, averaged over models."""
     common: dict[str, Any] = {
         "release": played.name, "attack": attack, "game": "half_split", "interval_over": averages(played),
         "confidence": CONFIDENCE, "source": TITLES.get(attack, ("", "", ""))[1], "method": (Term("cluster_t"),),
@@ -228,11 +228,11 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
     value, member = played.scores[attack], played.member
     curves = [roc(value[row], member[row]) for row in range(len(member))]
     called = value >= np.median(value)
-    success = (called == member).mean(axis=1)
-    advantage = np.maximum(2 * success - 1, 0)
+    accuracy = (called == member).mean(axis=1)
+    advantage = np.maximum(2 * accuracy - 1, 0)
     auc = np.array([1 - np.trapezoid(curve.value, curve.at) for curve in curves])
     found = [
-        Finding("success", *interval(success, member), operating_point={"prior": 0.5}, bound_type="lower", **common),
+        Finding("accuracy", *interval(accuracy, member), operating_point={"prior": 0.5}, bound_type="lower", **common),
         Finding("advantage", *interval(advantage, member), bound_type="lower", **common),
         Finding("auc", *interval(auc, member), **common),
     ]

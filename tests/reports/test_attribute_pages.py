@@ -141,7 +141,7 @@ def test_the_unit_and_the_title_are_the_plans() -> None:
 
 
 def test_an_exact_share_has_no_interval() -> None:
-    exact = Finding("attribute_success", 0.25, operating_point={"inside": 1.0}, attack="loss", release="net")
+    exact = Finding("attribute_accuracy", 0.25, operating_point={"inside": 1.0}, attack="loss", release="net")
     findings = [made_guesses.gain("loss", 0.2, 0.1, 0.3, release="net"), exact]
     text = made_guesses.made(findings, made_guesses.facts("net", baseline="")).table()
     assert "Loss (MALT) guesses writer of 25.0 of 100 members right. Without the release chance gets 2.3" in " ".join(

@@ -153,14 +153,14 @@ def test_findings_come_first_by_attack_then_by_quantity(pages):
     read = Page(pages["two_models"])
     table = read.texts[[data for _, data in read.texts].index("All findings") :]
     cells = [data for tag, data in table if tag == "td"]
-    first = [cell for cell in cells if cell.startswith(("ε of", "Success", "Advantage", "Area"))][:8]
+    first = [cell for cell in cells if cell.startswith(("ε of", "Accuracy", "Advantage", "Area"))][:8]
     assert first == [
         "ε of any guarantee at δ = 10",
-        "Success, most exposed record",
-        "Success of LiRA, prior\u00a0½",
+        "Accuracy, most exposed record",
+        "Accuracy of LiRA, prior\u00a0½",
         "Advantage of LiRA",
         "Area under the curve, LiRA",
-        "Success of RMIA, prior\u00a0½",
+        "Accuracy of RMIA, prior\u00a0½",
         "Advantage of RMIA",
         "Area under the curve, RMIA",
     ]
@@ -185,16 +185,16 @@ def test_more_than_forty_findings_fold_at_an_attack():
             attack=name,
         )
         for n, name in enumerate(names)
-        for quantity, fpr in [("success", 0), ("advantage", 0), ("auc", 0), ("tpr", 0.1), ("tpr", 0.01)]
+        for quantity, fpr in [("accuracy", 0), ("advantage", 0), ("auc", 0), ("tpr", 0.1), ("tpr", 0.01)]
     ]
     report = made(about={"attacks": attacks | ATTACKS}, findings=tuple(found))
     text = page(report)
     main, folded = text.split("the weakest attacks, ")
     assert int(folded.split()[0]) == 45 + 1 - main.count('<tr class="f"')
     assert main.count('<tr class="f"') <= 40
-    assert "Success of attack0" in main
-    assert "Success of attack8" in folded
-    assert "Success of attack8" not in main
+    assert "Accuracy of attack0" in main
+    assert "Accuracy of attack8" in folded
+    assert "Accuracy of attack8" not in main
 
 
 def test_contradiction_stands_on_top():
@@ -268,7 +268,7 @@ GAP = {"bound_type": "lower", "status": "certified", "source": "delgrosso2021, T
 
 
 def test_what_a_theorem_says_of_any_attacker_is_no_attack():
-    bound = Finding("success", 0.5317, operating_point={"prior": 0.5}, **GAP)
+    bound = Finding("accuracy", 0.5317, operating_point={"prior": 0.5}, **GAP)
     other = Finding("mu", 1.2, bound_type="upper", status="asymptotic", source="azize2024", release="forest")
     text = page(made(findings=(bound, other)))
     read = Page(text)
@@ -276,15 +276,15 @@ def test_what_a_theorem_says_of_any_attacker_is_no_attack():
         "Some attacker is right in at least 53.1 of 100 cases, by the gap between training and test error" in read.whole
     )
     cells = read.text("td")
-    row = cells.index("Success of some attacker, prior\u00a0½")
+    row = cells.index("Accuracy of some attacker, prior\u00a0½")
     assert cells[row + 1 : row + 6] == ["53.1 of 100", "exact", "lower bound", "certified", "Delgrosso 2021, Theorem 2"]
-    assert row < cells.index("Success of LiRA, prior\u00a0½")  # before the attacks, so that it never folds
+    assert row < cells.index("Accuracy of LiRA, prior\u00a0½")  # before the attacks, so that it never folds
     assert "μ of the trade-off" in cells
     assert read.whole.count("is right in 91.3 of 100 cases") == 1
 
 
 def test_a_theorem_alone_gives_no_best_attack():
-    bound = Finding("success", 0.9, operating_point={"prior": 0.5}, **GAP)
+    bound = Finding("accuracy", 0.9, operating_point={"prior": 0.5}, **GAP)
     advantage = Finding("advantage", 0.8, **GAP)
     report = made(facts={"best": ""})
     text = Page(page(replace(report, findings=(bound, advantage), curves=()))).whole

@@ -22,12 +22,12 @@ def test_lines_fit_a_terminal(name):
 
 def test_attacks_stand_strongest_first_with_their_numbers():
     tpr = Finding("tpr", 0.654, 0.643, 0.668, operating_point={"fpr": 0.01}, release="forest", attack="lira")
-    gap = Finding("success", 0.516, 0.515, 0.518, operating_point={"prior": 0.5}, release="forest", attack="gap")
+    gap = Finding("accuracy", 0.516, 0.515, 0.518, operating_point={"prior": 0.5}, release="forest", attack="gap")
     refused = Finding("tpr", None, operating_point={"fpr": 0.01}, reason="one point", release="forest", attack="gap")
     lines = table(made(findings=(gap, tpr, refused))).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("attack"))
     assert lines[start : start + 4] == [
-        "attack    success of 100     AUC  TPR at FPR 1 %",
+        "attack    attack accuracy, %     AUC  TPR at FPR 1 %",
         "LiRA      91.3 (91.1..91.5)  -    65 % (64..67)",
         "gap       51.6 (51.5..51.8)  -    -",
         "baseline  50                 0.5  1 %",

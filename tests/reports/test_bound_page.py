@@ -103,9 +103,9 @@ def test_ten_most_exposed_and_the_histogram(pages):
     read = Page(pages["leakage"])
     rows = [data for tag, data in read.texts if tag == "th" and data.isdigit()]
     assert rows == [str(each) for each in report.record_table["record"][:10]]
-    success = np.asarray(report.record_table["success"])
-    assert f"most exposed {100 * success[0]:.1f}" in read.whole
-    assert f"median {100 * np.median(success):.1f}" in read.whole
+    accuracy = np.asarray(report.record_table["accuracy"])
+    assert f"most exposed {100 * accuracy[0]:.1f}" in read.whole
+    assert f"median {100 * np.median(accuracy):.1f}" in read.whole
     assert "Height: number of records (5,000 in all, on a logarithmic scale)" in read.whole
     assert "Internal." in read.whole
 
@@ -113,7 +113,7 @@ def test_ten_most_exposed_and_the_histogram(pages):
 def test_cells_are_weighted_by_their_records(pages):
     text = Page(pages["many_cells"]).whole
     table = made_bounds.many_cells().record_table
-    each = np.repeat(np.asarray(table["success"]), table["records"])
+    each = np.repeat(np.asarray(table["accuracy"]), table["records"])
     assert f"{len(each):,} in all" in text
     assert f"median {np.ceil(1000 * np.sort(each)[(len(each) - 1) // 2]) / 10:.1f}" in text
 
@@ -154,7 +154,7 @@ def test_odd_names_of_cells_are_text(pages):
 
 def test_text_of_the_user_is_text():
     found = Finding(
-        "success",
+        "accuracy",
         0.7,
         bound_type="upper",
         release=EVIL,
@@ -167,7 +167,7 @@ def test_text_of_the_user_is_text():
     report = bound(
         [found, refused],
         [Curve(EVIL, EVIL, "certified", Gaussian(1.0)), Curve(EVIL, EVIL, "measured", Gaussian(0.5), n_nonmember=900)],
-        {"cell": [EVIL], "success": [0.7], EVIL: [EVIL]},
+        {"cell": [EVIL], "accuracy": [0.7], EVIL: [EVIL]},
         **dict.fromkeys(("title", "unit", "date", "command", "subject", "question", "leakscope"), EVIL),
         notes=[EVIL],
         versions={EVIL: EVIL},
@@ -196,8 +196,8 @@ def test_the_same_json_gives_the_same_bytes(tmp_path):
 def test_a_million_records_are_a_small_page():
     """The JSON holds all of them, the page ten and a histogram of fifty bars."""
     n = 1_000_000
-    success = np.linspace(1.0, 0.5, n)
-    table = {"record": np.arange(n), "success": success}
+    accuracy = np.linspace(1.0, 0.5, n)
+    table = {"record": np.arange(n), "accuracy": accuracy}
     report = replace(made_bounds.leakage(), record_table=table)
     text = page(report)
     assert len(text.encode()) < 100_000
@@ -209,13 +209,13 @@ def test_attacks_that_were_run_stand_beside_the_ceiling():
     measured = Curve("likelihood ratio", "", "measured", Piecewise([0.01, 0.2], [0.98, 0.6]), n_nonmember=5000)
     certified = Curve("epsilon = 1", "", "certified", EpsilonDelta(1.0))
     own = Finding(
-        "success", 0.612, 0.60, 0.62, operating_point={"prior": 0.5}, attack="likelihood ratio", bound_type="lower"
+        "accuracy", 0.612, 0.60, 0.62, operating_point={"prior": 0.5}, attack="likelihood ratio", bound_type="lower"
     )
     proved = numbers(EpsilonDelta(1.0), bound_type="upper", status="certified")
     text = Page(page(bound([*proved, own], [measured, certified]))).whole
     assert "The attack and its ceiling" in text
     assert "likelihood ratio" in text
-    assert "Success of likelihood ratio, prior" in text
+    assert "Accuracy of likelihood ratio, prior" in text
     assert "No attack was run" not in text
 
 

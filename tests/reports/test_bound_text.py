@@ -26,7 +26,7 @@ def test_question_answer_and_findings():
         "whoever the record is and whatever the attacker computes; guessing blindly gives 50.",
     ]
     rows = [" ".join(line.split()) for line in lines]
-    assert "Success of any attacker, prior 1/2 73.2 of 100 exact upper bound certified" in rows
+    assert "Accuracy of any attacker, prior 1/2 73.2 of 100 exact upper bound certified" in rows
     assert "epsilon at delta = 1e-05 1.00 exact upper bound certified" in rows
     assert "TPR of any attacker at FPR 0.1 % 0.28 % exact upper bound certified" in rows
     assert lines[-1] == "Source: Kairouz 2015, Theorem 2.1"
@@ -40,7 +40,7 @@ def test_several_sources_are_numbered():
         "[3] Cover 2006",
         "[4] Delgrosso 2021, eq. 80",
     ]
-    (upper,) = [line for line in lines if "upper bound" in line and line.startswith("Success")]
+    (upper,) = [line for line in lines if "upper bound" in line and line.startswith("Accuracy")]
     assert upper.endswith("[3]")
 
 

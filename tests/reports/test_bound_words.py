@@ -14,52 +14,52 @@ def lede(*findings, **about):
     return bound_words.lede(bound_result(bound(findings, **about))).striptags()
 
 
-def success(value, bound_type="upper", status="certified", prior=0.5, **words):
-    return Finding("success", value, operating_point={"prior": prior}, bound_type=side, status=status, **words)
+def accuracy(value, bound_type="upper", status="certified", prior=0.5, **words):
+    return Finding("accuracy", value, operating_point={"prior": prior}, bound_type=side, status=status, **words)
 
 
 @pytest.mark.parametrize(
     ("finding", "said"),
     [
         (
-            success(0.55001),
+            accuracy(0.55001),
             "An attacker who guesses whether a given record is in the data is right in at most 55.1 of 100 cases, "
             "whoever the record is and whatever the attacker computes; guessing blindly gives 50.",
         ),
         (
-            success(0.55, confidence=0.95),
+            accuracy(0.55, confidence=0.95),
             "An attacker who guesses whether a given record is in the data is right in at most 55.0 of 100 cases, "
             "whoever the record is and whatever the attacker computes, except with probability 5 % over the "
             "sampling; guessing blindly gives 50.",
         ),
         (
-            success(0.93, prior=0.1),
+            accuracy(0.93, prior=0.1),
             "An attacker who guesses whether a given record is in the data is right in at most 93.0 of 100 cases, "
             "whoever the record is and whatever the attacker computes; guessing from the prior alone gives 90.",
         ),
         (
-            success(0.5499, "lower"),
+            accuracy(0.5499, "lower"),
             "Some attacker who guesses whether a record is in the data is right in at least 54.9 of 100 cases; "
             "guessing blindly gives 50.",
         ),
         (
-            success(0.62504, "point", scope=Scope("worst", name="a / b")),
+            accuracy(0.62504, "point", scope=Scope("worst", name="a / b")),
             "The best attacker who guesses whether the most exposed record is in the data is right "
             "in 62.5 of 100 cases; guessing blindly gives 50.",
         ),
         (
-            success(0.7, status="asymptotic", scope=Scope("worst", 3)),
+            accuracy(0.7, status="asymptotic", scope=Scope("worst", 3)),
             "For large n, an attacker who guesses whether a given record is in the data is right in at most 70.0 of "
             "100 cases, whoever the record is and whatever the attacker computes; guessing blindly gives 50. This is "
             "asymptotic: an approximation for large n, certified for no particular one.",
         ),
         (
-            success(0.52, scope=Scope("average")),
+            accuracy(0.52, scope=Scope("average")),
             "An attacker who guesses whether a randomly chosen record is in the data is right in at most 52.0 of 100 "
             "cases; guessing blindly gives 50. This says nothing about a particular record.",
         ),
         (
-            success(0.52, "point", "estimated", scope=Scope("median")),
+            accuracy(0.52, "point", "estimated", scope=Scope("median")),
             "The best attacker who guesses whether the median record is in the data is right in 52.0 of 100 cases; "
             "guessing blindly gives 50. This is an estimate, not a guarantee.",
         ),
@@ -70,21 +70,21 @@ def test_the_lede_follows_side_status_and_scope(finding, said):
 
 
 def test_the_unit_is_that_of_the_plan():
-    assert "whether a given person is in the data" in lede(success(0.6), unit="person")
+    assert "whether a given person is in the data" in lede(accuracy(0.6), unit="person")
 
 
 @pytest.mark.parametrize(
     ("finding", "said"),
     [
-        (success(1.0), "A bound this high excludes nothing."),
+        (accuracy(1.0), "A bound this high excludes nothing."),
         (
-            success(1.0, method=(Term("exact"),)),
+            accuracy(1.0, method=(Term("exact"),)),
             "This is exact: of at least one record everybody can tell for certain whether it is in.",
         ),
-        (success(0.5), "Nobody does better than guessing."),
-        (success(0.9, prior=0.9), "Nobody does better than guessing."),
-        (success(0.5, "lower"), "A bound this low shows nothing."),
-        (success(0.5, "point"), "Nobody does better than guessing."),
+        (accuracy(0.5), "Nobody does better than guessing."),
+        (accuracy(0.9, prior=0.9), "Nobody does better than guessing."),
+        (accuracy(0.5, "lower"), "A bound this low shows nothing."),
+        (accuracy(0.5, "point"), "Nobody does better than guessing."),
     ],
 )
 def test_an_empty_bound_says_so(finding, said):
@@ -92,8 +92,8 @@ def test_an_empty_bound_says_so(finding, said):
 
 
 def test_the_headline_is_the_largest_of_the_first_kind_and_others_follow():
-    median, worst = success(0.55, scope=Scope("median")), success(0.9, scope=Scope("worst"))
-    said = lede(median, worst, success(0.99, source="another theorem"), success(0.97, prior=0.9))
+    median, worst = accuracy(0.55, scope=Scope("median")), accuracy(0.9, scope=Scope("worst"))
+    said = lede(median, worst, accuracy(0.99, source="another theorem"), accuracy(0.97, prior=0.9))
     assert "at most 90.0 of 100 cases" in said
     assert said.endswith("For the median record it is at most 55.0.")
 
@@ -101,10 +101,10 @@ def test_the_headline_is_the_largest_of_the_first_kind_and_others_follow():
 def test_scopes_become_words():
     words = {"status": "certified", "bound_type": "point"}
     found = [
-        success(0.9, scope=Scope("worst", name="Sales / F"), **words),
-        success(0.6, scope=Scope("median"), **words),
-        success(0.55, scope=Scope("average"), **words),
-        success(0.54, **words),
+        accuracy(0.9, scope=Scope("worst", name="Sales / F"), **words),
+        accuracy(0.6, scope=Scope("median"), **words),
+        accuracy(0.55, scope=Scope("average"), **words),
+        accuracy(0.54, **words),
     ]
     said = lede(*found)
     assert "whether the most exposed record is in the data" in said
@@ -134,10 +134,10 @@ def test_a_bound_without_a_success_is_said_plainly():
 
 def test_the_large_number_says_its_side():
     for finding, said in [
-        (success(0.55001), ("55.1", "of 100 at most")),
-        (success(0.55, "lower"), ("55.0", "of 100 at least")),
-        (success(0.55, "point"), ("55.0", "of 100")),
-        (success(0.55, "point", "asymptotic"), ("55.0", "of 100, for large n")),
+        (accuracy(0.55001), ("55.1", "of 100 at most")),
+        (accuracy(0.55, "lower"), ("55.0", "of 100 at least")),
+        (accuracy(0.55, "point"), ("55.0", "of 100")),
+        (accuracy(0.55, "point", "asymptotic"), ("55.0", "of 100, for large n")),
         (Finding("eta", 0.2, bound_type="upper", status="certified"), ("0.2000", "at most")),
         (Finding("eta", 0.2, bound_type="point", status="asymptotic"), ("0.2000", "for large n")),
     ]:
@@ -149,7 +149,7 @@ def test_rates_are_those_of_the_headline():
     curve = EpsilonDelta(1.0)
     words = {"bound_type": "upper", "status": "certified"}
     found = [
-        success(0.731059),
+        accuracy(0.731059),
         Finding("tpr", float(curve.tpr(0.01)), operating_point={"fpr": 0.01}, **words),
         Finding("tpr", 0.5, operating_point={"fpr": 0.01}, scope=Scope("median"), **words),
         Finding("tpr", 0.4, operating_point={"fpr": 0.01}, bound_type="lower", status="certified"),

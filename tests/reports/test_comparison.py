@@ -79,24 +79,26 @@ def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
 
 def test_bounds_are_matched_by_side_and_prior():
     def bound(value, bound_type="upper", prior=0.5, **words):
-        return Finding("success", value, operating_point={"prior": prior}, bound_type=side, status="certified", **words)
+        return Finding(
+            "accuracy", value, operating_point={"prior": prior}, bound_type=side, status="certified", **words
+        )
 
     first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))
     second = one(bound(0.51, "lower"), bound(0.8, source="kl"), bound(0.8, "point"), bound(0.7, source="other"))
     rows = compare(first, second)
     assert [(row["quantity"], row["first"], row["second"]) for row in rows] == [
-        ("success prior 0.5, upper bound", "0.85", "0.8"),
-        ("success prior 0.5, lower bound", "0.51", "0.51"),
-        ("success prior 0.1, upper bound", "0.9", "-"),
-        ("success prior 0.5, upper bound, other", "0.8", "0.7"),
-        ("success prior 0.5", "-", "0.8"),
+        ("accuracy prior 0.5, upper bound", "0.85", "0.8"),
+        ("accuracy prior 0.5, lower bound", "0.51", "0.51"),
+        ("accuracy prior 0.1, upper bound", "0.9", "-"),
+        ("accuracy prior 0.5, upper bound, other", "0.8", "0.7"),
+        ("accuracy prior 0.5", "-", "0.8"),
     ]
 
 
 def test_reports_of_bounds_are_compared():
     rows = compare(made_bounds.dp(1.0), made_bounds.dp(2.0))
-    (success,) = [row for row in rows if row["quantity"].startswith("success")]
-    assert (success["first"], success["second"], success["difference"]) == ("0.7311", "0.8808", "+0.15")
+    (accuracy,) = [row for row in rows if row["quantity"].startswith("accuracy")]
+    assert (accuracy["first"], accuracy["second"], accuracy["difference"]) == ("0.7311", "0.8808", "+0.15")
     assert "advantage, upper bound" in [row["quantity"] for row in rows]
     assert all(row["first"] != "-" != row["second"] for row in rows)
 

@@ -38,7 +38,7 @@ def printed(finding, **about):
         ),
         (
             Finding(
-                "success",
+                "accuracy",
                 0.913,
                 0.9112,
                 0.9148,
@@ -47,7 +47,7 @@ def printed(finding, **about):
                 attack="lira",
                 confidence=0.95,
             ),
-            ("Success of LiRA, prior\u00a0½", "91.3 of 100", "91.1 to 91.5", "lower bound", "measured"),
+            ("Accuracy of LiRA, prior\u00a0½", "91.3 of 100", "91.1 to 91.5", "lower bound", "measured"),
         ),
         (
             Finding(
@@ -79,7 +79,7 @@ def printed(finding, **about):
                 confidence=0.95,
             ),
             (
-                "Success, most exposed record",
+                "Accuracy, most exposed record",
                 "64 of 64 games",
                 "85 to 100 of 100",
                 "lower bound",
@@ -140,18 +140,18 @@ def test_order_of_a_release():
             found("tpr", "gap", 0.1, fpr=0.001),
             found("tpr", "gap", 0.1, fpr=0.01),
             found("auc", "gap", 0.95),
-            found("success", "gap", 0.95, prior=0.5),
+            found("accuracy", "gap", 0.95, prior=0.5),
             found("epsilon", "gap", 1.0, delta=0.0),
         )
     )
     names = [str(row.quantity) for row in groups(results(report), ordered)[0].rows]
     assert names == [
         "ε of any guarantee at δ = 0",
-        "Success of gap, prior\u00a0½",
+        "Accuracy of gap, prior\u00a0½",
         "Area under the curve, gap",
         "TPR of gap at FPR\u00a01\u202f%",
         "TPR of gap at FPR\u00a00.1\u202f%",
-        "Success of LiRA, prior\u00a0½",
+        "Accuracy of LiRA, prior\u00a0½",
     ]
 
 
@@ -194,8 +194,8 @@ ANY = {"bound_type": "upper", "status": "certified", "confidence": 1.0}
     ("finding", "expected"),
     [
         (
-            Finding("success", 0.7310586, operating_point={"prior": 0.5}, **ANY),
-            ("Success of any attacker, prior\u00a0½", "73.2 of 100", "exact", "upper bound", "certified"),
+            Finding("accuracy", 0.7310586, operating_point={"prior": 0.5}, **ANY),
+            ("Accuracy of any attacker, prior\u00a0½", "73.2 of 100", "exact", "upper bound", "certified"),
         ),
         (
             Finding("advantage", 0.06249, bound_type="lower", status="certified"),
@@ -244,12 +244,12 @@ ANY = {"bound_type": "upper", "status": "certified", "confidence": 1.0}
             ("Records that every cell needs at η = 0.05", "64", "exact", "exact value", "certified"),
         ),
         (
-            Finding("success", 0.55, None, 0.55, bound_type="upper", status="certified", confidence=0.95),
-            ("Success of any attacker", "55.0 of 100", "55.0 or less", "upper bound", "certified at 95\u202f%"),
+            Finding("accuracy", 0.55, None, 0.55, bound_type="upper", status="certified", confidence=0.95),
+            ("Accuracy of any attacker", "55.0 of 100", "55.0 or less", "upper bound", "certified at 95\u202f%"),
         ),
         (
-            Finding("success", 0.55, 0.55, 0.55, bound_type="upper", status="certified"),
-            ("Success of any attacker", "55.0 of 100", "exact", "upper bound", "certified"),
+            Finding("accuracy", 0.55, 0.55, 0.55, bound_type="upper", status="certified"),
+            ("Accuracy of any attacker", "55.0 of 100", "exact", "upper bound", "certified"),
         ),
     ],
 )
@@ -276,10 +276,10 @@ def test_an_unknown_quantity_is_printed_by_its_meaning(monkeypatch):
 
 
 def test_a_bound_keeps_the_order_of_its_maker_and_audits_put_bounds_before_attacks():
-    found = [Finding("tpr", 0.1, operating_point={"fpr": 0.01}), Finding("success", 0.6), Finding("epsilon", 1.0)]
+    found = [Finding("tpr", 0.1, operating_point={"fpr": 0.01}), Finding("accuracy", 0.6), Finding("epsilon", 1.0)]
     (group,) = groups(bound_result(bound(found)).parts, as_given)
     assert [str(row.quantity)[:3] for row in group.rows] == ["TPR", "Suc", "ε"]
-    proved = tuple(Finding(word, 0.6, release="forest", bound_type="lower") for word in ("mu", "success"))
+    proved = tuple(Finding(word, 0.6, release="forest", bound_type="lower") for word in ("mu", "accuracy"))
     (group,) = groups(results(made(findings=proved)), ordered)
     names = [str(row.quantity) for row in group.rows]
-    assert names == ["Success of some attacker", "μ of the trade-off", "Success of LiRA, prior\u00a0½"]
+    assert names == ["Accuracy of some attacker", "μ of the trade-off", "Accuracy of LiRA, prior\u00a0½"]

@@ -95,7 +95,7 @@ def audited(**words: Any) -> Report:
 
 MADE: Mapping[str, Callable[[], Report]] = {
     "dp": lambda: ls.bound("dp", epsilon=1.0),
-    "dp, a limit": lambda: ls.bound("dp", at_most="success=0.6"),
+    "dp, a limit": lambda: ls.bound("dp", at_most="accuracy=0.6"),
     "gaussian": lambda: ls.bound("gaussian", mu=1.0),
     "gap": lambda: ls.bound("gap", gap=0.1, low=0.0, high=1.0),
     "information": lambda: ls.bound("information", information=0.1, unit="random walk"),
@@ -133,7 +133,7 @@ def test_other_phrases_change_no_gate(marked) -> None:
 def test_markers_are_seen(marked) -> None:
     """The test above compares something: the page of a bound holds markers."""
     marked()
-    assert "\u27e6PHRASES/bisection" in ls.bound("dp", at_most="success=0.6").to_html()
+    assert "\u27e6PHRASES/bisection" in ls.bound("dp", at_most="accuracy=0.6").to_html()
     assert "\u27e6SCOPES/one" in ls.bound("information", information=0.1).table()
 
 

@@ -90,7 +90,7 @@ def test_curves_begin_at_ten_false_alarms_or_at_the_strictest_threshold():
 
 def test_best_attack_is_the_one_with_the_largest_lower_end_and_is_drawn_last():
     report = samples.two_models()
-    lows = {f.attack: f.low for f in report.findings if f.quantity == "success" and f.release == "forest"}
+    lows = {f.attack: f.low for f in report.findings if f.quantity == "accuracy" and f.release == "forest"}
     lines = lines_of(results(report)[0], 1e-4)
     assert lines[-1].role == "best"
     assert lines[-1].label == samples.TITLES[max(lows, key=lambda name: lows[name] or 0.0)][0]

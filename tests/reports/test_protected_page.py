@@ -126,7 +126,7 @@ def contradicted(*findings, curve=None):
 
 
 def exact(value, status="certified"):
-    return Finding("success", value, operating_point={"prior": 0.5}, attack="bayes", bound_type="lower", status=status)
+    return Finding("accuracy", value, operating_point={"prior": 0.5}, attack="bayes", bound_type="lower", status=status)
 
 
 def test_an_exact_attack_above_the_certificate_is_a_contradiction():
@@ -218,9 +218,9 @@ def test_the_charts_say_what_they_show(pages):
 
 def test_text_of_the_user_is_text():
     found = Finding(
-        "success", 0.55, bound_type="upper", source=EVIL, method=(Term(EVIL),), assumptions=(EVIL,), status="certified"
+        "accuracy", 0.55, bound_type="upper", source=EVIL, method=(Term(EVIL),), assumptions=(EVIL,), status="certified"
     )
-    tried = Finding("success", 0.54, operating_point={"prior": 0.5}, attack=EVIL, release=EVIL)
+    tried = Finding("accuracy", 0.54, operating_point={"prior": 0.5}, attack=EVIL, release=EVIL)
     other = Finding("noise_rms", 0.2, release=EVIL, source=EVIL)
     refused = Finding("noise_rms", None, release=EVIL + "2", reason=EVIL)
     curves = [
@@ -270,9 +270,9 @@ def test_notebook_is_a_fragment_with_the_curves():
 
 
 def test_the_best_attack_is_the_one_with_the_largest_lower_end():
-    wide = Finding("success", 0.56, 0.50, 0.62, operating_point={"prior": 0.5}, attack="wide", bound_type="lower")
-    sharp = Finding("success", 0.55, 0.54, 0.56, operating_point={"prior": 0.5}, attack="sharp", bound_type="lower")
-    other = Finding("success", 0.9, operating_point={"prior": 0.9}, attack="other prior", bound_type="lower")
+    wide = Finding("accuracy", 0.56, 0.50, 0.62, operating_point={"prior": 0.5}, attack="wide", bound_type="lower")
+    sharp = Finding("accuracy", 0.55, 0.54, 0.56, operating_point={"prior": 0.5}, attack="sharp", bound_type="lower")
+    other = Finding("accuracy", 0.9, operating_point={"prior": 0.9}, attack="other prior", bound_type="lower")
     result = protected_result(protected([wide, sharp, other]))
     assert [each.attack for each in result.attacks] == ["sharp", "wide"]
     assert result.best is not None

@@ -77,7 +77,7 @@ def test_without_an_attack_or_noise_the_sentences_say_so():
     found = without()[0]
     said = protected_words.promise(of(*found)).striptags()
     assert said.endswith("No attack was run against it. Without noise the best attacker would be right in about 57.3.")
-    exact = Finding("success", 0.6, operating_point={"prior": 0.5}, release="without_noise", status="certified")
+    exact = Finding("accuracy", 0.6, operating_point={"prior": 0.5}, release="without_noise", status="certified")
     assert protected_words.without_noise(of(exact)).striptags() == (
         "Without noise the best attacker would be right in 60.0."
     )
@@ -93,7 +93,7 @@ def test_attacks_on_a_random_record_are_said_to_be():
         (Scope("average"), None, "a randomly chosen person"),
         (Scope(), average, "a randomly chosen person"),
     ]:
-        said = protected_words.best(of(Finding("success", 0.54, scope=scope, **words), certificate=certificate))
+        said = protected_words.best(of(Finding("accuracy", 0.54, scope=scope, **words), certificate=certificate))
         assert said.striptags() == f"The best attack that we know is right in 54.0 of 100 for {who}."
 
 

@@ -15,11 +15,11 @@ def ranking(bound_type="upper", blind=0.5, unit="record", **columns):
 @pytest.mark.parametrize(
     ("side", "column", "value", "printed"),
     [
-        ("upper", "success", 0.55001, "55.1"),
-        ("lower", "success", 0.55099, "55.0"),
-        ("point", "success", 0.55049, "55.0"),
-        ("upper", "success", 1.0, "100.0"),
-        ("upper", "success", 0.6000000000000001, "60.0"),  # rounding noise is not a hundredth of a case
+        ("upper", "accuracy", 0.55001, "55.1"),
+        ("lower", "accuracy", 0.55099, "55.0"),
+        ("point", "accuracy", 0.55049, "55.0"),
+        ("upper", "accuracy", 1.0, "100.0"),
+        ("upper", "accuracy", 0.6000000000000001, "60.0"),  # rounding noise is not a hundredth of a case
         ("upper", "eta", 0.23105858, "0.2311"),
         ("lower", "advantage", 0.06249, "0.0624"),
         ("upper", "tpr@0.01", 0.02718, "2.8\u202f%"),
@@ -40,32 +40,32 @@ def test_cells_are_rounded_to_the_side_of_the_bound(side, column, value, printed
 
 def test_headings():
     of = ranking(
-        unit="person", record=[0], success=[1.0], records=[2], tpr_at_0=[0.1], some_thing=[1], **{"tpr@0.01": [0]}
+        unit="person", record=[0], accuracy=[1.0], records=[2], tpr_at_0=[0.1], some_thing=[1], **{"tpr@0.01": [0]}
     )
-    heads = [of.head(column) for column in ("record", "success", "records", "tpr@0.01", "some_thing", "eta")]
-    assert heads == ["Person", "Success of 100", "People", "TPR at FPR\u00a01\u202f%", "Some thing", "η"]
+    heads = [of.head(column) for column in ("record", "accuracy", "records", "tpr@0.01", "some_thing", "eta")]
+    assert heads == ["Person", "Accuracy, %", "People", "TPR at FPR\u00a01\u202f%", "Some thing", "η"]
     assert ranking(cell=["a"]).head("cell") == "Cell"
 
 
 def test_success_comes_from_whichever_column_says_it():
-    assert ranking(record=[0, 1], success=[0.9, 0.6]).success.tolist() == [0.9, 0.6]
-    np.testing.assert_allclose(ranking(record=[0], eta=[0.05], blind=0.8).success, [0.85])
-    np.testing.assert_allclose(ranking(record=[0], advantage=[0.5]).success, [0.75])
-    assert ranking(record=[0], score=[3.0]).success is None
+    assert ranking(record=[0, 1], accuracy=[0.9, 0.6]).accuracy.tolist() == [0.9, 0.6]
+    np.testing.assert_allclose(ranking(record=[0], eta=[0.05], blind=0.8).accuracy, [0.85])
+    np.testing.assert_allclose(ranking(record=[0], advantage=[0.5]).accuracy, [0.75])
+    assert ranking(record=[0], score=[3.0]).accuracy is None
     assert ranking(record=[0], score=[3.0]).median is None
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.floats(0.5, 1.0)), min_size=1, max_size=12))
 def test_the_median_record_lies_in_the_cell_where_half_of_the_records_end(cells):
-    sizes, success = zip(*sorted(cells, key=lambda cell: -cell[1]), strict=True)
-    of = ranking(cell=[str(n) for n in range(len(sizes))], success=list(success), records=list(sizes))
-    each = np.sort(np.repeat(success, sizes))  # a number a record
+    sizes, accuracy = zip(*sorted(cells, key=lambda cell: -cell[1]), strict=True)
+    of = ranking(cell=[str(n) for n in range(len(sizes))], accuracy=list(accuracy), records=list(sizes))
+    each = np.sort(np.repeat(accuracy, sizes))  # a number a record
     assert of.median == each[(len(each) + 1) // 2 - 1]
     assert of.n_records == len(each)
 
 
 def test_names_are_cut_and_rows_are_ten():
-    of = ranking(cell=["x" * 99] * 30, success=[0.7] * 30)
+    of = ranking(cell=["x" * 99] * 30, accuracy=[0.7] * 30)
     rows = of.shown(20)
     assert len(rows) == 10
     assert rows[0]["cell"] == "x" * 19 + "…"

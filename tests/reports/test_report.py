@@ -76,7 +76,7 @@ def test_the_schema_refuses_what_is_no_protected_release(spoil):
         lambda report: report["about"].update(attacks={}),
         lambda report: report["records"].update(cell=["a"]),  # and record: two names
         lambda report: report["records"].pop("record"),
-        lambda report: report["records"]["success"].append(1.5),
+        lambda report: report["records"]["accuracy"].append(1.5),
         lambda report: report["records"]["tpr@0.01"].append(-0.5),
         lambda report: report["records"].update(records=[-1]),
     ],

@@ -12,11 +12,11 @@ def one(report):
 
 
 def test_attacks_are_ordered_by_the_lower_end():
-    def success(attack, value, low):
-        return Finding("success", value, low, 1.0, release="forest", attack=attack)
+    def accuracy(attack, value, low):
+        return Finding("accuracy", value, low, 1.0, release="forest", attack=attack)
 
-    refused = Finding("success", None, reason="no references", release="forest", attack="rmia")
-    found = (refused, success("wide", 0.99, 0.6), success("narrow", 0.93, 0.92))
+    refused = Finding("accuracy", None, reason="no references", release="forest", attack="rmia")
+    found = (refused, accuracy("wide", 0.99, 0.6), accuracy("narrow", 0.93, 0.92))
     result = one(made(findings=found, facts={"best": ""}))
     assert result.attacks == ("narrow", "lira", "wide", "rmia")
     assert result.best == "narrow"
@@ -64,7 +64,7 @@ def test_rows_of_a_release_are_its_own():
 
 
 def test_units_of_the_numbers():
-    assert shown(Finding("success", 0.913, 0.9112, 0.9148)).interval == "91.1 to 91.5"
+    assert shown(Finding("accuracy", 0.913, 0.9112, 0.9148)).interval == "91.1 to 91.5"
     assert shown(Finding("ppv", 0.654, 0.643, 0.668)).interval == "64 to 67"
     assert shown(Finding("epsilon", 2.9667, 2.9667)).value == "2.96"
     assert shown(Finding("auc", 0.9747, 0.9738, 0.9756)).value == "0.9747"

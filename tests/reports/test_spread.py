@@ -10,10 +10,12 @@ from leakscope.reports.labels import Box, text_width
 from leakscope.reports.spread import SPREAD, is_logarithmic, spread
 
 
-def drawn(success: Any, weights: Any = None, median: float | None = None, **words: Any) -> Any:
-    success = np.asarray(success, dtype=float)
-    weights = np.ones(len(success)) if weights is None else np.asarray(weights, dtype=float)
-    return spread(success, weights, float(np.median(success)) if median is None else median, ax=SPREAD.axes(), **words)
+def drawn(accuracy: Any, weights: Any = None, median: float | None = None, **words: Any) -> Any:
+    accuracy = np.asarray(accuracy, dtype=float)
+    weights = np.ones(len(accuracy)) if weights is None else np.asarray(weights, dtype=float)
+    return spread(
+        accuracy, weights, float(np.median(accuracy)) if median is None else median, ax=SPREAD.axes(), **words
+    )
 
 
 def texts(axes: Any) -> list[str]:
@@ -26,7 +28,7 @@ def heights(axes: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("success", "limits"),
+    ("accuracy", "limits"),
     [
         ([0.5, 0.59], (50, 60)),
         ([0.5, 0.509], (50, 51)),
@@ -37,8 +39,8 @@ def heights(axes: Any) -> np.ndarray:
         ([0.93, 0.97], (50, 100)),
     ],
 )
-def test_axis_is_the_narrowest_that_holds_all(success, limits):
-    assert drawn(success).get_xlim() == limits
+def test_axis_is_the_narrowest_that_holds_all(accuracy, limits):
+    assert drawn(accuracy).get_xlim() == limits
 
 
 def test_axis_begins_lower_for_a_bound_below_one_half():
@@ -46,9 +48,9 @@ def test_axis_begins_lower_for_a_bound_below_one_half():
 
 
 def test_every_record_is_in_a_bar():
-    success = np.linspace(0.5, 1.0, 400)
-    assert heights(drawn(success)).sum() == 400
-    assert heights(drawn(success, np.full(400, 3.0))).sum() == 1200
+    accuracy = np.linspace(0.5, 1.0, 400)
+    assert heights(drawn(accuracy)).sum() == 400
+    assert heights(drawn(accuracy, np.full(400, 3.0))).sum() == 1200
     assert heights(drawn([1.0, 1.0])).tolist() == [2]
 
 
@@ -78,9 +80,9 @@ def test_one_mark_where_all_are_equal():
 @pytest.mark.parametrize("top", [0.51, 0.8, 1.0])
 def test_the_marks_do_not_cover_one_another(spreading, top):
     rng = np.random.default_rng(3)
-    success = np.r_[top, np.clip(top - spreading * rng.exponential(size=3000), 0.5, top)]
+    accuracy = np.r_[top, np.clip(top - spreading * rng.exponential(size=3000), 0.5, top)]
     boxes = []
-    for text in drawn(success).texts:
+    for text in drawn(accuracy).texts:
         if text.get_text().startswith(("median", "most")):
             width, (x, y) = text_width(text.get_text(), text.get_fontsize()), text.get_position()
             boxes.append(

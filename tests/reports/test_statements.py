@@ -37,7 +37,7 @@ def report_of(base: Report, word: str | None, prior: float, n_models: int, n_rec
         verdict = Verdict(CLAIM, word, "epsilon", 4.0, 5.0, 0.999, "lira", at)
         curves.append(Curve(CLAIM, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
     findings = [
-        replace(each, operating_point={"prior": prior}) if each.quantity == "success" else each
+        replace(each, operating_point={"prior": prior}) if each.quantity == "accuracy" else each
         for each in base.findings
     ]
     return Report(changed(base.about, releases=[release.model_dump() | facts]), findings, curves, {})
@@ -48,14 +48,14 @@ GAMES = list(product((None, "refuted", "not_refuted"), (0.5, 0.2), (1, 3, 64), (
 
 def test_no_two_sentences_contradict_each_other():
     """Over 2,160 audits: every strength, records shown or not, claims, priors, models, records, canaries."""
-    bases = {(success, won): made(success, WON[won]) for success in SUCCESS for won in WON}
-    for (success, won), (word, prior, n_models, n_records, planted) in product(bases, GAMES):
-        report = report_of(bases[success, won], word, prior, n_models, n_records, planted)
+    bases = {(accuracy, won): made(accuracy, WON[won]) for accuracy in SUCCESS for won in WON}
+    for (accuracy, won), (word, prior, n_models, n_records, planted) in product(bases, GAMES):
+        report = report_of(bases[accuracy, won], word, prior, n_models, n_records, planted)
         (result,) = results(report)
         headline = words.lede([result]).striptags()
         records = words.exposure(result).striptags()
         told = f"{headline} {records} {words.summary(result).striptags()}"
-        where = (success, won, word, prior, n_models, n_records, planted, told)
+        where = (accuracy, won, word, prior, n_models, n_records, planted, told)
         few = n_records < 20 or n_models in (2, 3)
         # too few records or models: numbers, and no verdict in words
         assert ("too few for a verdict in words" in headline) == few, where
@@ -91,14 +91,14 @@ def test_no_two_sentences_contradict_each_other():
 
 
 @pytest.mark.parametrize(
-    ("success", "said"),
+    ("accuracy", "said"),
     [
         ((1.0, 0.99, 1.0), "From Random forest, membership can be inferred almost perfectly."),
         ((0.5, 0.4, 0.6), "These attacks found no leak."),
     ],
 )
-def test_what_one_reads_of_a_strong_and_of_no_leak(success, said):
-    (result,) = results(made(success, spread(14, w7=100), facts={"targets": 14, "models": 14}))
+def test_what_one_reads_of_a_strong_and_of_no_leak(accuracy, said):
+    (result,) = results(made(accuracy, spread(14, w7=100), facts={"targets": 14, "models": 14}))
     assert words.lede([result]).startswith(said)
     least = "14 games would show only a record that is guessed right in all of them."
     assert words.exposure(result).striptags().endswith(least)

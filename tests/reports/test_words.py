@@ -103,7 +103,7 @@ def test_summary_of_a_handful_is_a_count():
 
 
 def test_nothing_could_be_played():
-    reason = Finding("success", None, reason="needs references", release="forest", attack="lira")
+    reason = Finding("accuracy", None, reason="needs references", release="forest", attack="lira")
     report = made(facts={"best": ""})
     nothing = type(report)(report.about, (reason,), (), {})
     assert lede(nothing) == "None of the attacks could be played against Random forest."
@@ -179,7 +179,7 @@ def test_what_is_filled_in_is_escaped():
 )
 def test_a_theorem_about_any_attacker_has_a_sentence(words, said):
     given = {"status": "certified", "operating_point": {"prior": 0.5}, "release": "forest"} | words
-    report = made(findings=(Finding("success", **given),))
+    report = made(findings=(Finding("accuracy", **given),))
     assert words_of(report) == said
     assert summary(report).endswith(said or "guessing blindly gives 50.")
     assert lede(report) == lede(made())

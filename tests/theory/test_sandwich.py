@@ -71,7 +71,7 @@ def noisy_bounds(game: Game, noise: GaussianNoise | LaplaceNoise) -> dict[str, n
     if isinstance(noise, LaplaceNoise):
         by_dp = mip_from_dp(largest / noise.scale, 0.0, game.prior)
     else:
-        by_dp = Gaussian(largest / noise.scale).success(game.prior) - max(game.prior, 1 - game.prior)
+        by_dp = Gaussian(largest / noise.scale).accuracy(game.prior) - max(game.prior, 1 - game.prior)
     made: dict[str, np.ndarray | float] = {
         "swap": eta_bound(swaps, noise),
         "disjoint": eta_bound(disjoint(game.outputs, game.member), noise),
@@ -111,7 +111,7 @@ def test_noisy_statistics(seed: int, n_games: int, as_users_run_it) -> None:
         bounds = noisy_bounds(game, noise)
         if run % 20 == 0:  # the whole curve of a coupling takes as long as all the rest
             band = swap(game.outputs, game.member).tradeoff(noise)
-            bounds["swap band"] = band.success(game.prior) - max(game.prior, 1 - game.prior)
+            bounds["swap band"] = band.accuracy(game.prior) - max(game.prior, 1 - game.prior)
         for name, bound in bounds.items():
             assert (exact <= np.asarray(bound) + ROUNDING).all(), (name, game, noise)
         near += closeness(exact, bounds, game.room) >= 0.9
@@ -166,7 +166,7 @@ def test_finite_mechanisms(seed: int, n_games: int, as_users_run_it) -> None:
         epsilon = pmp_discrete(chances, game.member)
         bounds: dict[str, np.ndarray | float] = {
             "information": np.array([kl_upper(each, game.prior) for each in information]) - blind,
-            "practical membership privacy": EpsilonDelta(epsilon).success(game.prior) - blind,
+            "practical membership privacy": EpsilonDelta(epsilon).accuracy(game.prior) - blind,
             "differential privacy": by_differential_privacy(game, chances),
         }
         for name, bound in bounds.items():
@@ -183,7 +183,7 @@ def test_finite_mechanisms(seed: int, n_games: int, as_users_run_it) -> None:
         gapped += bool(((proved - blind)[reached] >= 0.9 * exact[reached]).any())
         if run % 20 == 0:
             curve = exact_tradeoff(chances, game.member, 0)
-            assert curve.success(game.prior) - blind == pytest.approx(exact[0], abs=1e-9)
+            assert curve.accuracy(game.prior) - blind == pytest.approx(exact[0], abs=1e-9)
     assert near >= n_games / 10, near
     assert informed > 0, informed
     assert gapped >= n_games / 100, gapped

@@ -62,7 +62,7 @@ def audit(
     references: int = 0,
     canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
     n_canaries: int = 1000,
-    knowledge: Literal["law", "others"] | None = None,
+    knowledge: Literal["distribution", "others"] | None = None,
     attribute: Any = None,
     bins: int | Sequence[float] = (),
     seed: int = 0,
@@ -115,7 +115,7 @@ def audit(
         given. See ``leakscope.auditing.canaries.plant``.
     n_canaries : int
         How many are planted.
-    knowledge : {"law", "others"}, optional
+    knowledge : {"distribution", "others"}, optional
         What an attacker who sees the steps of DP-SGD knows of the other points: the distribution of their gradients,
         or which are in a batch (of Dirac canaries unless given).
     attribute : column of X, list of one-hot columns, or array of shape (N,), optional

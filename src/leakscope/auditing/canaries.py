@@ -242,7 +242,7 @@ def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
             )
         found = _canaries(kind)(points, plan.n_canaries, plan.seed)
         return Setting(release, replace(loaded, points=found.points), _game(plan, found), kind)
-    knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "law")
+    knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
     steps = {} if kind in OF_RECORDS else {"release": release}
     found = _canaries(kind)(points, plan.n_canaries, plan.seed, **steps)
     seen = replace(found.watched_by(release), knowledge=knowledge)

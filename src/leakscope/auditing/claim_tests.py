@@ -40,13 +40,13 @@ class ClaimTest:
         From the first half of the models as targets and the second half as references, so that no
         reference is a target; of the first model alone, where the memberships of the models depend on each
         other. Attacks that do not apply have none.
-    success : mapping of str to float
-        Lower limit of the success against the most exposed record, at the level of this claim_test.
+    accuracy : mapping of str to float
+        Lower limit of the accuracy against the most exposed record, at the level of this claim_test.
     """
 
     method: str
     evidence: Mapping[str, counting.Evidence]
-    success: Mapping[str, float]
+    accuracy: Mapping[str, float]
     reason: str = ""
 
     @classmethod
@@ -68,8 +68,8 @@ class ClaimTest:
         level = 1 - LEVEL / len(attacks)
         scores, unplayed = _each({attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(apart)))
         evidence, uncounted = _each(scores, lambda made: counting.evidence(made, method, independent=True))
-        success, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
-        return cls(method, evidence, success, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
+        accuracy, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
+        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
         """The largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
@@ -306,7 +306,7 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
     """
     try:
         claim.in_game(game)
-        measured = _success(claim, game, claim_test) if claim.quantity == "eta" else _lower(claim, game, claim_test)
+        measured = _accuracy(claim, game, claim_test) if claim.quantity == "eta" else _lower(claim, game, claim_test)
     except NotApplicable as reason:
         return Verdict(claim.text, "cannot_be_tested", claim.quantity, claim.value, reason=str(reason))
     word = "refuted" if measured > claim.value else "not_refuted"
@@ -345,11 +345,11 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     return low
 
 
-def _success(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
-    """Lower limit of eta: success against the most exposed record above the better prior guess."""
-    if not claim_test.success:
+def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
+    """Lower limit of eta: accuracy against the most exposed record above the better prior guess."""
+    if not claim_test.accuracy:
         raise NotApplicable(claim_test.reason)
-    return max(0.0, max(claim_test.success.values()) - max(game.prior, 1 - game.prior))
+    return max(0.0, max(claim_test.accuracy.values()) - max(game.prior, 1 - game.prior))
 
 
 def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:

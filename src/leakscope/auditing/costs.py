@@ -137,7 +137,8 @@ def _of_attribute(
     rows, game, n_values = attribute_game.rows, attribute_game.game, len(attribute_game.attribute.names)
     yield (
         f"{loaded.name}: {len(loaded.points):,} points, {len(attribute_game.attacked):,} attacked, "
-        f"{len(attribute_game.records.population):,} set aside; {attribute_game.attribute.name} has {n_values:,} values: "
+        f"{len(attribute_game.records.population):,} set aside; "
+        f"{attribute_game.attribute.name} has {n_values:,} values: "
         f"{len(attribute_game.attacked) * n_values:,} candidates"
     )
     imputer, known, outside = imputation(attribute_game)

@@ -70,7 +70,7 @@ def judge(
         try:
             scores = observed.by_unit(attack(observed.signals))
         except NotApplicable as reason:
-            findings.append(observed.finding(FindingSpec("success", "lower", attack.name, attack.source), reason))
+            findings.append(observed.finding(FindingSpec("accuracy", "lower", attack.name, attack.source), reason))
             continue
         measured = list(measure(observed, attack, scores, fpr, confidence, prior))
         findings += measured
@@ -121,7 +121,7 @@ def measure(
         except NotApplicable as reason:
             return observed.finding(asked, reason)
 
-    yield finding("success", "lower", {"prior": prior}, metrics.success, prior, confidence)
+    yield finding("accuracy", "lower", {"prior": prior}, metrics.accuracy, prior, confidence)
     yield finding("advantage", "lower", {}, metrics.advantage, confidence)
     yield finding("auc", "point", {}, metrics.auc, confidence)
     for rate in fpr:
@@ -168,9 +168,9 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
 
 
 def strongest(findings: Sequence[Finding]) -> str:
-    """The attack whose success has the largest lower end; "" if none applies."""
-    success = [each for each in findings if each.quantity == "success" and each.attack and each.low is not None]
-    return max(success, key=lambda each: each.low or 0.0).attack if success else ""
+    """The attack whose accuracy has the largest lower end; "" if none applies."""
+    accuracy = [each for each in findings if each.quantity == "accuracy" and each.attack and each.low is not None]
+    return max(accuracy, key=lambda each: each.low or 0.0).attack if accuracy else ""
 
 
 def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float) -> Finding:
@@ -208,9 +208,9 @@ def _baseline(observed: ObservedRelease, prior: float) -> Finding:
 
 
 def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
-    """The success that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
+    """The accuracy that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
     game = observed.signals.game
-    asked = FindingSpec("success", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
+    asked = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
     member = game.target_member
     try:
         wrong = 1.0 - observed.signals.targets("correct")

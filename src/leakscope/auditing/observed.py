@@ -11,7 +11,7 @@ from jaxtyping import Shaped
 
 from leakscope.auditing.baseline import SourceTest
 from leakscope.core.claims import Claim
-from leakscope.core.findings import AVERAGE, Finding, Scope, BoundType
+from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Scores, Signals
 from leakscope.data import Data

@@ -189,7 +189,7 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     Raises
     ------
     ValueError
-        For an eta or a success that the prior makes impossible.
+        For an eta or an accuracy that the prior makes impossible.
     """
     made, blind = [], max(game.prior, 1 - game.prior)
     for claim in plan.claim:
@@ -200,11 +200,11 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
         elif claim.mu is not None:
             made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
         else:
-            eta = claim.eta if claim.eta is not None else (claim.success or 0.0) - blind
+            eta = claim.eta if claim.eta is not None else (claim.accuracy or 0.0) - blind
             if not 0 <= eta <= 1 - blind:
                 raise ValueError(
                     f"a claim of eta = {eta:g} is not possible where the baseline accuracy is {blind:.3g}; "
-                    f"eta is from 0 to {1 - blind:.3g}, success from {blind:.3g} to 1"
+                    f"eta is from 0 to {1 - blind:.3g}, accuracy from {blind:.3g} to 1"
                 )
             made.append(Claim("eta", eta))
     return made

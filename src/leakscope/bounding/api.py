@@ -267,7 +267,7 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     --------
     >>> import leakscope as ls
     >>> report = ls.bound("dp", epsilon=1.0)
-    >>> round(next(each.value for each in report.findings if each.quantity == "success"), 4)
+    >>> round(next(each.value for each in report.findings if each.quantity == "accuracy"), 4)
     0.7311
     """
     row = find(name)

@@ -40,7 +40,7 @@ class Stated:
 
 
 def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) -> list[Finding]:
-    """What a ceiling allows any attacker: success, eta and advantage, and the TPR at each FPR.
+    """What a ceiling allows any attacker: accuracy, eta and advantage, and the TPR at each FPR.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
     """
     at = {"prior": prior}
     return [
-        Finding("success", curve.success(prior), operating_point=at, bound_type="upper", **common),
+        Finding("accuracy", curve.accuracy(prior), operating_point=at, bound_type="upper", **common),
         Finding("eta", curve.eta(prior), operating_point=at, bound_type="upper", **common),
         Finding("advantage", curve.advantage(), bound_type="upper", **common),
         *(
@@ -90,7 +90,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
         case "eta":
             return curve.eta(prior)
         case _:
-            return curve.success(prior)
+            return curve.accuracy(prior)
 
 
 def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> float:
@@ -101,7 +101,7 @@ def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> fl
     ceiling : callable
         From a parameter >= 0 (epsilon, mu) to its ceiling; a larger parameter allows more.
     text : str
-        The limit, as ``"success=0.55"``.
+        The limit, as ``"accuracy=0.55"``.
     prior : float
 
     Returns

@@ -24,7 +24,7 @@ from leakscope.bounds.exponential import (
 )
 from leakscope.bounds.halves import MOST, MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.leakage import leakage_advantage, leakage_scores, leakage_tradeoff
-from leakscope.bounds.membership import LARGEST_EPSILON, epsilon_for_success, epsilons_gaussian
+from leakscope.bounds.membership import LARGEST_EPSILON, epsilon_for_accuracy, epsilons_gaussian
 from leakscope.bounds.regression import linear_regression_bayes
 from leakscope.bounds.tables import Merged, exact_eta_table, related_cells_to_merge, smallest_cell
 from leakscope.bounds.totals import exact_eta_total, on_grid
@@ -60,11 +60,12 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     common = {
         "status": row.status,
         "source": row.source,
-        "game": "one fixed record, the others fresh from the law of the table",
+        "game": "one fixed record, the others fresh from the distribution of the table",
         "assumptions": [
             "many records and many columns (asymptotic)",
-            f"the law of the records has the mean and the {plan.covariance.replace('_', '-')} covariance of the table",
-            "the attacker knows this law, and no other record",
+            "the distribution of the records has the mean and the "
+            f"{plan.covariance.replace('_', '-')} covariance of the table",
+            "the attacker knows this distribution, and no other record",
         ],
     }
     findings, curves = [], []
@@ -80,13 +81,13 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
             ),
         ]
         curves.append(Curve(scope.kind, "", "asymptotic", curve, scope=scope))
-    success = (1 + leakage_advantage(score, plan.rate)) / 2
+    accuracy = (1 + leakage_advantage(score, plan.rate)) / 2
     drawn = f", of a random share {plan.rate:g} of them" if plan.rate < 1 else ""
     return Stated(
         f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
         findings,
         curves,
-        _ranked(order, record=np.arange(len(score)), score=score, success=success, eta=success - 0.5),
+        _ranked(order, record=np.arange(len(score)), score=score, accuracy=accuracy, eta=accuracy - 0.5),
         data,
         _left_out(data),
     )
@@ -101,7 +102,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     order = np.lexsort((sizes, -eta))
     common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
     findings = _exposed(eta, order, Scope("worst", name=names[order[0]]), game.prior, common)
-    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "success": game.blind + eta}
+    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.blind + eta}
     notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
@@ -138,7 +139,7 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
         f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; {game.text}",
         _exposed(eta, order, Scope("worst", int(order[0])), game.prior, common),
         records=_ranked(
-            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, success=game.blind + eta
+            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, accuracy=game.blind + eta
         ),
         data=data,
     )
@@ -204,11 +205,11 @@ def _epsilon_that_keeps(
     plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
 ) -> tuple[float, list[Finding]]:
     """The epsilon found for a limit, with what it is proved to keep: the limit itself."""
-    limit = Limit.parse(plan.at_most or "", "at_most", ("success", "eta"))
-    success = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
-    if success <= 0.5:
-        raise ValueError(f"at_most {plan.at_most} asks for a success of {success:g}; it must be > 0.5 and < 1")
-    epsilon = epsilon_for_success(loss, sensitivity, success, **draws)
+    limit = Limit.parse(plan.at_most or "", "at_most", ("accuracy", "eta"))
+    accuracy = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
+    if accuracy <= 0.5:
+        raise ValueError(f"at_most {plan.at_most} asks for an accuracy of {accuracy:g}; it must be > 0.5 and < 1")
+    epsilon = epsilon_for_accuracy(loss, sensitivity, accuracy, **draws)
     exact = countable(loss.shape[1] // 2, len(loss), MOST_BY_LOGARITHMS)
     told: dict[str, Any] = common | {"confidence": None if exact else plan.confidence}
     keeps = [Term("keeps_limit", limit=plan.at_most or "")]
@@ -217,7 +218,7 @@ def _epsilon_that_keeps(
     of_limit = [Term("the_limit", limit=plan.at_most or "")]
     return epsilon, [
         Finding("largest_epsilon", epsilon, bound_type="lower", method=keeps, **told),
-        Finding("pmp_epsilon", float(logit(success)), bound_type="upper", method=of_limit, **told),
+        Finding("pmp_epsilon", float(logit(accuracy)), bound_type="upper", method=of_limit, **told),
     ]
 
 
@@ -269,26 +270,26 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
         ],
     }
     average: dict[str, Any] = common | {"scope": Scope("average")}
-    success = (1 + leak.tv) / 2
+    accuracy = (1 + leak.tv) / 2
     return Stated(
-        f"least squares on {len(success):,} rows and {round(float(leak.leverage.sum())):,} columns",
+        f"least squares on {len(accuracy):,} rows and {round(float(leak.leverage.sum())):,} columns",
         [
-            Finding("success", leak.success, bound_type="upper", source=row.source, method=EXACTLY, **average),
-            Finding("success", leak.upper, bound_type="upper", source="delgrosso2021, Theorem 5", **average),
-            Finding("success", leak.lower, bound_type="lower", source="delgrosso2021, Theorem 4", **average),
+            Finding("accuracy", leak.accuracy, bound_type="upper", source=row.source, method=EXACTLY, **average),
+            Finding("accuracy", leak.upper, bound_type="upper", source="delgrosso2021, Theorem 5", **average),
+            Finding("accuracy", leak.lower, bound_type="lower", source="delgrosso2021, Theorem 4", **average),
             Finding(
                 "information", leak.information, bound_type="upper", source="delgrosso2021, section 4.1", **average
             ),
             Finding(
-                "success",
-                float(success.max()),
+                "accuracy",
+                float(accuracy.max()),
                 bound_type="upper",
                 scope=Scope("worst", int(order[0])),
                 source=row.source,
                 **common,
             ),
         ],
-        records=_ranked(order, record=np.arange(len(success)), leverage=leak.leverage, success=success),
+        records=_ranked(order, record=np.arange(len(accuracy)), leverage=leak.leverage, accuracy=accuracy),
         data=data,
         notes=_left_out(data),
     )
@@ -323,7 +324,7 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
 def _exposed(
     eta: Float[Array, " C"], order: Array, worst: Scope, prior: float, common: dict[str, Any]
 ) -> list[Finding]:
-    """Exact eta and success against the most exposed and the median entry."""
+    """Exact eta and accuracy against the most exposed and the median entry."""
     found = []
     for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
         told: dict[str, Any] = {
@@ -334,7 +335,7 @@ def _exposed(
             **common,
         }
         found += [
-            Finding("success", max(prior, 1 - prior) + float(value), **told),
+            Finding("accuracy", max(prior, 1 - prior) + float(value), **told),
             Finding("eta", float(value), **told),
         ]
     return found

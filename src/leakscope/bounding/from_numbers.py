@@ -92,7 +92,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
 
 
 def gap(plan: GapPlan, row: Bound) -> Stated:
-    """The success that some attacker reaches by a generalisation gap alone."""
+    """The accuracy that some attacker reaches by a generalisation gap alone."""
     reached = generalisation_bound(plan.gap, plan.low, plan.high, plan.prior)
     common: dict[str, Any] = {
         "operating_point": {"prior": plan.prior},
@@ -109,13 +109,13 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
     blind = max(plan.prior, 1 - plan.prior)
     return Stated(
         f"gap {plan.gap:g}, losses from {plan.low:g} to {plan.high:g}",
-        [Finding("success", reached, **common), Finding("eta", reached - blind, **common)],
+        [Finding("accuracy", reached, **common), Finding("eta", reached - blind, **common)],
     )
 
 
 def information(plan: InformationPlan, row: Bound) -> Stated:
-    """The success that mutual information allows any attacker on the one record that it is about."""
-    success = kl_upper(plan.information, plan.prior)
+    """The accuracy that mutual information allows any attacker on the one record that it is about."""
+    accuracy = kl_upper(plan.information, plan.prior)
     common: dict[str, Any] = {
         "operating_point": {"prior": plan.prior},
         "scope": Scope("one"),
@@ -129,7 +129,7 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
     blind = max(plan.prior, 1 - plan.prior)
     return Stated(
         f"{plan.information:g} nats of mutual information",
-        [Finding("success", success, **common), Finding("eta", success - blind, **common)],
+        [Finding("accuracy", accuracy, **common), Finding("eta", accuracy - blind, **common)],
     )
 
 

@@ -53,11 +53,11 @@ if TYPE_CHECKING:
         wrong_target,
     )
     from leakscope.bounds.membership import (
-        epsilon_for_success,
+        epsilon_for_accuracy,
         epsilons_exponential,
         epsilons_gaussian,
         pmp_gaussian,
-        scale_for_success,
+        scale_for_accuracy,
     )
     from leakscope.bounds.posterior import gaussian_mean_tau, membership_posterior, posterior_bound
     from leakscope.bounds.regression import correlation_tv, leverages, linear_regression_bayes, simulate_regression_game
@@ -112,7 +112,7 @@ _ROWS = (
         "What does (epsilon, delta)-differential privacy allow any attacker?",
         f"{_HERE}.dp:mip_from_dp",
         "kairouz2015, Theorem 2.1; izzo2022, Theorem 4",
-        "Ceilings of (epsilon, delta)-DP: success, eta, TPR at FPR; or the epsilon that keeps a limit.",
+        "Ceilings of (epsilon, delta)-DP: accuracy, eta, TPR at FPR; or the epsilon that keeps a limit.",
     ),
     Bound(
         "gaussian",
@@ -162,21 +162,21 @@ _ROWS = (
         "What does a generalisation gap give to an attacker?",
         f"{_HERE}.generalisation:generalisation_bound",
         "delgrosso2021, Theorem 2",
-        "Success that some attacker reaches, by the gap alone.",
+        "Accuracy that some attacker reaches, by the gap alone.",
     ),
     Bound(
         "information",
         "What does so much mutual information allow any attacker?",
         f"{_HERE}.information:kl_upper",
-        "delgrosso2021, Theorem 5 (for success of at least the prior guess)",
-        "Ceiling of the success by mutual information.",
+        "delgrosso2021, Theorem 5 (for accuracy of at least the prior guess)",
+        "Ceiling of the accuracy by mutual information.",
     ),
     Bound(
         "regression",
         "How much does least squares on this design reveal about each of its rows?",
         f"{_HERE}.regression:linear_regression_bayes",
         "delgrosso2021, section 4.1; closed form of the Bayes attacker",
-        "Linear regression: success of the Bayes attacker, exact, and of every row.",
+        "Linear regression: accuracy of the Bayes attacker, exact, and of every row.",
     ),
 )
 BOUNDS: Mapping[str, Bound] = MappingProxyType({row.name: row for row in _ROWS})
@@ -231,11 +231,11 @@ _FROM = {
         "wrong_target",
     ),
     "membership": (
-        "epsilon_for_success",
+        "epsilon_for_accuracy",
         "epsilons_exponential",
         "epsilons_gaussian",
         "pmp_gaussian",
-        "scale_for_success",
+        "scale_for_accuracy",
     ),
     "posterior": (
         "gaussian_mean_tau",
@@ -278,7 +278,7 @@ __all__ = [
     "correlation_tv",
     "dp_from_mip",
     "dpsgd_tradeoff",
-    "epsilon_for_success",
+    "epsilon_for_accuracy",
     "epsilons_exponential",
     "epsilons_gaussian",
     "exact_eta",
@@ -314,7 +314,7 @@ __all__ = [
     "posterior_bound",
     "posterior_from_dp",
     "related_cells_to_merge",
-    "scale_for_success",
+    "scale_for_accuracy",
     "simulate_regression_game",
     "smallest_cell",
     "subset_epsilon",

@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 def generalisation_bound(gap: float, low: float, high: float, prior: float = 0.5) -> float:
-    """Success that the best attacker reaches at least, from the gap of a bounded loss.
+    """Accuracy that the best attacker reaches at least, from the gap of a bounded loss.
 
     ``max(P, 1 - P (1 - t))`` with ``t = |gap|/(high - low)`` and P the larger of ``prior`` and 1 - ``prior``.
 
@@ -69,7 +69,7 @@ def generalisation_bound(gap: float, low: float, high: float, prior: float = 0.5
     share = abs(real("gap", gap)) / (high - low)
     if share > 1 + 1e-9:  # the gap of rounded losses may pass the range by a rounding error
         raise ValueError(f"gap must be from {low - high:g} to {high - low:g} for losses in the range, got {gap:g}")
-    return _success(min(share, 1.0), prior)
+    return _accuracy(min(share, 1.0), prior)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def generalisation_bound_tails(
     prior: float = 0.5,
     method: Literal["clipped", "published"] = "clipped",
 ) -> float:
-    """Success that the best attacker reaches at least, from the gap of a loss with a known tail.
+    """Accuracy that the best attacker reaches at least, from the gap of a loss with a known tail.
 
     Clipped to [-r, r] the loss is bounded, and its gap smaller by at most the sum of ``E max(|R| - r, 0)``
     over the two classes, which is at most e(r)/m: e is the integral of the tail bound p from r, m the smaller
@@ -212,9 +212,9 @@ def generalisation_bound_tails(
     if abs(gap) > limit * (1 + 1e-9):
         raise ValueError(f"gap must be from {-limit:g} to {limit:g} for this tail, got {gap:g}")
     if method == "published":
-        return _success(_published(abs(gap), tail, min(prior, 1 - prior)), prior)
+        return _accuracy(_published(abs(gap), tail, min(prior, 1 - prior)), prior)
     cut = _decreasing_root(lambda r: r * tail.probability(r) + tail.excess(r), least * abs(gap), shortest)
-    return _success(tail.probability(cut) / (width * least), prior)
+    return _accuracy(tail.probability(cut) / (width * least), prior)
 
 
 def gap_lower(
@@ -270,7 +270,7 @@ def gap_bound(
     prior: float = 0.5,
     confidence: float = 0.95,
 ) -> Interval:
-    """Success that the best attacker reaches at least, from the losses of trained models.
+    """Accuracy that the best attacker reaches at least, from the losses of trained models.
 
     With one model: `gap_lower`, over points, rigorous. With several: Student's t over models. Each model's
     gap is that between its own points out and in, so models need not agree on a level, and points that
@@ -326,7 +326,7 @@ def gap_bound(
         over, method = "points", (Term("chernoff_kl_means"),)
         nearest = gap_lower(losses[member], losses[~member], low, high, confidence)
     else:
-        # (1 + gap/(high - low))/2 is the success of the attacker of `generalisation_bound`, a share
+        # (1 + gap/(high - low))/2 is the accuracy of the attacker of `generalisation_bound`, a share
         found = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
         over, method = "models", (Term("gap_of_models"), *found.method)
         nearest = (high - low) * max(2 * found.low - 1, 1 - 2 * found.high, 0.0)
@@ -335,7 +335,7 @@ def gap_bound(
     return Interval(bounds[0], bounds[1], 1.0, confidence, over, method, detail)
 
 
-def _success(share: float, prior: float) -> float:
+def _accuracy(share: float, prior: float) -> float:
     """What total variation ``share`` is worth at a prior."""
     prior = probability("prior", prior, open_ends=True)
     likelier = max(prior, 1 - prior)

@@ -15,11 +15,11 @@ Array = np.ndarray
 
 
 def kl_upper(information: float, prior: float = 0.5) -> float:
-    """Success that no attacker exceeds, from the mutual information of membership and what is seen.
+    """Accuracy that no attacker exceeds, from the mutual information of membership and what is seen.
 
     The p >= q with ``kl(p || q) = p ln(p/q) + (1 - p) ln((1 - p)/(1 - q)) = information``, where q is the
     larger of ``prior`` and 1 - ``prior``; 1 where the information is at least ln(1/q). By Fano's argument an
-    attacker with success p >= q has kl(p || q) <= I(T; release | point); an attacker below q is worse than
+    attacker with accuracy p >= q has kl(p || q) <= I(T; release | point); an attacker below q is worse than
     always saying the likelier class, and the inequality need not hold for it (the paper's "any attacker").
 
     Parameters
@@ -44,8 +44,10 @@ def kl_upper(information: float, prior: float = 0.5) -> float:
     >>> round(kl_upper(0.1), 10), kl_upper(0.7)
     (0.7197946262, 1.0)
     """
-    success = max(prior, 1 - prior) + eta_of_information(non_negative("information", information, infinite=True), prior)
-    return min(1.0, float(np.nextafter(success, 2.0)) if information > 0 else success)
+    accuracy = max(prior, 1 - prior) + eta_of_information(
+        non_negative("information", information, infinite=True), prior
+    )
+    return min(1.0, float(np.nextafter(accuracy, 2.0)) if information > 0 else accuracy)
 
 
 def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, "D n"]) -> Float[Array, " n"]:

@@ -27,7 +27,7 @@ from leakscope.core.lengths import p_norm
 Array = np.ndarray
 Query = Literal["mean", "sum"]
 
-LARGEST_EPSILON = 1000.0  # that `epsilon_for_success` looks at
+LARGEST_EPSILON = 1000.0  # that `epsilon_for_accuracy` looks at
 _BLOCK = 2**21  # numbers of an array of pairs of records
 
 
@@ -177,8 +177,8 @@ def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query =
     )
 
 
-def scale_for_success(features: ArrayLike, success: float = 0.55, query: Query = "mean") -> float:
-    """Least Gaussian noise that keeps every practical attack on these records at or below a success.
+def scale_for_accuracy(features: ArrayLike, accuracy: float = 0.55, query: Query = "mean") -> float:
+    """Least Gaussian noise that keeps every practical attack on these records at or below an accuracy.
 
     The accuracy of an attack on a record that is in D with probability 1/2 is at most ``(1 + TV)/2``, TV the
     total variation between the laws with and without it, and TV is at most the mean over swaps of
@@ -188,7 +188,7 @@ def scale_for_success(features: ArrayLike, success: float = 0.55, query: Query =
     ----------
     features, query
         As in `pmp_gaussian`.
-    success : float
+    accuracy : float
         Accuracy that no attack on any record may exceed, > 1/2 and < 1.
 
     Returns
@@ -199,34 +199,34 @@ def scale_for_success(features: ArrayLike, success: float = 0.55, query: Query =
     Raises
     ------
     ValueError
-        As `pmp_gaussian`, and for a success out of range.
+        As `pmp_gaussian`, and for an accuracy out of range.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.bounds.membership import scale_for_success
-    >>> round(scale_for_success(np.arange(8.0)[:, None], success=0.6), 4)
+    >>> from leakscope.bounds.membership import scale_for_accuracy
+    >>> round(scale_for_accuracy(np.arange(8.0)[:, None], accuracy=0.6), 4)
     1.9576
     """
 
     def divergence(shifts: Array, scale: float) -> Array:
         return gaussian_hockey(_over(shifts, scale), 0.0)
 
-    return _least_for_all(_Pairs.of(features, query), divergence, 2 * _success(success) - 1)
+    return _least_for_all(_Pairs.of(features, query), divergence, 2 * _accuracy(accuracy) - 1)
 
 
-def epsilon_for_success(
+def epsilon_for_accuracy(
     loss: ArrayLike,
     sensitivity: float,
-    success: float = 0.55,
+    accuracy: float = 0.55,
     n_subsets: int = 2**17,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> float:
     """Which epsilon of the exponential mechanism keeps every practical attack on these records low.
 
-    No attacker then holds membership of a record for likelier than ``success``, whatever is released: practical
-    membership privacy with ``ln(success/(1 - success))`` (Lowy et al. 2024, lemma 6). It is computed exactly
+    No attacker then holds membership of a record for likelier than ``accuracy``, whatever is released: practical
+    membership privacy with ``ln(accuracy/(1 - accuracy))`` (Lowy et al. 2024, lemma 6). It is computed exactly
     to n = 13 (with 32 outputs; to a smaller n with more), and else by the upper end of its interval.
 
     It need not grow with epsilon, so the search goes up a fixed geometric grid in steps of a quarter, from an
@@ -238,7 +238,7 @@ def epsilon_for_success(
     ----------
     loss, sensitivity
         As in `leakscope.bounds.pmp_exponential`.
-    success : float
+    accuracy : float
         > 1/2 and < 1.
     n_subsets, confidence, seed
         As in `leakscope.bounds.pmp_exponential`, where it is sampled.
@@ -251,19 +251,19 @@ def epsilon_for_success(
     Raises
     ------
     ValueError
-        As `leakscope.bounds.pmp_exponential`, and for a success out of range.
+        As `leakscope.bounds.pmp_exponential`, and for an accuracy out of range.
 
     Examples
     --------
     >>> import numpy as np
     >>> from scipy.special import expit
-    >>> from leakscope.bounds import epsilon_for_success, pmp_exponential
+    >>> from leakscope.bounds import epsilon_for_accuracy, pmp_exponential
     >>> loss = np.abs(np.array([[-1.0], [1.0]]) - np.array([-2.0, -0.5, 0.0, 0.1, 0.7, 3.0]))
-    >>> epsilon = epsilon_for_success(loss, sensitivity=2 / 3, success=0.6)
+    >>> epsilon = epsilon_for_accuracy(loss, sensitivity=2 / 3, accuracy=0.6)
     >>> round(epsilon, 3), round(float(expit(pmp_exponential(loss, epsilon, 2 / 3))), 3)
     (1.282, 0.6)
     """
-    target = float(logit(_success(success)))
+    target = float(logit(_accuracy(accuracy)))
     unit = exponents(loss, 1.0, sensitivity)
     exact = countable(len(unit) // 2, unit.shape[1], MOST_BY_LOGARITHMS)
     own, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
@@ -359,8 +359,8 @@ def _covers(sensitivity: float, own: float) -> None:
         raise ValueError(f"sensitivity must be >= that of the data, {own:g}, got {sensitivity:g}")
 
 
-def _success(success: float) -> float:
+def _accuracy(accuracy: float) -> float:
     """An accuracy above the baseline."""
-    if not 0.5 < probability("success", success) < 1:
-        raise ValueError(f"success must be > 0.5 and < 1, got {success:g}")
-    return float(success)
+    if not 0.5 < probability("accuracy", accuracy) < 1:
+        raise ValueError(f"accuracy must be > 0.5 and < 1, got {accuracy:g}")
+    return float(accuracy)

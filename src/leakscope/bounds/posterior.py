@@ -162,7 +162,7 @@ def gaussian_mean_tau(
 
 
 def correctness_success(member_accuracy: float, other_accuracy: float, prior: float = 0.5) -> float:
-    """Success of the 0-1 attack: say "member" where the model is right.
+    """Accuracy of the 0-1 attack: say "member" where the model is right.
 
     ``prior member_accuracy + (1 - prior)(1 - other_accuracy)``; at even odds (1 + gap of the accuracies)/2.
 

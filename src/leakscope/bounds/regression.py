@@ -32,13 +32,13 @@ class RegressionLeakage:
     leverage : array of shape (n,)
         h_j, in [0, 1); their sum is d.
     tv : array of shape (n,)
-        Total variation between the two cases for each record; (1 + tv)/2 is the best success against it.
-    success : float
+        Total variation between the two cases for each record; (1 + tv)/2 is the best accuracy against it.
+    accuracy : float
         Of the best attacker, averaged over the records: exact.
     information : float
         I(response; estimate | membership) in nats, at least that about membership.
     lower, upper : float
-        Bounds of the success that one has without the exact law: from the generalisation gap and the tail
+        Bounds of the accuracy that one has without the exact law: from the generalisation gap and the tail
         of the squared residual, and from ``information``.
     gap : float
         Expected squared error at fresh responses minus that at the record's own: 2 d noise_std^2/n.
@@ -48,7 +48,7 @@ class RegressionLeakage:
 
     leverage: Float[Array, " n"]
     tv: Float[Array, " n"]
-    success: float
+    accuracy: float
     information: float
     lower: float
     upper: float
@@ -127,10 +127,10 @@ def correlation_tv(correlation: ArrayLike) -> Float[Array, "*shape"] | float:
 
 
 def linear_regression_bayes(X: Num[Array, "n d"], noise_std: float = 1.0) -> RegressionLeakage:
-    """Success of the best membership attacker on least squares, exactly, with the bounds around it.
+    """Accuracy of the best membership attacker on least squares, exactly, with the bounds around it.
 
     Given j, the estimate matters through its prediction at x_j alone; with the response it is a Gaussian pair
-    with correlation sqrt(h_j) for a member and 0 otherwise. So the best attacker has the success
+    with correlation sqrt(h_j) for a member and 0 otherwise. So the best attacker has the accuracy
     ``1/2 + 1/(2 n) sum_j TV(sqrt(h_j))`` with `correlation_tv`, and the information is
     ``1/(4 n) sum_j -ln(1 - h_j)``. Neither depends on ``noise_std`` or on beta.
 
@@ -160,7 +160,7 @@ def linear_regression_bayes(X: Num[Array, "n d"], noise_std: float = 1.0) -> Reg
     >>> import numpy as np
     >>> from leakscope.bounds.regression import linear_regression_bayes
     >>> found = linear_regression_bayes(np.repeat(np.eye(2), 5, axis=0))  # all leverages are .2
-    >>> round(found.lower, 4), round(found.success, 4), round(found.upper, 4)
+    >>> round(found.lower, 4), round(found.accuracy, 4), round(found.upper, 4)
     (0.514, 0.5802, 0.6654)
     """
     variance = positive("noise_std squared", positive("noise_std", noise_std) * noise_std)
@@ -172,7 +172,7 @@ def linear_regression_bayes(X: Num[Array, "n d"], noise_std: float = 1.0) -> Reg
     return RegressionLeakage(
         leverage=leverage,
         tv=tv,
-        success=float(1 + tv.mean()) / 2,
+        accuracy=float(1 + tv.mean()) / 2,
         information=information,
         lower=generalisation_bound_tails(gap, tail),
         upper=kl_upper(information),
@@ -203,7 +203,7 @@ def simulate_regression_game(
     Returns
     -------
     Interval
-        Share of games won, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).success``.
+        Share of games won, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).accuracy``.
 
     Raises
     ------

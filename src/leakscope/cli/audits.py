@@ -48,7 +48,7 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "bins": Spelling(help="Of the attribute's numbers: how many bins; repeated, the edges."),
     "game": Spelling(help="half_split, or canaries: planted ones, in by a coin each, where one model is enough."),
     "canaries": Spelling(help="dirac (of DP-SGD, by itself), mahalanobis, mislabelled or random."),
-    "knowledge": Spelling(help="law or others: what who sees the steps knows of the other records."),
+    "knowledge": Spelling(help="distribution or others: what who sees the steps knows of the other records."),
     "claim": Spelling(help="epsilon=3,delta=1e-5,adjacency=replace_one"),
     "fpr": Spelling(help="A false positive rate, as a fraction; repeatable. [0.01, 0.001]"),
     "target": Spelling(help="Index of an attacked record: one for per_datum, or the canaries; repeatable."),

@@ -82,11 +82,11 @@ def fraction(
     Examples
     --------
     >>> from leakscope.core.checks import fraction
-    >>> fraction("success", 0.6)
+    >>> fraction("accuracy", 0.6)
     0.6
-    >>> fraction("success", 60)
+    >>> fraction("accuracy", 60)
     Traceback (most recent call last):
-    ValueError: success is a fraction: 60 is out of range; did you mean 0.6? It must be >= 0 and <= 1
+    ValueError: accuracy is a fraction: 60 is out of range; did you mean 0.6? It must be >= 0 and <= 1
     """
     number = real(name, value)
     too_small = number < least or (above and number == least)
@@ -165,7 +165,12 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     raise ValueError(f"unknown {name} {value!r}{nearest(str(value), words)}; known: {', '.join(words)}")
 
 
-OTHER_NAMES = {"models": "n_models", "jobs": "n_jobs"}  # what a number of models or of workers is called elsewhere
+OTHER_NAMES = {  # what is called differently elsewhere, or was called so before
+    "models": "n_models",
+    "jobs": "n_jobs",
+    "success": "accuracy",
+    "attribute_success": "attribute_accuracy",
+}
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -160,12 +160,12 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
     {
         "auc": "area under the ROC",
         "advantage": "largest TPR - FPR",
-        "success": "accuracy of the best guess at a prior",
+        "accuracy": "accuracy of the best guess at a prior",
         "baseline_accuracy": "accuracy of a guess that looks at nothing: max(prior, 1 - prior)",
         "membership_without_model": "area under the ROC of a classifier that sees the records and not the model",
-        "tpr": "members found at a false-alarm rate",
-        "tpr_these_models": "members found at a false-alarm rate, for the attacked models alone",
-        "ppv": "share of true members among those called members",
+        "tpr": "true positive rate at a false positive rate",
+        "tpr_these_models": "true positive rate at a false positive rate, for the attacked models alone",
+        "ppv": "fraction of true members among those called members",
         "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
         "eta": "accuracy above the better prior guess",
         "epsilon": "epsilon of (epsilon, delta)-DP",
@@ -180,8 +180,8 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "total_error": "root mean square of the error against the statistic of all records, in a coordinate",
         "noise_multiplier": "noise of DP-SGD over the clipping norm",
         "smallest_cell": "records that every cell needs for a wanted eta",
-        "attribute_success": "share of records whose attribute is guessed right; at inside = 1 of members, 0 of others",
-        "attribute_gain": "right guesses about members with the release minus those without it",
-        "most_exposed": "success against the most exposed record, all records at once",
+        "attribute_accuracy": "fraction of records whose attribute is inferred; at inside = 1 of members, 0 of others",
+        "attribute_gain": "correct guesses about members with the release minus those without it",
+        "most_exposed": "accuracy against the most exposed record, all records at once",
     }
 )

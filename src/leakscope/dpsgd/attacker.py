@@ -29,7 +29,7 @@ class Attacker:
         Numbers of the watched points, each in by a fair coin.
     known : int array of shape (P,)
         Numbers of the records that everybody knows to be in.
-    knowledge : {"law", "others"}
+    knowledge : {"distribution", "others"}
         The gradients of these records, or their batches too.
     coordinates : int array of shape (J,) or (0,)
         Where each watched point is a Dirac canary: the one coordinate of its gradient.
@@ -46,19 +46,19 @@ class Attacker:
 
     watched: Int[Array, " J"]
     known: Int[Array, " P"]
-    knowledge: Literal["law", "others"] = "law"
+    knowledge: Literal["distribution", "others"] = "distribution"
     coordinates: Int[Array, " c"] = field(default_factory=lambda: np.zeros(0, dtype=int))
     n_references: int = MOST_REFERENCES
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("knowledge", self.knowledge, ("law", "others"))
+        one_of("knowledge", self.knowledge, ("distribution", "others"))
         if count("references", self.n_references, least=2) > MOST_REFERENCES:
             raise ValueError(f"references must be <= {MOST_REFERENCES}, got {self.n_references:,}")
         if not len(self.watched) or len(self.coordinates) not in (0, len(self.watched)):
             given = f"{len(self.coordinates):,} coordinates for {len(self.watched):,} watched points"
             raise ValueError(f"{given}; give at least one point, and a coordinate to each or to none")
-        if self.knowledge == "law" and not self.unknown:
+        if self.knowledge == "distribution" and not self.unknown:
             raise ValueError("the law of the others needs at least 2 records beside a watched point")
 
     @property
@@ -74,7 +74,7 @@ class Attacker:
     @cached_property
     def unknown(self) -> tuple[Stratum, ...]:
         """The records whose batches are not known: watched points and known members apart."""
-        groups = [(self.records, 0.5)] + ([(self.known, 1.0)] if self.knowledge == "law" else [])
+        groups = [(self.records, 0.5)] + ([(self.known, 1.0)] if self.knowledge == "distribution" else [])
         groups = [(numbers, inside) for numbers, inside in groups if len(numbers) >= 2]
         n_expected = sum(len(numbers) * inside for numbers, inside in groups)
         shares = [round(self.n_references * len(numbers) * inside / n_expected) for numbers, inside in groups]

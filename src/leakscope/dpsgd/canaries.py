@@ -157,7 +157,7 @@ def mahalanobis(
     drawn = _drawn(points, n_candidates, seed, "candidates")
     member = np.ones((1, len(points)), dtype=bool)
     member[0, drawn] = False
-    looking = replace(release, watched=tuple(drawn.tolist()), coordinates=(), knowledge="law")
+    looking = replace(release, watched=tuple(drawn.tolist()), coordinates=(), knowledge="distribution")
     seeds = np.array([integer(seed, "canaries", "train")])
     norms = looking.observe(points, member, seeds, ["step_norm"])["step_norm"][0, drawn]
     best = np.argsort(-rank_sums(norms), kind="stable")[:n]

@@ -76,7 +76,7 @@ class PrivateNetwork:
         Makes the watched points Dirac canaries: records that are nothing but a gradient, 100 c at one coordinate each
         and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training. In a
         user-supplied loop they are records of a network with a layer more, see `leakscope.dpsgd.canary_layer`.
-    knowledge : {"law", "others"}
+    knowledge : {"distribution", "others"}
         What the attacker knows of the members that are not watched: their gradients, or their batches too. Of the
         watched points: their gradients, and that fair coins decide.
     references : int
@@ -124,7 +124,7 @@ class PrivateNetwork:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     watched: tuple[int, ...] = ()
     coordinates: tuple[int, ...] = ()
-    knowledge: Literal["law", "others"] = "law"
+    knowledge: Literal["distribution", "others"] = "distribution"
     references: int = 256
     gradients: How = "auto"
     aggregate: Aggregate = noisy_sum
@@ -134,7 +134,7 @@ class PrivateNetwork:
     chunk: int = 1
 
     def __post_init__(self) -> None:
-        one_of("knowledge", self.knowledge, ("law", "others"))
+        one_of("knowledge", self.knowledge, ("distribution", "others"))
         if len(set(self.watched)) < len(self.watched):
             raise ValueError("a point is watched twice; name each once")
         if self.coordinates and len(self.coordinates) != len(self.watched):
@@ -144,7 +144,9 @@ class PrivateNetwork:
         if self.coordinates and self.dpsgd.batches == "fixed":
             raise ValueError("Dirac canaries take nobody's place: they need batches='poisson'")
         if self.train is not None and self.knowledge == "others":
-            raise ValueError("nobody knows the batches of a user-supplied training loop: knowledge must be 'law'")
+            raise ValueError(
+                "nobody knows the batches of a user-supplied training loop: knowledge must be 'distribution'"
+            )
 
     def describe(self) -> Mapping[str, Any] | None:
         """Import paths with the code behind them, parameters and versions; None where one has no canonical form."""

@@ -66,7 +66,7 @@ class _Law:
         rate, fixed, strata = dpsgd.sample_rate, dpsgd.batches == "fixed", attacker.unknown
         if fixed:
             n_records = attacker.n_records
-            if attacker.knowledge == "law":  # a batch without the point is full of the others
+            if attacker.knowledge == "distribution":  # a batch without the point is full of the others
                 n_records = sum(each.n * each.inside for each in strata)
             rate = batch_size(rate, attacker.n_records) / n_records
         sizes = [each.n_drawn for each in strata]

@@ -1,6 +1,6 @@
 """What scores are worth to an attacker: rates and areas, accuracy, games won per record, epsilon."""
 
-from leakscope.metrics.accuracy import advantage, success
+from leakscope.metrics.best_guess import accuracy, advantage
 from leakscope.metrics.curve import auc, average_precision, roc
 from leakscope.metrics.epsilon import claim_p_value, epsilon_lower, evidence, family_lower
 from leakscope.metrics.rates import ppv, roc_band, tpr_at_fpr
@@ -8,6 +8,7 @@ from leakscope.metrics.records import RecordGames, games_won, models_needed
 
 __all__ = [
     "RecordGames",
+    "accuracy",
     "advantage",
     "auc",
     "average_precision",
@@ -20,6 +21,5 @@ __all__ = [
     "ppv",
     "roc",
     "roc_band",
-    "success",
     "tpr_at_fpr",
 ]

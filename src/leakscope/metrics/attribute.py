@@ -48,7 +48,7 @@ def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array,
     return mine / best.sum(axis=2)
 
 
-def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
+def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
     """Share of right guesses about the chosen records, a mean over the models of a mean over their records.
 
     With at least 8 models the interval is over models (cluster t). With fewer, or where all models are equal, it is
@@ -75,8 +75,8 @@ def attribute_success(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], 
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.metrics.attribute import attribute_success
-    >>> found = attribute_success(np.array([[1.0, 0.0, 1.0, 1.0]]), np.ones((1, 4), dtype=bool))
+    >>> from leakscope.metrics.attribute import attribute_accuracy
+    >>> found = attribute_accuracy(np.array([[1.0, 0.0, 1.0, 1.0]]), np.ones((1, 4), dtype=bool))
     >>> found.value, round(found.low, 4), found.interval_over
     (0.75, 0.1941, 'points')
     """
@@ -101,7 +101,7 @@ def attribute_gain(
 ) -> Interval:
     """What the release adds: right guesses with it minus right guesses without it, about the same members.
 
-    The differences are paired, and averaged as in `attribute_success`. Guesses about one record go together in all
+    The differences are paired, and averaged as in `attribute_accuracy`. Guesses about one record go together in all
     models (a guess may be right by luck wherever the record is a member), guesses about the records of one model too;
     so the variance is that of both clusterings at once: the sum of squares between models plus that between records
     minus that of single cells (Cameron, Gelbach & Miller 2011, eq. 2.5), never less than either, with

@@ -20,7 +20,7 @@ from leakscope.core.intervals import clopper_pearson_lower, clopper_pearson_uppe
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.accuracy import halves
+from leakscope.metrics.best_guess import halves
 from leakscope.metrics.one_run import Tangents, one_run_p_value
 
 Array = np.ndarray

@@ -122,7 +122,7 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     p-value is below 1/5. Derivation: let c = e^epsilon/(k - 1) and psi >= 0 solve Stein's equation
     ``w psi(w) - c (r - w) psi(w + 1) = [w >= v] - P``. It is largest at v, ``psi(v) = P (1 - P)/(v b)``, so that
     (1) with f*(x) = e^epsilon x + delta and g = psi/psi(v) bounds the mean of the left side by m delta psi(v). No
-    smaller bound follows: the law proportional to that of B on each side of v, with
+    smaller bound follows: the distribution proportional to that of B on each side of v, with
     ``v P(W = v) - c (r - v + 1) P(W = v - 1) = m delta``, attains it, and where there is none the bound is 1.
     Mechanisms that tell u random secrets with probability m delta/u, and else answer at random, come near.
 
@@ -172,7 +172,7 @@ class _Game:
     others: int
 
     def refuses(self, tail: float, promise: Tangents) -> bool:
-        """Whether no law with P(W >= v) = tail obeys (1), as far as the recursion tells."""
+        """Whether no distribution with P(W >= v) = tail obeys (1), as far as the recursion tells."""
         mean, slack = self.right * tail, self.made * tail / (self.made - self.right + 1)
         for j in range(self.right - 1, 0, -1):
             missed = self.wrong(mean, promise)

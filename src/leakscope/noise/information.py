@@ -21,8 +21,8 @@ _LARGEST_NATS = 300.0  # a coordinate; the noise is then 1e-130 of the statistic
 def information_of_eta(eta: float, prior: float = 0.5) -> float:
     """Mutual information, in nats, below which no attacker gains more than eta: ``kl(p0 + eta || p0)``.
 
-    p0 = max(prior, 1 - prior) is the success of the better guess, kl the binary divergence (Xiao & Devadas
-    2023; data processing of the information to success or failure).
+    p0 = max(prior, 1 - prior) is the accuracy of the better guess, kl the binary divergence (Xiao & Devadas
+    2023; data processing of the information to accuracy or failure).
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class ModelPlan(Plan):
 
 
 class ClaimPlan(Plan):
-    """What somebody promised of a release: epsilon and delta, or mu, or eta, or success."""
+    """What somebody promised of a release: epsilon and delta, or mu, or eta, or accuracy."""
 
     epsilon: float | None = Field(default=None, description="of (epsilon, delta)-DP")
     delta: Annotated[float, a_fraction(below=True)] = Field(default=0.0, description="of (epsilon, delta)-DP")
@@ -48,7 +48,7 @@ class ClaimPlan(Plan):
     eta: Annotated[float | None, a_fraction(most=0.5, below=True)] = Field(
         default=None, description="no record is guessed better than the prior guess + eta"
     )
-    success: Annotated[float | None, a_fraction(least=0.5, below=True)] = Field(
+    accuracy: Annotated[float | None, a_fraction(least=0.5, below=True)] = Field(
         default=None, description="no record is guessed right in more than this fraction of cases"
     )
     adjacency: Literal["add_remove", "replace_one"] | None = Field(
@@ -58,12 +58,12 @@ class ClaimPlan(Plan):
 
     @model_validator(mode="after")
     def _one_promise(self) -> ClaimPlan:
-        given = [name for name in ("epsilon", "mu", "eta", "success") if getattr(self, name) is not None]
+        given = [name for name in ("epsilon", "mu", "eta", "accuracy") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a claim needs one of epsilon, mu, eta, success; got {', '.join(given) or 'none'}")
+            raise ValueError(f"a claim needs one of epsilon, mu, eta, accuracy; got {', '.join(given) or 'none'}")
         if given[0] in ("epsilon", "mu") and self.adjacency is None:
             raise ValueError(f"a claim of {given[0]} needs adjacency=add_remove or adjacency=replace_one")
-        if given[0] in ("eta", "success") and (self.adjacency is not None or self.delta):
+        if given[0] in ("eta", "accuracy") and (self.adjacency is not None or self.delta):
             raise ValueError(f"a claim of {given[0]} takes no adjacency and no delta")
         value = getattr(self, given[0])
         if given[0] in ("epsilon", "mu"):
@@ -106,10 +106,10 @@ class AuditPlan(Plan):
         default=None, description="of the game canaries without targets: dirac, mahalanobis, mislabelled or random"
     )
     n_canaries: int = Field(default=1000, ge=1, description="how many canaries are planted")
-    knowledge: Literal["law", "others"] | None = Field(
+    knowledge: Literal["distribution", "others"] | None = Field(
         default=None,
-        description="what who sees the steps knows of the other records: the law of their gradients, or which are in a "
-        "batch (others, of Dirac canaries unless given)",
+        description="what the attacker who sees the steps knows of the other records: the distribution of their "
+        "gradients, or which are in a batch (others, of Dirac canaries unless given)",
     )
     references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
     n_models: int = Field(default=64, ge=1, description="models to fit for each release; 1 for planted canaries")

@@ -29,7 +29,7 @@ Size = Annotated[int | None, Field(ge=1, description="records that are in, in pl
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
 AtMost = Annotated[
-    str | None, Field(description="find the parameter that keeps success=0.55, eta=, advantage= or tpr@0.01=")
+    str | None, Field(description="find the parameter that keeps accuracy=0.55, eta=, advantage= or tpr@0.01=")
 ]
 
 
@@ -105,7 +105,7 @@ class PmpPlan(PagePlan):
         if self.mechanism == "exponential":
             if self.scale is not None:
                 raise ValueError("the mechanism exponential takes epsilon or at_most, and no scale")
-            _either("epsilon", self.epsilon, self.at_most, ("success", "eta"))
+            _either("epsilon", self.epsilon, self.at_most, ("accuracy", "eta"))
         return self
 
 

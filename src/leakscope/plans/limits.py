@@ -12,7 +12,7 @@ from leakscope.plans.plan import Plan, read
 MEASURED = (  # of the best attack
     "auc",
     "advantage",
-    "success",
+    "accuracy",
     "tpr",
     "tpr_these_models",
     "ppv",
@@ -20,9 +20,9 @@ MEASURED = (  # of the best attack
     "most_exposed",
     "attribute_gain",
 )
-PROVED = ("success", "eta", "advantage", "tpr")  # of any attacker
+PROVED = ("accuracy", "eta", "advantage", "tpr")  # of any attacker
 AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
-FRACTIONS = ("auc", "advantage", "success", "eta", "tpr", "tpr_these_models", "ppv", "most_exposed", "attribute_gain")
+FRACTIONS = ("auc", "advantage", "accuracy", "eta", "tpr", "tpr_these_models", "ppv", "most_exposed", "attribute_gain")
 
 
 class Limit(Plan):

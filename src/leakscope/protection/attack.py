@@ -1,9 +1,9 @@
 """The best attack that can be run against a protected release, and against the same release without its noise.
 
-The attacker knows all n records, k, the statistic and the law of the noise, sees one release ``A(D) + Z``, and
+The attacker knows all n records, k, the statistic and the distribution of the noise, sees one release ``A(D) + Z``, and
 guesses whether a record is in D, a uniform k-subset. Where every data set can be tried it is the Bayes attacker, whom
-nobody beats; otherwise the likelihood ratio of the Gaussian law with the mean and covariance of the statistic. All
-that is attacked is simulated, from seeds of its own: never a real draw, never a real noise.
+nobody beats; otherwise the likelihood ratio of the Gaussian distribution with the mean and covariance of the statistic.
+All that is attacked is simulated, from seeds of its own: never a real draw, never a real noise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from leakscope.reports.words import plural
 Array = np.ndarray
 _OTHERS = 3  # records drawn at random beside the most exposed one, in `signals`
 _KNOWN = (
-    "the attacker knows every record, the statistic and the law of the noise",
+    "the attacker knows every record, the statistic and the distribution of the noise",
     "nothing else of the same draw is released",
 )
 
@@ -43,7 +43,7 @@ class AttackFindings:
     Parameters
     ----------
     findings : tuple of Finding
-        Success, and members found at the rates of interest; of the release without noise the success alone.
+        Accuracy, and members found at the rates of interest; of the release without noise the accuracy alone.
     curves : tuple of Curve
     """
 
@@ -64,8 +64,8 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     Returns
     -------
     AttackFindings
-        A success over all data sets and the law of the noise is certified: it is the accuracy of the best attacker,
-        rounded down. One from simulated releases has the interval of Clopper and Pearson, each release a game.
+        An accuracy over all data sets and the distribution of the noise is certified: it is the accuracy of the
+        best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each release a game.
         Without games one finding, which says so.
 
     Raises
@@ -84,7 +84,7 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     >>> mean = Mechanism.of(named("mean"), Points(np.array([[0.0], [1.0], [3.0], [7.0]])))
     >>> found = attack_release(mean, LaplaceNoise(1.0), AttackConfig(n_games=1000))
     >>> for each in found.findings:
-    ...     if each.quantity == "success":
+    ...     if each.quantity == "accuracy":
     ...         print(each.scope.kind, each.scope.index, each.release or "-", round(each.value, 6))
     worst 3 - 0.855955
     worst 0 without_noise 1.0
@@ -96,7 +96,7 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
         return AttackFindings(
             (
                 Finding(
-                    "success", None, operating_point=at, attack="likelihood_ratio", bound_type="lower", reason=reason
+                    "accuracy", None, operating_point=at, attack="likelihood_ratio", bound_type="lower", reason=reason
                 ),
             )
         )
@@ -105,7 +105,7 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     findings, curves = [*_findings(mechanism, played, ask)], [*_curves(mechanism, played, ask)]
     if noise is not None:
         bare = attacker.played(None)
-        findings.append(replace(_success(mechanism, bare, ask), release=WITHOUT))
+        findings.append(replace(_accuracy(mechanism, bare, ask), release=WITHOUT))
         curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, bare, ask)]
     return AttackFindings(tuple(findings), tuple(curves))
 
@@ -158,8 +158,8 @@ def _checked(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> At
 
 
 def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Finding]:
-    """Success, and members found at each rate."""
-    yield _success(mechanism, played, ask)
+    """Accuracy, and members found at each rate."""
+    yield _accuracy(mechanism, played, ask)
     for rate in ask.fpr:
         said = _said(mechanism, played, ask, fpr=rate)
         if played.curve is not None:
@@ -175,17 +175,17 @@ def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterat
         yield Finding("tpr", found.value, **ends, **said)
 
 
-def _success(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Finding:
+def _accuracy(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Finding:
     """Of the best attacker, exactly; else share of the simulated games that were won."""
     said = _said(mechanism, played, ask, prior=mechanism.prior)
     if played.exact is not None:
         said["source"] = "izzo2022, Definition 1"
-        return Finding("success", played.exact, status="certified", **said)
+        return Finding("accuracy", played.exact, status="certified", **said)
     n_games, n_won = len(played.guess), int((played.guess == played.member).sum())
     won = clopper_pearson(n_won, n_games, ask.confidence)
     said["method"] = (*played.method, *won.method, Term("simulated_releases", games=n_games))
     said["detail"] = {"won": n_won, "games": n_games, "failed": played.n_failed}
-    return Finding("success", won.value, won.low, won.high, confidence=ask.confidence, interval_over="models", **said)
+    return Finding("accuracy", won.value, won.low, won.high, confidence=ask.confidence, interval_over="models", **said)
 
 
 def _said(mechanism: Mechanism, played: Played, ask: AttackConfig, **at: float) -> dict[str, Any]:

@@ -142,37 +142,37 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Simulated games, and the law that the attacker knows or has learned from the first of them.
+    """Simulated games, and the distribution that the attacker knows or has learned from the first of them.
 
     Parameters
     ----------
     mechanism : Mechanism
     ask : AttackConfig
     drawn : Drawn
-    law : Law
+    distribution : Law
     known : bool
-        Whether the law needed no learning.
+        Whether the distribution needed no learning.
     n_learned, n_set_aside : int
-        Games from which the law was learned, and those further ones on which the threshold is set.
+        Games from which the distribution was learned, and those further ones on which the threshold is set.
     """
 
     mechanism: Mechanism
     ask: AttackConfig
     drawn: Drawn
-    law: Law
+    distribution: Law
     known: bool
     n_learned: int = 0
     n_set_aside: int = 0
 
     @classmethod
     def of(cls, mechanism: Mechanism, ask: AttackConfig) -> Simulation:
-        """The law of sums and means is known; of other statistics half of the games teach it."""
+        """The distribution of sums and means is known; of other statistics half of the games teach it."""
         drawn, features = Drawn.of(mechanism, ask), ask.features(mechanism)
         if features is not None:
             return cls(mechanism, ask, drawn, Law.known(features, mechanism.k, mechanism.divisor), True)
         n_learned = ask.n_games // 3
-        law = Law.learned(drawn.take(slice(n_learned)), mechanism.prior)
-        return cls(mechanism, ask, drawn, law, False, n_learned, ask.n_games // 2 - n_learned)
+        distribution = Law.learned(drawn.take(slice(n_learned)), mechanism.prior)
+        return cls(mechanism, ask, drawn, distribution, False, n_learned, ask.n_games // 2 - n_learned)
 
     @property
     def tested(self) -> slice:
@@ -181,7 +181,7 @@ class Simulation:
 
     def played(self, noise: Noise | None) -> Played:
         """The games of the likelihood ratio against the target."""
-        attack, ratio, rows = ATTACKS["likelihood_ratio"], self.law.ratio(noise), self.tested
+        attack, ratio, rows = ATTACKS["likelihood_ratio"], self.distribution.ratio(noise), self.tested
         record = self.ask.target(ratio.norm)
         targets = self.ask.targets(record, self.drawn.n, len(self.drawn.outputs))[:, None]
         member = self.drawn.member(targets)
@@ -196,7 +196,7 @@ class Simulation:
 
     def signals(self, noise: Noise | None, n_others: int) -> Signals:
         """The games that count, at the most exposed record and at others drawn at random."""
-        ratio = self.law.ratio(noise)
+        ratio = self.distribution.ratio(noise)
         first = int(ratio.norm.argmax()) if self.ask.record is None else self.ask.record
         rest = np.delete(np.arange(self.drawn.n), first)
         others = stream(self.ask.seed, "calibrate", "contest", "others").permutation(rest)[:n_others]

@@ -174,10 +174,14 @@ class Enumeration:
         np.add.at(outside, which.ravel(), ~columns)
         chance = (inside / (inside + outside)).ravel()
         _, corner = np.unique(chance.round(12), return_inverse=True)
-        laws = [np.bincount(corner.ravel(), each.ravel()) for each in (inside, outside)]
-        if min(law.sum() for law in laws) == 0:  # the statistic fails wherever the record is in, or wherever it is out
+        distributions = [np.bincount(corner.ravel(), each.ravel()) for each in (inside, outside)]
+        if (
+            min(distribution.sum() for distribution in distributions) == 0
+        ):  # the statistic fails wherever the record is in, or wherever it is out
             return _GUESSING
-        return exact_tradeoff(np.stack([law / law.sum() for law in laws]), [[True], [False]], 0)
+        return exact_tradeoff(
+            np.stack([distribution / distribution.sum() for distribution in distributions]), [[True], [False]], 0
+        )
 
 
 def _log_odds(inside: Float[Array, " m"], outside: Float[Array, " m"]) -> Float[Array, " m"]:

@@ -117,7 +117,7 @@ class Played:
     n_failed : int
         Games whose statistic could not be computed: the guess is the better prior one.
     exact : float or None
-        Share of right guesses over all data sets and the law of the noise, where it is known.
+        Share of right guesses over all data sets and the distribution of the noise, where it is known.
     curve : TradeOff or None
         The same for the trade-off.
     """

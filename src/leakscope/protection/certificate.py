@@ -37,7 +37,7 @@ SOURCES: Mapping[str, str] = {
     "complement": "ours: joint convexity over a data set and its complement",
     "disjoint": "ours: joint convexity over data sets that share as little as possible",
     "table": "ours: the posterior of a cell's records given its count",
-    "total": "ours: the law of a total by its characteristic function",
+    "total": "ours: the distribution of a total by its characteristic function",
 }
 DRAWN = "the {k:,} records in use were drawn uniformly from all {n:,}, in secret, and nothing else tells who they are"
 KNOWS = (
@@ -91,7 +91,7 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
         "source": SOURCES[found.coupling],
     }
     made = [
-        Finding("success", mechanism.blind + found.eta, operating_point=at, **common),
+        Finding("accuracy", mechanism.blind + found.eta, operating_point=at, **common),
         Finding("eta", found.eta, operating_point=at, **common),
     ]
     if found.band is not None:

@@ -111,13 +111,13 @@ def wrap(
     """A statistic with noise by the moments of its outputs, so that no attacker gains more than eta.
 
     "sound": D is a uniform k-subset of the points; sigma comes from B other subsets of all points, which say nothing
-    of D, or is known beforehand; the radius follows the Gamma law of theorem 7. Statistic and noise are added on a
-    grid. Any k is covered: with the norm of the noise ``E||theta - E theta||^M <= 1``, and independent D, D' give
+    of D, or is known beforehand; the radius follows the Gamma distribution of theorem 7. Statistic and noise are added
+    on a grid. Any k is covered: with the norm of the noise ``E||theta - E theta||^M <= 1``, and independent D, D' give
     ``eta <= tanh(1/b)/2`` (see ``moment``), which is below eta at their b.
 
     "printed": the points are D_train, all in use (the split of line 1 is the caller's); sigma comes from B random
-    halves of D_train (lines 2 to 9), the radius from the Laplace law. A coordinate with ``sigma_j = 0`` gets no
-    noise, the limit of small sigma_j. It warns: for reproduction only.
+    halves of D_train (lines 2 to 9), the radius from the Laplace distribution. A coordinate with ``sigma_j = 0`` gets
+    no noise, the limit of small sigma_j. It warns: for reproduction only.
 
     Parameters
     ----------

@@ -320,7 +320,7 @@ class Memory:
                 ROLLED_BACK,
             ],
         }
-        return [Finding("success", mechanism.blind + eta, **common), Finding("eta", eta, **common)]
+        return [Finding("accuracy", mechanism.blind + eta, **common), Finding("eta", eta, **common)]
 
 
 def describe_statistic(statistic: Statistic) -> dict[str, Any]:

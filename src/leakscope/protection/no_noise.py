@@ -12,7 +12,7 @@ from leakscope.bounds.tables import exact_eta_table
 from leakscope.bounds.totals import exact_eta_total
 
 Array = np.ndarray
-_MOST_SUMS = 1_000_000  # values times records of a total whose law is worked out
+_MOST_SUMS = 1_000_000  # values times records of a total whose distribution is worked out
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def unneeded(
     """Whether the sum of features over k records, drawn from all n, keeps a promise without noise.
 
     The sum is a function of the counts of records with equal features, so that the exact eta of this table bounds
-    it. Totals of a column of whole numbers have a law of their own, which says more.
+    it. Totals of a column of whole numbers have a distribution of their own, which says more.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _of_table(features: Float[Array, "n d"], k: int) -> Float[Array, " n"]:
 
 
 def _of_total(features: Float[Array, "n d"], k: int) -> Float[Array, " n"] | None:
-    """Exact eta of each record from the law of the total; None where it is no total of whole numbers, or too long."""
+    """Exact eta of each record from the distribution of the total; None if it is no whole-number total, or too long."""
     n, d = features.shape
     if d > 1:
         return None

@@ -99,7 +99,7 @@ def public_report(
     ceiling = promised_curve(eta, mechanism.prior)
     at = {"prior": mechanism.prior}
     findings = [
-        Finding("success", mechanism.blind + eta, operating_point=at, **common),
+        Finding("accuracy", mechanism.blind + eta, operating_point=at, **common),
         Finding("eta", eta, operating_point=at, **common),
         *(Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common) for rate in job.plan.fpr),
         rms_finding(found, source=common["source"]),

@@ -113,9 +113,9 @@ class ReleaseFacts(Facts):
     prior: Fraction
     best: Text = Field(description="The attack with the largest lower end of its accuracy; empty if none applies.")
     games: GamesFacts | None
-    knowledge: Literal["law", "others"] | None = Field(
-        description="What who saw the steps of DP-SGD knew of the other records: the law of their gradients, or their "
-        "batches; null for other releases."
+    knowledge: Literal["distribution", "others"] | None = Field(
+        description="What the attacker who saw the steps of DP-SGD knew of the other records: the distribution of "
+        "their gradients, or their batches; null for other releases."
     )
     files: dict[Text, Annotated[Text, Field(pattern="^[0-9a-f]{64}$")]] = Field(
         description="Files that the model was read from, with the SHA-256 of each."

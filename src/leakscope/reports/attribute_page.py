@@ -43,7 +43,7 @@ def page(report: Report) -> str:
     return html.render(
         "attribute.html.jinja",
         **_said(report, found),
-        caption="Only a gain is what the release adds; a success is also what anybody could have guessed.",
+        caption="Only a gain is what the release adds; an accuracy is also what anybody could have guessed.",
         summaries=[_summary(report, result, f"s{place}") for place, result in enumerate(found)],
     )
 

@@ -57,7 +57,7 @@ class AttributeResult:
     @property
     def blind(self) -> float:
         """Share of right guesses about members without the release, by the best way."""
-        found = self.find("attribute_success", self.facts.baseline, True) if self.facts.baseline else None
+        found = self.find("attribute_accuracy", self.facts.baseline, True) if self.facts.baseline else None
         return self.facts.chance if found is None or found.value is None else found.value
 
     @property

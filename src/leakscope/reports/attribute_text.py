@@ -76,12 +76,12 @@ def _rows(result: AttributeResult) -> Iterator[dict[str, str]]:
     for name in result.strategies:
         yield {
             "strategy": result.attack_title(name),
-            "members": _cell(result.find("attribute_success", name, True)),
-            "not in": _cell(result.find("attribute_success", name, False)),
+            "members": _cell(result.find("attribute_accuracy", name, True)),
+            "not in": _cell(result.find("attribute_accuracy", name, False)),
             "the release adds": _cell(result.find("attribute_gain", name)),
         }
     for name in BASELINES:
-        right = _cell(result.find("attribute_success", name, True))
+        right = _cell(result.find("attribute_accuracy", name, True))
         yield {"strategy": result.attack_title(name), "members": right, "not in": "-", "the release adds": "-"}
     chance = attribute_words.of_100(result.facts.chance)
     yield {"strategy": "Chance", "members": chance, "not in": chance, "the release adds": "-"}

@@ -74,10 +74,10 @@ def _found(result: AttributeResult) -> Markup:
 
 def summary(result: AttributeResult) -> Markup:
     """The paragraph beside the big number."""
-    gain, inside = result.gain, result.find("attribute_success", result.best, True)
+    gain, inside = result.gain, result.find("attribute_accuracy", result.best, True)
     if gain is None or inside is None:
         return say("None of the attacks could be played; the findings below say why.")
-    outside = result.find("attribute_success", result.best, False)
+    outside = result.find("attribute_accuracy", result.best, False)
     level = percent(result.about.confidence)
     said = "" if outside is None else OUTSIDE.format(units=plural(result.about.unit), right=shown(outside).value)
     text = shown(inside)

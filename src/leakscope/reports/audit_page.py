@@ -98,12 +98,12 @@ def _said(report: Report, found: Sequence[Result]) -> dict[str, Any]:
 
 def _summary(result: Result, prefix: str) -> dict[str, Any]:
     """The big number, the paragraph and the dot plot of a release."""
-    success = result.success
+    accuracy = result.accuracy
     big, unit = "—", ""
-    if success is not None and result.too_few:
-        big, unit = str(round((success.value or 0) * result.n_games)), f"of {result.n_games}"
-    elif success is not None:
-        big, unit = shown(success).value, "of 100"
+    if accuracy is not None and result.too_few:
+        big, unit = str(round((accuracy.value or 0) * result.n_games)), f"of {result.n_games}"
+    elif accuracy is not None:
+        big, unit = shown(accuracy).value, "of 100"
     figure = Markup("") if result.too_few else figures.dots(result, prefix)
     return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
 

@@ -15,7 +15,7 @@ NAME = 22  # columns for the name of an attack
 def table(report: Report) -> str:
     """The audit as text: per release its attacks, strongest first, its most exposed record, its verdicts.
 
-    Success is in cases of 100; intervals stand in brackets at the confidence of the report.
+    Accuracy is in cases of 100; intervals stand in brackets at the confidence of the report.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _not_run(result: Result) -> list[str]:
     """Attacks without a result, with the reason; those with the same one share a line."""
     by_reason: dict[str, list[str]] = {}
     for finding in result.findings:
-        if finding.quantity == "success" and finding.attack and finding.value is None:
+        if finding.quantity == "accuracy" and finding.attack and finding.value is None:
             by_reason.setdefault(finding.reason, []).append(clean(result.attack_title(finding.attack)))
     lines: list[str] = []
     for reason, titles in by_reason.items():
@@ -92,7 +92,7 @@ def _cells(result: Result) -> Iterator[tuple[str, list[str]]]:
     """A title and a cell for each attack."""
     baseline = near(100 * result.blind, 1).removesuffix(".0")
     prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}".translate(ASCII)
-    yield f"success of 100{prior}", [*(_cell(result, name, "success") for name in result.attacks), baseline]
+    yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in result.attacks), baseline]
     yield "AUC", [*(_cell(result, name, "auc") for name in result.attacks), "0.5"]
     for fpr in result.about.fpr:
         title = f"TPR at FPR {percent(fpr)}".translate(ASCII)

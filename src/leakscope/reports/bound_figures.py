@@ -22,7 +22,7 @@ MOST_DOTS = 6
 
 
 def dots(result: BoundResult, prefix: str) -> Markup:
-    """Every success of the bound on one axis; nothing at another prior than one half, whose axis it is not."""
+    """Every accuracy of the bound on one axis; nothing at another prior than one half, whose axis it is not."""
     rows = [_row(result, finding) for finding in result.successes[:MOST_DOTS]]
     if not rows or result.blind != 0.5:
         return Markup("")
@@ -50,17 +50,17 @@ def gain(report: Report, result: BoundResult, prefix: str) -> Markup:
 
 def spread(ranking: Ranking, prefix: str) -> tuple[Markup, bool]:
     """The histogram over the records, and whether its scale is logarithmic."""
-    success, median = ranking.success, ranking.median
-    if success is None or median is None:
-        raise ValueError("a histogram needs the success against each record")
-    axes = plots.spread(success, ranking.weights, median, ranking.bound_type, plots.SPREAD.axes(), ranking.unit)
-    described = ", ".join(marked(success, median, ranking.bound_type))
+    accuracy, median = ranking.accuracy, ranking.median
+    if accuracy is None or median is None:
+        raise ValueError("a histogram needs the accuracy against each record")
+    axes = plots.spread(accuracy, ranking.weights, median, ranking.bound_type, plots.SPREAD.axes(), ranking.unit)
+    described = ", ".join(marked(accuracy, median, ranking.bound_type))
     title = f"Number of {plural(ranking.unit)} by cases of 100 in which the attacker is right"
     return inline(axes, prefix, title, described), axes.get_yscale() == "log"
 
 
 def _row(result: BoundResult, finding: Finding) -> plots.Row:
-    """A success of the bound, or of an attack that was run beside it."""
+    """An accuracy of the bound, or of an attack that was run beside it."""
     name = finding.attack or ANYBODY[finding.bound_type]
     if place(finding):
         name = title(finding.release, finding.scope.unnamed, row_word(result.about))

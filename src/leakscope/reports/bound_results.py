@@ -87,29 +87,29 @@ class BoundResult:
 
     @cached_property
     def headline(self) -> Finding | None:
-        """The number that is printed large: the largest success of the kind that is given first.
+        """The number that is printed large: the largest accuracy of the kind that is given first.
 
-        Without a success the first finding that has a value.
+        Without an accuracy the first finding that has a value.
         """
         known = [finding for finding in self.findings if finding.value is not None and not finding.attack]
-        success = [finding for finding in known if finding.quantity == "success"]
-        if not success:
+        accuracy = [finding for finding in known if finding.quantity == "accuracy"]
+        if not accuracy:
             return known[0] if known else None
-        return max((each for each in success if kind(each) == kind(success[0])), key=lambda each: each.value or 0.0)
+        return max((each for each in accuracy if kind(each) == kind(accuracy[0])), key=lambda each: each.value or 0.0)
 
     @property
     def peers(self) -> tuple[Finding, ...]:
         """The same number of the other releases."""
         head = self.headline
-        if head is None or head.quantity != "success":
+        if head is None or head.quantity != "accuracy":
             return ()
-        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        known = (each for each in self.findings if each.quantity == "accuracy" and each.value is not None)
         return tuple(each for each in known if kind(each) == kind(head) and phrases.place(each) != phrases.place(head))
 
     @property
     def successes(self) -> tuple[Finding, ...]:
-        """Every success at the prior of the headline: lower bounds, exact values and upper bounds of it."""
-        known = (each for each in self.findings if each.quantity == "success" and each.value is not None)
+        """Every accuracy at the prior of the headline: lower bounds, exact values and upper bounds of it."""
+        known = (each for each in self.findings if each.quantity == "accuracy" and each.value is not None)
         return tuple(each for each in known if each.operating_point.get("prior", 0.5) == self.prior)
 
     @property

@@ -36,7 +36,7 @@ FOUND = {
     "point": "the best attacker finds {share} of the members",
 }
 SPREAD = (
-    "Height: number of {units} ({n} in all{scale}), by the success of the attacker. Against half of the {units} it is "
+    "Height: number of {units} ({n} in all{scale}), by the accuracy of the attacker. Against half of the {units} it is "
     "{much}{median} of 100."
 )
 
@@ -73,7 +73,7 @@ def lede(result: BoundResult) -> Markup:
         reasons = dict.fromkeys(each.reason for each in result.findings if each.reason)
         why = listed(reasons) if reasons else "there is no finding"
         return say("This theorem gives no number here: {why}", why=sentence(why))
-    if head.quantity != "success":
+    if head.quantity != "accuracy":
         return joined([_plainly(result, head), _caveat(head)])
     large = "for large n, " if head.status == "asymptotic" else ""
     said = say(
@@ -155,7 +155,7 @@ def _caveat(head: Finding) -> Markup:
 
 
 def _plainly(result: BoundResult, finding: Finding) -> Markup:
-    """A number that is no success."""
+    """A number that is no accuracy."""
     part = Part(finding.release, (finding,), result.about, finding.scope)
     of = Markup("") if part.of_all else say(" ({whom})", whom=title(part.release, part.scope, row_word(result.about)))
     value = rows.row(part, finding).value
@@ -174,10 +174,10 @@ def big(result: BoundResult) -> tuple[str, str]:
     if head is None:
         return "—", ""
     part = Part(head.release, (head,), result.about, head.scope)
-    success = head.quantity == "success"
-    unit = f"{'of 100 ' if success else ''}{MUCH[head.bound_type]}".strip()
+    accuracy = head.quantity == "accuracy"
+    unit = f"{'of 100 ' if accuracy else ''}{MUCH[head.bound_type]}".strip()
     large = ", for large n" if head.status == "asymptotic" else ""
-    return (shown(head).value if success else rows.row(part, head).value), f"{unit}{large}".removeprefix(", ")
+    return (shown(head).value if accuracy else rows.row(part, head).value), f"{unit}{large}".removeprefix(", ")
 
 
 def theorem(result: BoundResult) -> Markup:

@@ -42,7 +42,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
 
     Examples
     --------
-    >>> claim = {"says": "Success", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
+    >>> claim = {"says": "Accuracy", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
     ...     "verdict": "agrees", "erratum": None, "note": ""}
     >>> document = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "",
     ...     "claims": [claim]}
@@ -51,7 +51,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     1,000 games.
     <BLANKLINE>
     claim    printed  ours  verdict
-    Success  1        1     agrees
+    Accuracy  1        1     agrees
     <BLANKLINE>
     1 agrees
     """

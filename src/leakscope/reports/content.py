@@ -252,7 +252,7 @@ class RankingContent(BaseModel):
 
     record: list[Whole | Text] = Field(default_factory=list)
     cell: list[Text] = Field(default_factory=list)
-    success: list[Fraction | None] = Field(default_factory=list)
+    accuracy: list[Fraction | None] = Field(default_factory=list)
     eta: list[Fraction | None] = Field(default_factory=list)
     advantage: list[Fraction | None] = Field(default_factory=list)
     score: list[Number | None] = Field(default_factory=list)

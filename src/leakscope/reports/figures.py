@@ -15,7 +15,7 @@ from leakscope.reports.words import least_of_100, plural, several
 
 
 def dots(result: Result, prefix: str) -> Markup:
-    """Success of each attack, weakest first, then of the most exposed record."""
+    """Accuracy of each attack, weakest first, then of the most exposed record."""
     rows = [_attack_row(result, name) for name in reversed(result.attacks)]
     worst = result.most_exposed
     if worst is not None and result.n_exposed:
@@ -58,8 +58,8 @@ def histogram(result: Result, prefix: str) -> Markup:
 
 
 def _attack_row(result: Result, name: str) -> plots.Row:
-    """Name and success of an attack."""
-    finding, title = result.find("success", name), result.attack_title(name)
+    """Name and accuracy of an attack."""
+    finding, title = result.find("accuracy", name), result.attack_title(name)
     if finding is None or finding.value is None:
         return plots.Row(title, None, "—")
     role = "best" if name == result.best else "attack"
@@ -67,9 +67,9 @@ def _attack_row(result: Result, name: str) -> plots.Row:
 
 
 def _most_allowed(result: Result) -> float | None:
-    """What a claim about the success allows, of 100."""
+    """What a claim about the accuracy allows, of 100."""
     allowed: Sequence[float] = [
-        100 * curve.tradeoff.success(result.prior)
+        100 * curve.tradeoff.accuracy(result.prior)
         for curve in result.ceilings
         if curve.verdict is not None and curve.verdict.quantity == "eta"
     ]

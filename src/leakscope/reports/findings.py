@@ -21,8 +21,8 @@ Shown = Result | Part | AttributeResult
 S = TypeVar("S", Result, Part, AttributeResult)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
-OF_100 = ("success", "baseline_accuracy", "attribute_success", "attribute_gain")
-ORDER = ("success", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
+OF_100 = ("accuracy", "baseline_accuracy", "attribute_accuracy", "attribute_gain")
+ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
 NAMES = {
     "auc": "Area under the curve, {attack}",
     "advantage": "Advantage of {attack}",
@@ -31,9 +31,9 @@ NAMES = {
     "tpr_these_models": "TPR of {attack}, these models",
     "ppv": "PPV of {attack}",
     "average_precision": "Average precision of {attack}",
-    "attribute_success": "Right guesses of {attack}",
+    "attribute_accuracy": "Right guesses of {attack}",
     "attribute_gain": "Gain of {attack}",
-    "success": "Success of {attack}",
+    "accuracy": "Accuracy of {attack}",
     "baseline_accuracy": "Baseline accuracy, without any attack",
     "membership_without_model": "Membership without the model, area under the curve",
     "epsilon": "ε",
@@ -148,7 +148,7 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     """What was measured, of which attack, where; ``rates`` stands in place of the finding's own FPR."""
     unit = result.about.unit
     if finding.quantity == "most_exposed":
-        return Markup("Success, most exposed {}").format(unit)
+        return Markup("Accuracy, most exposed {}").format(unit)
     attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.bound_type]
     title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
     if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):

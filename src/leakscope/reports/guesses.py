@@ -106,7 +106,7 @@ def guesses_of(result: AttributeResult) -> Sequence[Guess]:
     """The strategies of a release, the weakest first, as the dots of other pages stand."""
     rows = []
     for name in reversed(result.strategies):
-        inside, outside = (result.find("attribute_success", name, side) for side in (True, False))
+        inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
         if inside is None or inside.value is None:
             rows.append(Guess(result.attack_title(name), None, None, None, "—"))
             continue

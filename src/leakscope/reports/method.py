@@ -23,8 +23,9 @@ GAMES = {
     "scores": "Scores of {judged} by {models} were given, together with their membership.",
 }
 KNOWLEDGE = {
-    "law": "Who sees the steps knows the law of the gradients of the other {units}, not which of them are in a batch.",
-    "others": "Who sees the steps knows which of the other {units} are in each batch, and their gradients.",
+    "distribution": "The attacker who sees the steps knows the distribution of the gradients of the other {units}, "
+    "not which of them are in a batch.",
+    "others": "The attacker who sees the steps knows which of the other {units} are in each batch, and their gradients.",
 }
 QUANTITIES = {
     "auc": "area under the curve",
@@ -38,7 +39,7 @@ QUANTITIES = {
     "largest_epsilon": "largest ε",
     "largest_mu": "largest μ",
     "most_exposed": "single records",
-    "attribute_success": "right guesses",
+    "attribute_accuracy": "right guesses",
     "attribute_gain": "gain",
     "eta": "gain over guessing",
 }

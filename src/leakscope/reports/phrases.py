@@ -73,8 +73,8 @@ PHRASES = {  # of the terms of findings
     # attacks on a protected release
     "all_data_sets": "all {sets:,} data sets",
     "failed_data_sets": "{failed:,} of which fail and are guessed by the prior",
-    "gaussian_known": "Gaussian law with the exact mean and covariance, guess by the posterior",
-    "gaussian_learned": "Gaussian law learned from {learned:,} other releases, threshold from {aside:,}",
+    "gaussian_known": "Gaussian distribution with the exact mean and covariance, guess by the posterior",
+    "gaussian_learned": "Gaussian distribution learned from {learned:,} other releases, threshold from {aside:,}",
     "posterior": "posterior over the data sets",
     # other methods than ours
     "covariance_of_draws": "covariance from {worked:,} of {drawn:,} draws",

@@ -34,7 +34,7 @@ PROMISED = {
 }
 GAME = (
     "{k} of the {n} are drawn uniformly at random and in secret. The attacker knows all {n_rows} rows, the method and "
-    "the law of the noise, but neither the draw nor the noise. Prior {prior}."
+    "the distribution of the noise, but neither the draw nor the noise. Prior {prior}."
 )
 NOT_PROMISED = "Differential privacy. Protection of what the {units} have in common. {further}"
 SECOND = "Anything about a second release of the same {k}: with a ledger the joint bound is computed."

@@ -64,7 +64,7 @@ def _attack(name: str, finding: Finding, role: Literal["best", "attack"]) -> plo
 
 
 def _row(name: str, finding: Finding, role: Literal["best", "attack"]) -> plots.Row:
-    """A success with its interval as a wide bar."""
+    """An accuracy with its interval as a wide bar."""
     value, text = 100 * (finding.value or 0.0), shown(finding).value
     if finding.low is None or finding.high is None:
         return plots.Row(name, value, text, role)

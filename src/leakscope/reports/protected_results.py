@@ -86,21 +86,21 @@ class ProtectedResult:
 
     @property
     def best(self) -> Finding | None:
-        """Success of the best attack on the release."""
+        """Accuracy of the best attack on the release."""
         return next(iter(self.attacks), None)
 
     @property
     def attacks(self) -> tuple[Finding, ...]:
-        """Success of each attack on the release, the strongest first."""
-        known = (each for each in self.findings if each.quantity == "success" and each.attack)
+        """Accuracy of each attack on the release, the strongest first."""
+        known = (each for each in self.findings if each.quantity == "accuracy" and each.attack)
         own = (each for each in known if each.release != WITHOUT and each.value is not None)
         played = (each for each in own if math.isclose(each.operating_point.get("prior", 0.5), self.certificate.prior))
         return tuple(sorted(played, key=_lower_end, reverse=True))
 
     @property
     def without_noise(self) -> Finding | None:
-        """Success of the best attack if there were no noise."""
-        return max(self._of(WITHOUT, "success"), key=_lower_end, default=None)
+        """Accuracy of the best attack if there were no noise."""
+        return max(self._of(WITHOUT, "accuracy"), key=_lower_end, default=None)
 
     @property
     def rates(self) -> tuple[Finding, ...]:

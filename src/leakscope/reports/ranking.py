@@ -20,12 +20,12 @@ from leakscope.reports.words import capital, plural
 Array = np.ndarray
 MOST = 10  # rows that are shown
 SUCCESS: Mapping[str, Callable[[Array, float], Array]] = {  # from a column and the accuracy of the prior guess
-    "success": lambda values, _: values,
+    "accuracy": lambda values, _: values,
     "eta": lambda values, blind: blind + values,
     "advantage": lambda values, _: (1 + values) / 2,
 }
 HEADS = {
-    "success": "Success of 100",
+    "accuracy": "Accuracy, %",
     "eta": "η",
     "advantage": "Advantage",
     "score": "Score",
@@ -87,8 +87,8 @@ class Ranking:
         return len(self.table[self.names])
 
     @cached_property
-    def success(self) -> Float[Array, " rows"] | None:
-        """Success against the records of each row, or None if no column says it."""
+    def accuracy(self) -> Float[Array, " rows"] | None:
+        """Accuracy against the records of each row, or None if no column says it."""
         for name, of in SUCCESS.items():
             if name in self.table:
                 return of(np.asarray(self.table[name], dtype=float), self.blind)
@@ -116,12 +116,12 @@ class Ranking:
 
     @property
     def median(self) -> float | None:
-        """The smallest success that at least half of the records do not exceed."""
-        if self.success is None or not self.n_records:
+        """The smallest accuracy that at least half of the records do not exceed."""
+        if self.accuracy is None or not self.n_records:
             return None
-        order = np.argsort(self.success, kind="stable")
+        order = np.argsort(self.accuracy, kind="stable")
         below = np.cumsum(self.weights[order])
-        return float(self.success[order][np.searchsorted(below, below[-1] / 2)])
+        return float(self.accuracy[order][np.searchsorted(below, below[-1] / 2)])
 
     def head(self, column: str) -> str:
         """The heading of a column."""
@@ -144,7 +144,7 @@ class Ranking:
         if isinstance(value, int):
             return count(value)
         value = settled(value)
-        if column == "success":
+        if column == "accuracy":
             return digits(value, scale=2, most=1, bound_type=self.bound_type).value
         if column.startswith(("tpr@", "ppv@")):
             return f"{shares(value, bound_type=self.bound_type).value}{THIN}%"

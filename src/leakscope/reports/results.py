@@ -15,10 +15,10 @@ from leakscope.reports.numbers import Digits, digits, settled, shares
 
 SHARES = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
 SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
-    "success": (2, 1),
+    "accuracy": (2, 1),
     "baseline_accuracy": (2, 1),
     "most_exposed": (2, 0),
-    "attribute_success": (2, 1),
+    "attribute_accuracy": (2, 1),
     "attribute_gain": (2, 1),
     "epsilon": (0, 2),
     "pmp_epsilon": (0, 4),
@@ -26,7 +26,7 @@ SCALES = {  # power of ten by which a quantity is shown, and its largest number 
     "largest_mu": (0, 4),
     "smallest_cell": (0, 0),
 }
-OF_ATTACKS = ("success", "advantage", "auc", "tpr", "tpr_these_models", "ppv")
+OF_ATTACKS = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models", "ppv")
 MOST = 10  # records in the table of the most exposed
 FEW_GAMES = 20  # below it a share and a curve say less than the count
 
@@ -82,7 +82,9 @@ class Result:
     def prior(self) -> float:
         """Fraction of members at which accuracy is reported."""
         at = (
-            finding.operating_point for finding in self.findings if finding.quantity in ("success", "baseline_accuracy")
+            finding.operating_point
+            for finding in self.findings
+            if finding.quantity in ("accuracy", "baseline_accuracy")
         )
         return next((float(each["prior"]) for each in at if "prior" in each), 0.5)
 
@@ -98,33 +100,33 @@ class Result:
 
     @cached_property
     def attacks(self) -> tuple[str, ...]:
-        """Names of the attacks, strongest first; those without a success last."""
+        """Names of the attacks, strongest first; those without an accuracy last."""
         found = (finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS)
         names = dict.fromkeys(name for name in found if name)
         return tuple(sorted(names, key=self._strength, reverse=True))
 
     @property
     def best(self) -> str:
-        """The attack with the largest lower end of its success, or an empty name."""
+        """The attack with the largest lower end of its accuracy, or an empty name."""
         if self.facts.best:
             return self.facts.best
-        found = [name for name in self.attacks if self.find("success", name) is not None]
+        found = [name for name in self.attacks if self.find("accuracy", name) is not None]
         return found[0] if found else ""
 
     @property
-    def success(self) -> Finding | None:
-        """Success of the best attack."""
-        return self.find("success", self.best) if self.best else None
+    def accuracy(self) -> Finding | None:
+        """Accuracy of the best attack."""
+        return self.find("accuracy", self.best) if self.best else None
 
     @property
     def bounds(self) -> tuple[Finding, ...]:
-        """What a theorem says of the success of any attack on this release."""
-        found = (finding for finding in self.findings if finding.quantity == "success" and not finding.attack)
+        """What a theorem says of the accuracy of any attack on this release."""
+        found = (finding for finding in self.findings if finding.quantity == "accuracy" and not finding.attack)
         return tuple(finding for finding in found if finding.value is not None)
 
     @property
     def strength(self) -> float:
-        """Lower end of the success of the best attack, by which releases are compared."""
+        """Lower end of the accuracy of the best attack, by which releases are compared."""
         return self._strength(self.best)[0]
 
     @property
@@ -135,7 +137,7 @@ class Result:
 
     @property
     def most_exposed(self) -> Finding | None:
-        """Success against the most exposed record, if it could be measured."""
+        """Accuracy against the most exposed record, if it could be measured."""
         return self.find("most_exposed")
 
     @property
@@ -189,7 +191,7 @@ class Result:
         return known.title if known is not None and known.title else name
 
     def _strength(self, name: str) -> tuple[float, float]:
-        finding = self.find("success", name)
+        finding = self.find("accuracy", name)
         if finding is None or finding.value is None:
             return (-1.0, -1.0)
         return (finding.value if finding.low is None else finding.low, finding.value)

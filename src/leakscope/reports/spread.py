@@ -24,25 +24,25 @@ _FOOT = 0.7  # of a logarithmic axis, so that a single record is seen
 
 
 def spread(
-    success: Float[Array, " rows"],
+    accuracy: Float[Array, " rows"],
     weights: Float[Array, " rows"],
     median: float,
     bound_type: BoundType = "point",
     ax: Axes | None = None,
     unit: str = "record",
 ) -> Axes:
-    """Number of records by the success against them, with the median and the most exposed record marked.
+    """Number of records by the accuracy against them, with the median and the most exposed record marked.
 
     The vertical axis is logarithmic where a linear one would hide a bar.
 
     Parameters
     ----------
-    success : array of shape (rows,)
+    accuracy : array of shape (rows,)
         In [0, 1].
     weights : array of shape (rows,)
         Records behind each row.
     median : float
-        Success against the median record.
+        Accuracy against the median record.
     bound_type : {"lower", "upper", "point"}
         To which the two numbers that are written are rounded.
     ax : Axes, optional
@@ -62,7 +62,7 @@ def spread(
     ['most exposed 90.0', 'median 55.0']
     """
     ax = SPREAD.shown() if ax is None else ax
-    right = np.clip(100 * success, 0, 100)
+    right = np.clip(100 * accuracy, 0, 100)
     low, end = _range(float(right.min()), float(right.max()))
     heights, edges = np.histogram(right, np.linspace(low, end, _BINS + 1), weights=weights)
     logarithmic = is_logarithmic(heights)
@@ -74,13 +74,13 @@ def spread(
         _decades(ax, top, unit)
     bars(ax, edges[:-1] + 0.06 * (edges[1] - low), edges[1:], heights, foot, facecolor=MUTE, alpha=0.5)
     _cases(ax, low, end)
-    _marks(ax, heights, success, median, bound_type)
+    _marks(ax, heights, accuracy, median, bound_type)
     return ax
 
 
-def marked(success: Float[Array, " rows"], median: float, bound_type: BoundType) -> list[str]:
+def marked(accuracy: Float[Array, " rows"], median: float, bound_type: BoundType) -> list[str]:
     """The names of the marks: the most exposed record and, where it differs, the median one."""
-    values = settled(float(np.clip(100 * success, 0, 100).max())), settled(100 * median)
+    values = settled(float(np.clip(100 * accuracy, 0, 100).max())), settled(100 * median)
     worst, middle = (digits(value, most=1, bound_type=bound_type).value for value in values)
     return [f"most exposed {worst}"] if worst == middle else [f"most exposed {worst}", f"median {middle}"]
 
@@ -97,7 +97,7 @@ def _range(least: float, most: float) -> tuple[float, float]:
     return low, next(end for end in ends if most <= end)
 
 
-def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: float, bound_type: BoundType) -> None:
+def _marks(ax: Axes, heights: Array, accuracy: Float[Array, " rows"], median: float, bound_type: BoundType) -> None:
     """Lines and names of the most exposed and of the median record."""
     width, height = panel_size(ax)
     low, end = ax.get_xlim()
@@ -105,9 +105,9 @@ def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: flo
     levels = np.log(np.maximum(heights, foot) / foot) / np.log(head / foot) if foot else heights / head
     column = np.clip(np.arange(round(width) + 1) / width * _BINS, 0, _BINS - 1).astype(int)
     texts = Above(ax, levels[column] * height)
-    values = settled(float(np.clip(100 * success, 0, 100).max())), settled(100 * median)
+    values = settled(float(np.clip(100 * accuracy, 0, 100).max())), settled(100 * median)
     styles: list[dict[str, Any]] = [{"color": CLAIM}, {"color": INK, "linestyle": DOTTED}]
-    for at, text, style in zip(values, marked(success, median, bound_type), styles, strict=False):
+    for at, text, style in zip(values, marked(accuracy, median, bound_type), styles, strict=False):
         gap = 5 * (end - low) / width
         places = [("left", at + gap), ("right", at - gap)]
         base = texts.write([text], places, size=NAME, color=style["color"])
@@ -116,7 +116,7 @@ def _marks(ax: Axes, heights: Array, success: Float[Array, " rows"], median: flo
 
 
 def _cases(ax: Axes, low: float, end: float) -> None:
-    """Ticks of the success and what the axis is."""
+    """Ticks of the accuracy and what the axis is."""
     width, _ = panel_size(ax)
     step = {1: 0.2, 2: 0.5, 5: 1, 10: 2, 25: 5}.get(round(end - low), 10)
     ticks = np.linspace(low, end, round((end - low) / step) + 1)

@@ -36,9 +36,9 @@ class Numbers:
 
     Parameters
     ----------
-    success_low : float or None
-        Lower end of the success of the best attack; None if no attack could be played.
-    success_high : float or None
+    accuracy_low : float or None
+        Lower end of the accuracy of the best attack; None if no attack could be played.
+    accuracy_high : float or None
         The largest upper end over the attacks.
     baseline : float
         Accuracy of a guess from the prior alone.
@@ -58,8 +58,8 @@ class Numbers:
         The records are canaries, made to be found.
     """
 
-    success_low: float | None
-    success_high: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
     baseline: float
     n_records: int
     n_models: int
@@ -105,13 +105,13 @@ def statements(numbers: Numbers) -> Statements:
     >>> statements(Numbers(0.94, 0.96, 0.5, n_records=178, n_models=16, n_played=16, first_exposed=16))
     Statements(headline='almost_perfect', records='not_shown_though_inferred', excluded=False)
     """
-    if numbers.success_low is None:
+    if numbers.accuracy_low is None:
         return Statements("nothing_played", "none")
     if numbers.n_records < FEWEST_RECORDS or 1 < numbers.n_models < FEWEST_MODELS:
         return Statements("too_few", "none")
-    headline = _headline(numbers, (numbers.success_low - numbers.baseline) / (1 - numbers.baseline))
+    headline = _headline(numbers, (numbers.accuracy_low - numbers.baseline) / (1 - numbers.baseline))
     inferred = headline in ("planted", "almost_perfect", "high", "clear", "little", "little_untested")
-    high = numbers.success_high
+    high = numbers.accuracy_high
     excluded = headline in ("no_leak", "ranking_only") and high is not None and high < 0.995
     return Statements(headline, _records(numbers, inferred), excluded)
 

@@ -88,7 +88,7 @@ def reason(result: Result, verdict: Verdict) -> Markup:
     """Why the word stands there."""
     if verdict.word in {"cannot_be_tested", "proved"}:
         return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
-    bound = _success(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
+    bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
     above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
         told = say("{reason}", reason=capital(sentence(verdict.reason))) if verdict.reason else Markup("")
@@ -129,8 +129,8 @@ def _bound(verdict: Verdict) -> Markup:
     return say(ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0))
 
 
-def _success(result: Result, verdict: Verdict) -> Markup:
-    """The lower limit of the success against the most exposed record, and whether the claim allows it."""
+def _accuracy(result: Result, verdict: Verdict) -> Markup:
+    """The lower limit of the accuracy against the most exposed record, and whether the claim allows it."""
     unit, right = result.about.unit, result.blind_in_game + (verdict.measured or 0.0)
     at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
     words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED

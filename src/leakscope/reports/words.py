@@ -199,11 +199,11 @@ def lede(results: Sequence[Result]) -> Markup:
 
 def chosen(result: Result) -> Statements:
     """Which sentences apply to a release, from all of its numbers."""
-    known = [each for each in result.findings if each.quantity == "success" and each.attack]
+    known = [each for each in result.findings if each.quantity == "accuracy" and each.attack]
     return statements(
         Numbers(
-            success_low=None if result.success is None else result.strength,
-            success_high=max((each.high for each in known if each.high is not None), default=None),
+            accuracy_low=None if result.accuracy is None else result.strength,
+            accuracy_high=max((each.high for each in known if each.high is not None), default=None),
             baseline=result.blind,
             n_records=result.facts.judged,
             n_models=result.facts.targets,
@@ -222,8 +222,8 @@ def chosen(result: Result) -> Statements:
 def _found(result: Result, alone: bool) -> Markup:
     """The headline of a release."""
     choice, unit = chosen(result), result.about.unit
-    if choice.headline == "planted" and result.success is not None:
-        return say(PLANTED, title=result.title, right=shown(result.success).value)
+    if choice.headline == "planted" and result.accuracy is not None:
+        return say(PLANTED, title=result.title, right=shown(result.accuracy).value)
     title = "the release" if result.facts.game == "scores" else result.title
     words = HEADLINES[choice.headline]
     if alone and choice.headline == "no_leak":
@@ -245,8 +245,8 @@ def _planted(result: Result) -> bool:
 
 
 def _excluded(result: Result) -> Markup:
-    """How large a leak by these attacks may still be: the largest upper end of their success."""
-    known = [each for each in result.findings if each.quantity == "success" and each.high is not None and each.attack]
+    """How large a leak by these attacks may still be: the largest upper end of their accuracy."""
+    known = [each for each in result.findings if each.quantity == "accuracy" and each.high is not None and each.attack]
     largest = max(known, key=lambda each: each.high or 0.0)
     most = shown(largest).high
     return say(EXCLUDED, most=most, level=level(result, largest)) if most else Markup("")
@@ -254,20 +254,20 @@ def _excluded(result: Result) -> Markup:
 
 def summary(result: Result) -> Markup:
     """The paragraph beside the big number."""
-    success, unit = result.success, "planted canary" if _planted(result) else result.about.unit
-    if success is None:
+    accuracy, unit = result.accuracy, "planted canary" if _planted(result) else result.about.unit
+    if accuracy is None:
         return joined([say("None of the attacks could be played; the findings below say why."), bounds(result)])
-    text = shown(success)
+    text = shown(accuracy)
     if result.too_few:
-        right = f"{round((success.value or 0) * result.n_games)}"
-        interval = _interval(result, success, " of 100")
+        right = f"{round((accuracy.value or 0) * result.n_games)}"
+        interval = _interval(result, accuracy, " of 100")
         return say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval)
-    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, success), blind=blind(result.blind))
+    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, accuracy), blind=blind(result.blind))
     return joined([average, exposure(result), bounds(result), sources.note(result)])
 
 
 def bounds(result: Result) -> Markup:
-    """What theorems say of the success of any attack, a sentence each; a bound that says nothing is left out.
+    """What theorems say of the accuracy of any attack, a sentence each; a bound that says nothing is left out.
 
     So is each where members and others differ by themselves: the theorems are about draws from one source.
     """

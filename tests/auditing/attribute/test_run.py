@@ -55,7 +55,7 @@ def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     for name in ("loss", "mast", "accuracy"):
         gain = found(report, "attribute_gain", name)
         assert gain.low > 0
-        inside, outside = (found(report, "attribute_success", name, inside=side) for side in (1.0, 0.0))
+        inside, outside = (found(report, "attribute_accuracy", name, inside=side) for side in (1.0, 0.0))
         assert inside.low > outside.high
         assert outside.low < 0.25 < outside.high + 0.05
 
@@ -65,7 +65,7 @@ def test_a_release_that_ignores_the_column_adds_nothing() -> None:
     blind = make_pipeline(FunctionTransformer(first_three), DecisionTreeClassifier())
     report = ls.audit(blind, frame, y, n_models=8, n_jobs=1, attribute="secret", attacks=["loss", "mast", "gap"])
     for name in ("loss", "mast", "gap"):
-        assert found(report, "attribute_success", name, inside=1.0).value == 0.25
+        assert found(report, "attribute_accuracy", name, inside=1.0).value == 0.25
         gain = found(report, "attribute_gain", name)
         assert gain.value <= 0
         assert gain.high > -0.1
@@ -79,7 +79,7 @@ def test_what_can_be_imputed_is_no_gain() -> None:
         DecisionTreeClassifier(), frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["posterior"]
     )
     for name in ("imputation", "posterior"):
-        assert found(report, "attribute_success", name, inside=1.0).value > 0.99
+        assert found(report, "attribute_accuracy", name, inside=1.0).value > 0.99
     gain = found(report, "attribute_gain", "posterior")
     assert report.about.releases[0].baseline == "imputation"
     assert abs(gain.value) < 0.01
@@ -108,7 +108,7 @@ def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> No
     frame, _ = independent(100)
     y = np.random.default_rng(1).normal(size=100)
     report = ls.audit(DecisionTreeRegressor(), frame, y, n_models=8, n_jobs=1, attribute="secret")
-    inside, outside = (found(report, "attribute_success", "loss", inside=side).value for side in (1.0, 0.0))
+    inside, outside = (found(report, "attribute_accuracy", "loss", inside=side).value for side in (1.0, 0.0))
     assert inside > outside + 0.05
     for name in ("likelihood", "accuracy", "gradient_norm"):
         assert "needs the signal" in found(report, "attribute_gain", name).reason
@@ -158,7 +158,7 @@ def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
     )
     for name in ("loss", "mast"):
         for side in (1.0, 0.0):
-            one, three = (found(each, "attribute_success", name, inside=side) for each in (once, thrice))
+            one, three = (found(each, "attribute_accuracy", name, inside=side) for each in (once, thrice))
             np.testing.assert_allclose((three.value, three.low, three.high), (one.value, one.low, one.high))
     facts = thrice.about.releases[0]
     assert (facts.attacked, facts.data.records) == (100, 300)

@@ -410,9 +410,9 @@ class TestTheTheory:
         assert lies_on(inside, stats.norm(shared - tested / 2, np.sqrt(tested)).cdf)
         found = wrong_target(EASY, true, P, Diagonal(variance), N_RECORDS)
         assert found.sign == np.sign(shared)
-        success = leakage_tradeoff(found.score).success()
+        accuracy = leakage_tradeoff(found.score).accuracy()
         for scores, side in ((outside, -found.sign), (inside, found.sign)):
-            assert covers(side * scores, side * found.threshold, success)
+            assert covers(side * scores, side * found.threshold, accuracy)
 
     def test_plug_in_references(self):
         """d = 300, n = 50, n0 = 5, m = 3: fixed references and a threshold for them .536; references redrawn
@@ -484,14 +484,14 @@ class TestAudit:
 
     @pytest.mark.statistics
     def test_the_per_datum_game_of_a_mean(self):
-        """The intervals at 95 % hold the asymptotic success and AUC; the seed is fixed."""
+        """The intervals at 95 % hold the asymptotic accuracy and AUC; the seed is fixed."""
         p = np.random.default_rng(50).uniform(0.2, 0.8, 400)
         z = (p <= 0.5).astype(float)
         game = per_datum(1, 0, 1000, others="fresh")
         found = self.audited(game, z[None], FreshMean(Bernoulli(p), n=200))
         m = float(leakage_score(z, p, Diagonal(p * (1 - p)), 200))
-        success = found["likelihood_ratio", "success"]
-        assert success.low <= leakage_tradeoff(m).success() <= success.high
+        accuracy = found["likelihood_ratio", "accuracy"]
+        assert accuracy.low <= leakage_tradeoff(m).accuracy() <= accuracy.high
         auc = found["likelihood_ratio", "auc"]
         assert auc.low <= stats.norm.cdf(np.sqrt(m / 2)) <= auc.high
         assert found["scalar_product", "auc"].low > 0.5
@@ -501,4 +501,4 @@ class TestAudit:
         x = table(200, 60)
         found = self.audited(game, x, Mean(Knowledge.from_rows(x[game.population], "ledoit_wolf")))
         assert found["likelihood_ratio", "auc"].low > 0.55
-        assert found["scalar_product", "success"].value is not None
+        assert found["scalar_product", "accuracy"].value is not None

@@ -22,7 +22,7 @@ from leakscope.core.seeds import stream
 from leakscope.core.types import Game, Points
 from leakscope.data import Data, arrays_of
 from leakscope.data.candidates import Attribute, Candidates, Column, attribute, candidates, others
-from leakscope.metrics.attribute import attribute_success, right
+from leakscope.metrics.attribute import attribute_accuracy, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.specs import own
@@ -220,7 +220,7 @@ def best_baseline(baselines: AttributeBaselines) -> BaselineName:
 
 
 def _mean(guessed: Float[Array, "T U"], member: Bool[Array, "T U"]) -> float:
-    return attribute_success(guessed, member).value
+    return attribute_accuracy(guessed, member).value
 
 
 def _attacked(records: Game, most: int, seed: int) -> Int[Array, " J"]:

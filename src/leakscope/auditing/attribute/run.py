@@ -21,7 +21,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.candidates import Candidates, Column
-from leakscope.metrics.attribute import attribute_gain, attribute_success, right
+from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.making import Described
 from leakscope.reports import Report
@@ -218,13 +218,13 @@ def judge(
             continue
         guessed = baselines.by_unit(right(score, baselines.truth))
         yield of("attribute_gain", attack.name, attribute_gain(guessed, blind, member, confidence))
-        yield of("attribute_success", attack.name, attribute_success(guessed, member, confidence), True)
+        yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, member, confidence), True)
         if attack.name.partition("(")[0] in WITH_PRIOR:
-            yield of("attribute_success", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
+            yield of("attribute_accuracy", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
         else:
-            yield of("attribute_success", attack.name, attribute_success(guessed, ~member, confidence), False)
+            yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, ~member, confidence), False)
     for name, guessed in baselines.blind.items():
-        yield of("attribute_success", name, attribute_success(baselines.by_unit(guessed), member, confidence), True)
+        yield of("attribute_accuracy", name, attribute_accuracy(baselines.by_unit(guessed), member, confidence), True)
 
 
 def _notes(baselines: AttributeBaselines, n_records: int) -> Iterator[str]:

@@ -49,7 +49,7 @@ class TradeOff(ABC):
         return 2 * self.eta(0.5)
 
     @final
-    def success(self, prior: float = 0.5) -> float:
+    def accuracy(self, prior: float = 0.5) -> float:
         """Accuracy of the best guess where a share ``prior`` are members.
 
         ``max over a of prior (1 - fnr(a)) + (1 - prior)(1 - a)``, at least max(prior, 1 - prior).
@@ -59,7 +59,7 @@ class TradeOff(ABC):
 
     @final
     def eta(self, prior: float = 0.5) -> float:
-        """Accuracy of the best guess above the better prior guess: success(prior) - max(prior, 1 - prior).
+        """Accuracy of the best guess above the better prior guess: accuracy(prior) - max(prior, 1 - prior).
 
         With k of n records inside, the prior is k/n (Izzo et al. 2022, definition 1).
         """

@@ -1,7 +1,7 @@
 """Figure 2 (Section 5, Appendix E): how much the mean of n = 1,000 records of d = 5,000 bits tells of one target.
 
-As written, a = .25 and the medium target is drawn from the law of the data; the printed leakage scores belong to
-a = .30 and a medium target of fair coins (erratum 11), and these are played here, with a draw of p whose easy target
+As written, a = .25 and the medium target is drawn from the distribution of the data; the printed leakage scores belong
+to a = .30 and a medium target of fair coins (erratum 11), and these are played here, with a draw of p whose easy target
 has the printed score. After sub-sampling the target is in all columns of the mean or in none: the right curve is a
 mixture, not that of N(-rho m/2, rho m) and N(rho m/2, rho m) (erratum 9).
 """
@@ -50,7 +50,9 @@ def measure(lab: Lab) -> Outcome:
 
 def measured(lab: Lab, sizes: Sizes) -> Outcome:
     """The scores of all targets, and the games with the draw of p whose easy target has the printed score."""
-    written = [World.drawn(0.25, "law", sizes, lab.stream("as written", number)) for number in range(sizes.draws)]
+    written = [
+        World.drawn(0.25, "distribution", sizes, lab.stream("as written", number)) for number in range(sizes.draws)
+    ]
     worlds = [World.drawn(0.30, "coins", sizes, lab.stream("worlds", number)) for number in range(sizes.draws)]
     chosen = min(worlds, key=lambda world: abs(world.score("easy") - EASY))
     games = Games(lab, chosen, sizes.rounds)

@@ -46,7 +46,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The law of the data, and the three targets.
+    """The distribution of the data, and the three targets.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ class World:
     targets: Mapping[str, Array]
 
     @classmethod
-    def drawn(cls, a: float, medium: Literal["law", "coins"], sizes: Sizes, rng: np.random.Generator) -> World:
-        """p uniform on [a, 1 - a], and a medium target from the law of the data or of fair coins."""
+    def drawn(cls, a: float, medium: Literal["distribution", "coins"], sizes: Sizes, rng: np.random.Generator) -> World:
+        """p uniform on [a, 1 - a], and a medium target from the distribution of the data or of fair coins."""
         p = rng.uniform(a, 1 - a, sizes.d)
-        med = rng.random(sizes.d) < (p if medium == "law" else 0.5)
+        med = rng.random(sizes.d) < (p if medium == "distribution" else 0.5)
         return cls(sizes.n, p, {"easy": 1.0 * (p <= 0.5), "med": 1.0 * med, "hard": 1.0 * (p > 0.5)})
 
     def score(self, target: str, gamma: float = 0.0) -> float:
@@ -93,8 +93,8 @@ class Games:
     def play(self, target: str, gamma: float = 0.0, rho: float = 1.0) -> ls.Signals:
         """What the attacker sees of a target in all rounds (Algorithm 2)."""
         seed, n = ls.seeds.integer(self.lab.seed, "games", target, str(gamma), str(rho)), self.world.n
-        law, noise = ls.releases.Bernoulli(self.world.p), gamma / np.sqrt(n)
-        release = ls.releases.FreshMean(law, n, noise=noise, rate=rho, name=f"the mean, {target} target")
+        distribution, noise = ls.releases.Bernoulli(self.world.p), gamma / np.sqrt(n)
+        release = ls.releases.FreshMean(distribution, n, noise=noise, rate=rho, name=f"the mean, {target} target")
         game = ls.games.per_datum(1, 0, self.rounds, seed=seed, others="fresh")
         z = self.world.targets[target]
         point = ls.Points(z[None], digest=hashlib.sha256(z.tobytes()).hexdigest())

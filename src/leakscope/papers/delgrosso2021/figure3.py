@@ -50,7 +50,7 @@ def regression(n: int, n_games: int, seed: int) -> dict[str, float]:
         "played": played.value,
         "low": played.low,
         "high": played.high,
-        "success": exact.success,
+        "success": exact.accuracy,
         "lower": ls.bounds.generalisation_bound_tails(exact.gap, exact.tail, method="published"),
         "lower_ours": exact.lower,
         "upper": exact.upper,

@@ -101,7 +101,7 @@ def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, f
     found = {"likelihood": ls.intervals.cluster_t(networks.success)}
     for attack in ("loss", "modified_entropy"):
         score = np.stack([run[attack] for run in runs]).astype(float)
-        found[attack] = ls.metrics.success(ls.Scores(attack, score, member))
+        found[attack] = ls.metrics.accuracy(ls.Scores(attack, score, member))
     made = {name: (each.value, each.low, each.high) for name, each in found.items()} | networks.lines()
     return {name: made[name] for name in LINES}
 

@@ -7,7 +7,7 @@ probability p: it hardly counts for the variance of the release, and it is all t
 The figure has two ways to a promise eta: Laplace noise for differential privacy with the epsilon of Theorem 4, and for
 membership privacy by Theorem 7 with M = 2. Ours are two more, with the same noise. The first knows no more than
 Theorem 7 does, the standard deviation (erratum 3). The second pairs each half of the records with the other one, which
-stands for every record at once, since a record is in one of the two: what counts is the law of the difference.
+stands for every record at once, since a record is in one of the two: what counts is the distribution of the difference.
 """
 
 from __future__ import annotations

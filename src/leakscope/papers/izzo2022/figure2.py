@@ -8,8 +8,8 @@ descent on ||A - mean of x x^T||_F^2 and is released raw, or
   mechanism) for data sets of equal size that differ in one record. Such a clip moves the minimum itself, and that is
   nearly all of the error; ten times the clip is shown beside it;
 * by Corollary 8 with M = 2, 4, 6, the moments from 128 random halves of all records (erratum 1). The lines are those of
-  the printed radius, a Laplace number, so as to repeat the experiment; a radius from the Gamma law, which the proof of
-  the corollary needs (erratum 2), makes the noise nine times larger, and is shown for M = 6;
+  the printed radius, a Laplace number, so as to repeat the experiment; a radius from the Gamma distribution, which the
+  proof of the corollary needs (erratum 2), makes the noise nine times larger, and is shown for M = 6;
 * with ours: Gaussian noise calibrated to the swap of one record, for the worst record (proved), and for a record drawn
   at random (at a confidence of 95 %).
 

@@ -31,13 +31,13 @@ def measure(lab: Lab) -> Outcome:
     """Exact numbers; the quick run is the full one."""
     n, n_asked = 8, 4
     rows = [row for p in CHANCES for row in etas(p, n)]
-    law, member = published(P, n)
+    distribution, member = published(P, n)
     asked = questions(P, n_asked)
     computed = [row["eta"] for row in etas(P, n) if row["release"] not in (EXACT, PROOF)]
     kept = max(asked.max(), *computed) <= P / 2 + 1e-12
     ours = {
-        "eta": Ours(float(ls.bounds.exact_eta_discrete(law, member).max())),
-        "no_dp": Ours(bool(np.isinf(epsilon(law, member)))),
+        "eta": Ours(float(ls.bounds.exact_eta_discrete(distribution, member).max())),
+        "no_dp": Ours(bool(np.isinf(epsilon(distribution, member)))),
         "post_processing": Ours(bool(kept), detail=f"{asked.size:,} questions, the best of them {asked.max():.6f}"),
     }
     return Outcome(pd.DataFrame(rows), ours, f"All halves of n = {n} records; all questions for n = {n_asked}.")
@@ -58,16 +58,16 @@ def outputs(n: int) -> np.ndarray:
     return sets[sets.sum(axis=1) <= n // 2]
 
 
-def epsilon(law: np.ndarray, member: np.ndarray) -> float:
+def epsilon(distribution: np.ndarray, member: np.ndarray) -> float:
     """Of differential privacy: largest log-ratio over the halves that differ in one record."""
     first, second = np.nonzero((member[:, None] != member[None]).sum(axis=2) == 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.nanmax(np.log(law[first]) - np.log(law[second])))
+        return float(np.nanmax(np.log(distribution[first]) - np.log(distribution[second])))
 
 
 def etas(p: float, n: int) -> list[dict[str, object]]:
     """Of the published set, exact and by the proof, and of what can be computed from it."""
-    law, member = published(p, n)
+    distribution, member = published(p, n)
     sets = outputs(n)
     size = sets.sum(axis=1)
     kernels = {
@@ -75,7 +75,9 @@ def etas(p: float, n: int) -> list[dict[str, object]]:
         "one of them, drawn at random": np.c_[size == 0, sets / np.maximum(size, 1)[:, None]],
         "each of them if its coin says so": (sets[None] <= sets[:, None]).all(axis=2) * 0.5 ** size[:, None],
     }
-    found = {name: ls.bounds.exact_eta_discrete(law @ kernel, member).max() for name, kernel in kernels.items()}
+    found = {
+        name: ls.bounds.exact_eta_discrete(distribution @ kernel, member).max() for name, kernel in kernels.items()
+    }
     none, n_outputs = (1 - p) ** (n // 2), sum(comb(n, each) for each in range(1, n // 2 + 1))
     found[PROOF] = min((none + n_outputs * (1 - none)) / 2, 1.0) - 0.5
     return [{"release": name, "p": p, "eta": float(eta)} for name, eta in found.items()]
@@ -83,9 +85,9 @@ def etas(p: float, n: int) -> list[dict[str, object]]:
 
 def questions(p: float, n: int) -> np.ndarray:
     """Eta of the answer to each yes-or-no question about the published set, for its most exposed record."""
-    law, member = published(p, n)
-    inside, outside = (which.T @ law / which.sum(axis=0)[:, None] for which in (member, ~member))
-    n_outputs = law.shape[1]
+    distribution, member = published(p, n)
+    inside, outside = (which.T @ distribution / which.sum(axis=0)[:, None] for which in (member, ~member))
+    n_outputs = distribution.shape[1]
     yes = np.arange(1 << n_outputs)[:, None] >> np.arange(n_outputs) & 1
     return np.abs(yes @ (inside - outside).T).max(axis=1) / 2
 

@@ -75,7 +75,7 @@ def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:
 
 def threshold(score: np.ndarray, member: np.ndarray) -> float:
     """The best one for all games together."""
-    return float(ls.metrics.success(ls.Scores("score", score, member)).detail["threshold"])
+    return float(ls.metrics.accuracy(ls.Scores("score", score, member)).detail["threshold"])
 
 
 def right(score: np.ndarray, member: np.ndarray, at: float) -> np.ndarray:

@@ -69,7 +69,7 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
 def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
     """Share of right guesses on each target."""
     if threshold is None:
-        threshold = float(ls.metrics.success(scores).detail["threshold"])
+        threshold = float(ls.metrics.accuracy(scores).detail["threshold"])
     return ((scores.value >= threshold) == scores.member).mean(axis=1)
 
 

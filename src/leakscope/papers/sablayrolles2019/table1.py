@@ -155,7 +155,7 @@ def worth(scores: ls.Scores) -> dict[str, np.ndarray]:
     """Of each row: accuracy of the best threshold in hindsight, average precision for non-members and members."""
     rows = [ls.Scores(scores.attack, scores.value[[row]], scores.member[[row]]) for row in range(len(scores.value))]
     return {
-        "accuracy": np.array([ls.metrics.success(row).detail["in_hindsight"] for row in rows]),
+        "accuracy": np.array([ls.metrics.accuracy(row).detail["in_hindsight"] for row in rows]),
         "map_test": np.array([ls.metrics.average_precision(row, inside=False).value for row in rows]),
         "map_train": np.array([ls.metrics.average_precision(row).value for row in rows]),
     }

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.accuracy import _effective_trials, advantage, halves, success
+from leakscope.metrics.best_guess import _effective_trials, accuracy, advantage, halves
 from tests.levels import allowed, sizes
 
 
@@ -21,7 +21,7 @@ def unequal(n_audits: int, n_models: int, n_points: int, distance: float, spread
 
 def test_a_perfect_score_is_always_right():
     member = np.tile(np.arange(40) % 2 == 0, (6, 1))
-    interval = success(Scores("perfect", member * 1.0, member))
+    interval = accuracy(Scores("perfect", member * 1.0, member))
     assert (interval.value, interval.high, interval.interval_over) == (1, 1, "models")
     assert 0.95 < interval.low < 1
 
@@ -53,7 +53,7 @@ def test_thresholds_come_from_the_other_half_of_the_models():
 def test_advantage_is_success_at_one_half(audits):
     for n_models, n_points in ((9, 60), (1, 300)):
         (scores,) = audits(1, n_models, n_points, 1.0)
-        half, gain = success(scores), advantage(scores)
+        half, gain = accuracy(scores), advantage(scores)
         expected = [2 * end - 1 for end in (half.value, half.low, half.high)]
         assert [gain.value, gain.low, gain.high] == pytest.approx(expected)
 
@@ -67,13 +67,13 @@ def test_one_point_a_model_averages_models(audits):
 
 def test_two_of_each_class_are_needed():
     with pytest.raises(NotApplicable, match="at least 2 members"):
-        success(Scores("short", np.arange(3.0)[None, :], np.array([[True, False, False]])))
+        accuracy(Scores("short", np.arange(3.0)[None, :], np.array([[True, False, False]])))
 
 
 def test_prior_is_checked(audits):
     (scores,) = audits(1, 2, 10, 1.0)
     with pytest.raises(ValueError, match="prior must be > 0 and < 1"):
-        success(scores, prior=1.0)
+        accuracy(scores, prior=1.0)
 
 
 @pytest.mark.statistics
@@ -107,7 +107,7 @@ def test_success_at_a_prior_is_covered(audits, covered, n_audits):
     prior, distance = 0.2, 1.5
     cut = distance / 2 + np.log((1 - prior) / prior) / distance
     truth = prior * stats.norm.sf(cut - distance) + (1 - prior) * stats.norm.cdf(cut)
-    metric = lambda scores: success(scores, prior)  # noqa: E731
+    metric = lambda scores: accuracy(scores, prior)  # noqa: E731
     misses = n_audits - covered(metric, audits(n_audits, 1, 200, distance), truth)
     assert misses <= allowed(n_audits)
 
@@ -116,10 +116,10 @@ def test_success_at_a_prior_is_covered(audits, covered, n_audits):
 def test_many_members_do_not_inflate_the_accuracy(n_models, n_points):
     """80 members to 20 others, and scores that know nothing: everybody called a member is right 80 times of 100."""
     (scores,) = unequal(1, n_models, n_points, 0.0)
-    found = success(scores)
+    found = accuracy(scores)
     assert found.low <= 0.5 <= found.high
     assert found.value == pytest.approx(0.5, abs=0.03)
-    assert success(scores, prior=0.8).value == pytest.approx(0.8, abs=0.01)
+    assert accuracy(scores, prior=0.8).value == pytest.approx(0.8, abs=0.01)
 
 
 def test_effective_trials_have_the_variance_of_a_balanced_accuracy():
@@ -139,5 +139,5 @@ def test_effective_trials_have_the_variance_of_a_balanced_accuracy():
 def test_balanced_accuracy_is_covered_with_unequal_sides(covered, n_models, n_points, distance, spread, n_audits):
     # the true coverage lies between .965 and .995; false alarm below 1e-5; 400 audits find a coverage of .897
     truth = stats.norm.cdf(distance / 2 / np.hypot(1, spread))
-    misses = n_audits - covered(success, unequal(n_audits, n_models, n_points, distance, spread), truth)
+    misses = n_audits - covered(accuracy, unequal(n_audits, n_models, n_points, distance, spread), truth)
     assert misses <= allowed(n_audits)

@@ -20,7 +20,7 @@ from leakscope.metrics.thresholds import accuracy_weights, best_threshold
 Array = np.ndarray
 
 
-def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Interval:
+def accuracy(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Interval:
     """Accuracy of the guess "member where the score is at least a threshold" at a prior.
 
     ``max over thresholds of prior tpr + (1 - prior)(1 - fpr)``; calling everybody or nobody is allowed.
@@ -60,7 +60,7 @@ def success(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> Int
     >>> from leakscope.core.types import Scores
     >>> member = np.tile(np.arange(100) % 2 == 0, (8, 1))
     >>> noise = np.random.default_rng(0).normal(size=member.shape)
-    >>> round(success(Scores("example", noise + 2 * member, member)).value, 3)
+    >>> round(accuracy(Scores("example", noise + 2 * member, member)).value, 3)
     0.826
     """
     prior = probability("prior", prior, open_ends=True)
@@ -80,12 +80,12 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     Returns
     -------
     Interval
-        See `success`; on scores without information the value varies around 0.
+        See `accuracy`; on scores without information the value varies around 0.
 
     Raises
     ------
     NotApplicable
-        As `success`.
+        As `accuracy`.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     >>> advantage(Scores("example", member[None, :] * 1.0, member[None, :])).value
     1.0
     """
-    half = success(scores, 0.5, confidence)
+    half = accuracy(scores, 0.5, confidence)
     return replace(half, value=2 * half.value - 1, low=2 * half.low - 1, high=2 * half.high - 1)
 
 
@@ -107,14 +107,14 @@ def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
     threshold = best_threshold(value.ravel(), weight.ravel())
     n_trials = _effective_trials(judged.member, prior)
 
-    def accuracy(thresholds: Float[Array, " R"]) -> Interval:
+    def at_thresholds(thresholds: Float[Array, " R"]) -> Interval:
         each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
         mean = float(np.clip(each.mean(), 0, 1))
         variance = judged.overlap * float(each.var(ddof=1)) / len(each)
         return korn_graubard(mean, variance, n_trials, len(each), confidence)
 
-    tried = accuracy(np.where(half, second, first))
-    hindsight = accuracy(np.full(len(value), threshold))
+    tried = at_thresholds(np.where(half, second, first))
+    hindsight = at_thresholds(np.full(len(value), threshold))
     lost = max(hindsight.value - _if_models_differed_more(judged, weight, prior, confidence), 0.0)
     return replace(
         tried,
