@@ -18,7 +18,7 @@ from leakscope.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.swaps import swap_shifts
-from leakscope.protection.target import Asked
+from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import Covariance
 from leakscope.runtime.observe import Execution
 
@@ -85,7 +85,7 @@ def rows() -> list[Row]:
 def peak_gigabytes() -> float:
     """Calibrate the noise of a covariance, and look up the largest size that this process has had."""
     mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), execution=Execution(n_jobs=1))
-    calibrated(mechanism, Asked(ETA, fits=N_FITS))
+    calibrated(mechanism, PrivacyTarget(ETA, fits=N_FITS))
     return peak_bytes() / 1e9
 
 

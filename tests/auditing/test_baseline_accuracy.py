@@ -43,7 +43,7 @@ def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
     assert exit_code(report, ["accuracy=0.6"]) == 0
     assert failures(report, ["accuracy=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
     (baseline,) = of(report, "baseline_accuracy")
-    assert (baseline.value, baseline.at["prior"], baseline.status) == (0.5, 0.5, "certified")
+    assert (baseline.value, baseline.operating_point["prior"], baseline.status) == (0.5, 0.5, "certified")
 
 
 def test_another_prior_on_request_comes_with_its_baseline():

@@ -38,7 +38,7 @@ def test_a_number_and_a_reason() -> None:
         asked, Interval(0.2, 0.1, 0.3, 0.95, "models", (Term("cluster_t"),), {"false_alarms": 12})
     )
     assert (found.value, found.low, found.high, found.interval_over) == (0.2, 0.1, 0.3, "models")
-    assert (found.release, found.operating_pointtack, found.at) == ("model", "lira", {"fpr": 0.01})
+    assert (found.release, found.attack, found.operating_point) == ("model", "lira", {"fpr": 0.01})
     assert (found.game, found.assumptions) == ("half_split, others from the pool", ("coins are fair",))
     missing = _subject().finding(asked, NotApplicable("too few"))
     assert (missing.value, missing.reason, missing.source) == (None, "too few", "carlini2022")

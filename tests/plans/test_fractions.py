@@ -24,7 +24,7 @@ OF_NO_RANGE = {
     "bins", "clip", "epsilon", "gap", "high", "information", "low", "mu", "noise_multiplier", "noise_scale",
     "noise_std", "round", "scale",
 }  # fmt: skip
-OF_LIMITS = {"fpr", "limit"}  # fractions for most quantities: tested by themselves below
+OF_LIMITS = {"limit"}  # fractions for most quantities: tested by themselves below
 
 
 def plan_classes() -> list[type[Plan]]:

@@ -45,7 +45,7 @@ class TestGates:
             ),
             (
                 "tpr@5=0.1",
-                "--fail-above tpr@5=0.1: the rate is a fraction: 5 is out of range; "
+                "--fail-above tpr@5=0.1: fpr is a fraction: 5 is out of range; "
                 "did you mean 0.05? It must be > 0 and < 1",
             ),
             (

@@ -27,10 +27,10 @@ def test_attacks_stand_strongest_first_with_their_numbers():
     lines = table(made(findings=(gap, tpr, refused))).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("attack"))
     assert lines[start : start + 4] == [
-        "attack    attack accuracy, %     AUC  TPR at FPR 1 %",
-        "LiRA      91.3 (91.1..91.5)  -    65 % (64..67)",
-        "gap       51.6 (51.5..51.8)  -    -",
-        "baseline  50                 0.5  1 %",
+        "attack    attack accuracy, %  AUC  TPR at FPR 1 %",
+        "LiRA      91.3 (91.1..91.5)   -    65 % (64..67)",
+        "gap       51.6 (51.5..51.8)   -    -",
+        "baseline  50                  0.5  1 %",
     ]
 
 

@@ -15,7 +15,7 @@ def lede(*findings, **about):
 
 
 def accuracy(value, bound_type="upper", status="certified", prior=0.5, **words):
-    return Finding("accuracy", value, operating_point={"prior": prior}, bound_type=side, status=status, **words)
+    return Finding("accuracy", value, operating_point={"prior": prior}, bound_type=bound_type, status=status, **words)
 
 
 @pytest.mark.parametrize(

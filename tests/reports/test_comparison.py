@@ -80,7 +80,7 @@ def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
 def test_bounds_are_matched_by_side_and_prior():
     def bound(value, bound_type="upper", prior=0.5, **words):
         return Finding(
-            "accuracy", value, operating_point={"prior": prior}, bound_type=side, status="certified", **words
+            "accuracy", value, operating_point={"prior": prior}, bound_type=bound_type, status="certified", **words
         )
 
     first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))

@@ -278,7 +278,7 @@ def test_an_unknown_quantity_is_printed_by_its_meaning(monkeypatch):
 def test_a_bound_keeps_the_order_of_its_maker_and_audits_put_bounds_before_attacks():
     found = [Finding("tpr", 0.1, operating_point={"fpr": 0.01}), Finding("accuracy", 0.6), Finding("epsilon", 1.0)]
     (group,) = groups(bound_result(bound(found)).parts, as_given)
-    assert [str(row.quantity)[:3] for row in group.rows] == ["TPR", "Suc", "ε"]
+    assert [str(row.quantity)[:3] for row in group.rows] == ["TPR", "Acc", "ε"]
     proved = tuple(Finding(word, 0.6, release="forest", bound_type="lower") for word in ("mu", "accuracy"))
     (group,) = groups(results(made(findings=proved)), ordered)
     names = [str(row.quantity) for row in group.rows]

@@ -101,14 +101,14 @@ def test_every_game_has_a_sentence(game):
 
 
 def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
-    law, others = (
+    distribution, others = (
         method.game(results(made(facts={"knowledge": known}, about={"unit": "person"}))[0])
-        for known in ("law", "others")
+        for known in ("distribution", "others")
     )
-    assert "knows the law of the gradients of the other people, not which of them are in a batch." in law
+    assert "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
     assert "knows which of the other people are in each batch, and their gradients." in others
     assert "Who sees the steps" not in method.game(results(made())[0])
-    Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "law"}).to_json()))
+    Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "distribution"}).to_json()))
 
 
 def test_method_lists_intervals_and_assumptions_once():

@@ -9,11 +9,11 @@ from leakscope.reports.ranking import Ranking
 
 
 def ranking(bound_type="upper", blind=0.5, unit="record", **columns):
-    return Ranking({name.replace("_at_", "@"): values for name, values in columns.items()}, unit, side, blind)
+    return Ranking({name.replace("_at_", "@"): values for name, values in columns.items()}, unit, bound_type, blind)
 
 
 @pytest.mark.parametrize(
-    ("side", "column", "value", "printed"),
+    ("bound_type", "column", "value", "printed"),
     [
         ("upper", "accuracy", 0.55001, "55.1"),
         ("lower", "accuracy", 0.55099, "55.0"),
@@ -31,10 +31,10 @@ def ranking(bound_type="upper", blind=0.5, unit="record", **columns):
         ("upper", "kind", "a", "a"),
     ],
 )
-def test_cells_are_rounded_to_the_side_of_the_bound(side, column, value, printed):
-    of = ranking(side, record=[0], **{column: [value]})
+def test_cells_are_rounded_to_the_side_of_the_bound(bound_type, column, value, printed):
+    of = ranking(bound_type, record=[0], **{column: [value]})
     assert of.cell(column, 0) == printed
-    numpy = ranking(side, record=np.array([0]), **{column: np.array([value])})
+    numpy = ranking(bound_type, record=np.array([0]), **{column: np.array([value])})
     assert numpy.cell(column, 0) == printed
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import model_validator
 
 from leakscope.core.checks import nearest, probability, real
-from leakscope.plans.plan import Plan, read
+from leakscope.plans.plan import Plan, a_fraction, read
 
 MEASURED = (  # of the best attack
     "auc",
@@ -29,13 +30,11 @@ class Limit(Plan):
     """A limit on what an attacker reaches; one that nothing can exceed is refused."""
 
     quantity: str
-    fpr: float | None = None
+    fpr: Annotated[float | None, a_fraction(above=True, below=True)] = None
     limit: float
 
     @model_validator(mode="after")
     def _fractions(self) -> Limit:
-        if self.fpr is not None:
-            probability("the rate", self.fpr, open_ends=True)
         if self.quantity in FRACTIONS:
             probability(self.quantity, self.limit)
             largest = 0.5 if self.quantity == "eta" else 1.0

@@ -65,7 +65,8 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     -------
     AttackFindings
         An accuracy over all data sets and the distribution of the noise is certified: it is the accuracy of the
-        best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each release a game.
+        best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each release
+        a game.
         Without games one finding, which says so.
 
     Raises

@@ -25,7 +25,8 @@ GAMES = {
 KNOWLEDGE = {
     "distribution": "The attacker who sees the steps knows the distribution of the gradients of the other {units}, "
     "not which of them are in a batch.",
-    "others": "The attacker who sees the steps knows which of the other {units} are in each batch, and their gradients.",
+    "others": "The attacker who sees the steps knows which of the other {units} are in each batch, "
+    "and their gradients.",
 }
 QUANTITIES = {
     "auc": "area under the curve",
