@@ -1,8 +1,7 @@
-"""How much does what you release reveal about who is in your data?
+"""Measure, bound and limit how much a released statistic or model reveals about who is in its data.
 
-leakscope measures it (attacks and audits), bounds it (theorems made executable) and limits it (noise with
-a certificate), for a released statistic or a trained model. These are its words, in the code, the docs and
-the reports:
+It measures by attacks and audits, bounds by theorems made executable, and limits by noise with a certificate. Its
+vocabulary, in the code, the docs and the reports:
 
 release
     What is published: a statistic of the data, or a model trained on it.

@@ -232,7 +232,7 @@ def run(
 
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
-    """The report of a plan."""
+    """Run a plan and return its report."""
     releases = [planned(model) for model in plan.model]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
@@ -558,7 +558,7 @@ def audit_scores(
 
 
 def _records(points: Any, n_points: int) -> Points:
-    """The records of scores, as many as there are scores."""
+    """Check the records that belong to scores: there must be as many as there are scores."""
     x, y = points if isinstance(points, tuple) else (points, None)
     records = data_room.from_arrays(x, y)
     if len(records) != n_points:
@@ -574,7 +574,7 @@ def _sources(plan: AuditPlan, points: Points | None, game: Game, n_jobs: int | N
 
 
 def _plan(attacks: Sequence[Attack] = (), **fields: Any) -> AuditPlan:
-    """The plan of a call: keywords are checked like the keys of a plan file."""
+    """Make the plan of a call: its keywords are checked like the keys of a plan file."""
     names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
     return read(AuditPlan, asked_of(AuditPlan, {**fields, **names}), "audit")
 
@@ -586,7 +586,7 @@ def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
 
 
 def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Described:
-    """The release that an object of a call stands for."""
+    """Make the release that an object of a call stands for."""
     if dpsgd is None:
         return release_of(model, name, train, layers)
     if train is not None:

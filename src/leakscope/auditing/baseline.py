@@ -1,4 +1,4 @@
-"""Membership without the model: do members and others come from one source?
+"""Test whether members and others come from one source, without looking at the model.
 
 Where the user says who was in, an attack can succeed because members and others differ, and not because of the model.
 So a classifier that sees the records and not the model is trained to tell them apart, cross-fitted: each record is
@@ -126,7 +126,7 @@ def same_source(
 
 
 def _largest(points: Points | None, game: Game, seed: int, confidence: float, n_jobs: int | None) -> Interval:
-    """The interval of the model whose members differ most from others."""
+    """Return the interval of the model whose members differ most from others."""
     if points is None:
         raise NotApplicable("the records were not given")
     if len(points) != game.member.shape[1]:
@@ -169,7 +169,7 @@ def _tested(
 
 
 def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> float:
-    """The area under the ROC that an interval of this confidence tells from 1/2 in 9 of 10 samples.
+    """Compute the area under the ROC that an interval of this confidence tells from 1/2 in 9 of 10 samples.
 
     With the variance of Hanley and McNeil (1982) for two normal distributions, on the logit scale.
 
@@ -219,7 +219,7 @@ def _numbered(group: Shaped[Array, " n"]) -> Int[Array, " n"]:
 
 
 def _folds(member: Bool[Array, " U"], seed: int) -> Int[Array, " U"]:
-    """A fold for each unit, each with as many members, and as many others, as the next."""
+    """Assign a fold to each unit so that all folds have equally many members, and equally many others."""
     rng, fold = stream(seed, "membership without the model", "folds"), np.empty(len(member), dtype=int)
     for side in (True, False):
         units = np.flatnonzero(member == side)
@@ -261,7 +261,7 @@ def _fitted(
 
 
 def _telling(values: Float[Array, "n p"], member: Bool[Array, " n"]) -> Int[Array, " c"]:
-    """The columns whose means differ most between members and others, in standard deviations."""
+    """Find the columns whose means differ most between members and others, in standard deviations."""
     if values.shape[1] <= MOST_COLUMNS:
         return np.arange(values.shape[1])
     known = ~np.isnan(values)
@@ -308,7 +308,7 @@ def _smallest_shift(
     seed: int,
     n_jobs: int | None,
 ) -> float | None:
-    """The shift of one column, in standard deviations, with which this classifier reaches an area.
+    """Find the shift of one column, in standard deviations, with which this classifier reaches an area.
 
     Members are drawn anew, so that nothing else tells them apart, and a normal column is added that is shifted for
     them. The shift is read off a line through a few simulated ones, on the probit scale, where the area of a

@@ -42,7 +42,7 @@ def private_network(
     name: str = "",
     parameters: Mapping[str, Any] | None = None,
 ) -> PrivateNetwork:
-    """A network that is trained by DP-SGD, from the words of a plan.
+    """Make a network that is trained by DP-SGD from the fields of a plan.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def private_network(
 
 
 def planned(model: ModelPlan) -> Described:
-    """The release of a table of a plan.
+    """Make the release of one model table of a plan.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
 def attacks_on(
     releases: Sequence[Release], asked: str | Sequence[str | Attack], one_run: bool = False
 ) -> tuple[Attack, ...]:
-    """The attacks that are meant, where some releases show the steps of DP-SGD.
+    """Choose the attacks, given that some releases show the steps of DP-SGD.
 
     The likelihood ratio of the steps takes the rate of the batches from the release (with several rates, each of
     them), and is one of the attacks by default.
@@ -179,12 +179,12 @@ class Setting:
     planted: str = ""
 
     def wanted(self, attacks: Sequence[Attack]) -> list[str]:
-        """What is to be seen: of Dirac canaries, which have no loss, only the steps; with steps also their noise."""
+        """List the signals to observe: of Dirac canaries, without a loss, the steps; with steps also their noise."""
         named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
 
     def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:
-        """The release as it was seen; a Dirac canary has no label and no picture."""
+        """Return the release with its signals; a Dirac canary has no label and no picture."""
         name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
         facts: dict[str, Any] = {"description": self.release.description}
         if self.planted:
@@ -259,7 +259,7 @@ def _game(plan: AuditPlan, canaries: Canaries) -> Game:
 
 
 def _function(word: str, value: Any) -> Any:
-    """A hook by its import path, or as it is."""
+    """Import a hook that is given by its path; return any other one as it is."""
     found = imported(value) if isinstance(value, str) else value
     if found is not None and not callable(found):
         raise ValueError(f"{word} must be a function or the import path of one, got a {type(found).__name__}")

@@ -72,7 +72,7 @@ class ClaimTest:
         return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
-        """The largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
+        """Return the largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
         if not self.evidence:
             return "", NotApplicable(self.reason)
         n_tests = len(self.evidence)
@@ -92,7 +92,7 @@ class ClaimTest:
         return min(1.0, len(self.evidence) * min(each.curve_p_value(ceiling) for each in self.evidence.values()))
 
     def strongest(self, ceiling: TradeOff) -> str:
-        """The attack that speaks most against a curve."""
+        """Name the attack with the strongest evidence against a curve."""
         return min(self.evidence, key=lambda name: self.evidence[name].curve_p_value(ceiling))
 
 
@@ -158,7 +158,7 @@ class StepNoise:
         return float(gammainc(self.n_degrees / 2, self.square / 2))
 
     def most(self, level: float) -> float:
-        """The largest noise that is not refused, in units of the claimed one."""
+        """Compute the largest noise that is not rejected, in units of the claimed one."""
         return math.sqrt(self.square / 2 / float(gammaincinv(self.n_degrees / 2, level)))
 
 
@@ -251,7 +251,7 @@ class AccountantClaim:
 def accountant_verdict(
     promise: AccountantClaim, claim_test: ClaimTest, findings: Sequence[Finding], noise: StepNoise | None = None
 ) -> Verdict:
-    """What the claim_test says of an accountant's curve, and the size of the steps of the noise that it counts on.
+    """Test an accountant's curve, and whether the steps have the noise that it counts on.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def accountant_verdict(
 
 
 def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:
-    """What the claim_test says of a claim.
+    """Test a claim.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
 
 
 def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[str]]:
-    """What can be made of each of them, and why not of the others."""
+    """Apply a function to each item; return its results, and the reasons where it does not apply."""
     found: dict[str, M] = {}
     reasons: list[str] = []
     for name, each in given.items():
@@ -327,7 +327,7 @@ def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M],
 
 
 def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
-    """The largest value of the claim's own quantity that is rejected, 0 if none is."""
+    """Return the largest value of the claim's own quantity that is rejected, 0 if none is."""
     if not claim_test.evidence:
         raise NotApplicable(claim_test.reason)
 
@@ -353,7 +353,7 @@ def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
 
 
 def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:
-    """The measured TPR that lies farthest above the ceiling, or nearest below it."""
+    """Find the measured TPR that is farthest above the ceiling, or nearest below it."""
     rates = [each for each in findings if each.quantity == "tpr" and each.value is not None and each.low is not None]
     if not rates:
         return "", {}

@@ -47,7 +47,7 @@ class Fit:
     warned: tuple[str, ...] = ()
 
     def said(self, name: str, n_models: int, workers: int) -> Iterator[str]:
-        """A line for all models, and one for each warning."""
+        """Yield a line about all models, and one for each warning."""
         yield (
             f"{name}: {n_models} models, {self.seconds:.2g} s each, about "
             f"{self.seconds * n_models / workers:,.0f} s with {workers} workers, "
@@ -57,7 +57,7 @@ class Fit:
 
 
 def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
-    """What would be done, models, time and disk of a plan, a line each; one model of each release is fitted to tell.
+    """Estimate models, time and disk of a plan, a line each; one model of each release is fitted to tell.
 
     Of DP-SGD a few steps are taken and stand for all. A user-supplied training loop cannot be cut short and runs to its
     end.
@@ -88,14 +88,14 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
 
 
 def _telling(release: Described) -> Described:
-    """A release whose fits may warn."""
+    """Copy a release so that warnings of its fits are collected."""
     return replace(release, quiet=False) if isinstance(release, Estimator) else release
 
 
 def _of_membership(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
 ) -> Iterator[str]:
-    """The game, then what is held against what and costs how much, a release at a time."""
+    """Yield the game, then the cost of each release."""
     played = [_quickly_set(plan, attacks, release, loaded) for release in releases]
     promised = [promise(each, claims_of(plan, each.release.name, each.game)) for each in played]
     for place, (each, told) in enumerate(zip(played, promised, strict=True)):
@@ -117,7 +117,7 @@ def _of_membership(
 
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
-    """The game of a release; canaries that a training chooses are chosen in one step: others, and as many."""
+    """Draw the game of a release; canaries that a training chooses are chosen in one step: others, and as many."""
     if not is_private(release) or release.train is not None:
         return setting(plan, attacks, release, loaded)
     made = setting(plan, attacks, _with_steps(release, 1), loaded)
@@ -132,7 +132,7 @@ def _with_steps(release: Described, steps: int) -> Described:
 def _of_attribute(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
 ) -> Iterator[str]:
-    """The candidates, the forests that guess without a release, and the releases."""
+    """Yield the candidates, then the cost of the forests that guess without a release, and of each release."""
     attribute_game = lay_out(plan, attacks, loaded)
     rows, game, n_values = attribute_game.rows, attribute_game.game, len(attribute_game.attribute.names)
     yield (
@@ -150,7 +150,7 @@ def _of_attribute(
 
 
 def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
-    """The first model of a release, with its own seed."""
+    """Make the first model of a release, with its own seed."""
     if not is_private(release) or release.train is not None or release.dpsgd.steps <= FEW + 1:
         return _timed(release, points, member, want, seed)
     n_steps = release.dpsgd.steps

@@ -93,7 +93,7 @@ def measure(
     confidence: float,
     prior: float = 0.5,
 ) -> Iterator[Finding]:
-    """The findings of one attack.
+    """Yield the findings of one attack.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def measure(
 
 
 def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confidence: float) -> Curve:
-    """The ROC with its band, from ten false alarms or the strictest threshold on, where there is an interval.
+    """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists.
 
     Parameters
     ----------
@@ -168,13 +168,13 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
 
 
 def strongest(findings: Sequence[Finding]) -> str:
-    """The attack whose accuracy has the largest lower end; "" if none applies."""
+    """Name the attack whose accuracy has the largest lower limit; "" if none applies."""
     accuracy = [each for each in findings if each.quantity == "accuracy" and each.attack and each.low is not None]
     return max(accuracy, key=lambda each: each.low or 0.0).attack if accuracy else ""
 
 
 def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float) -> Finding:
-    """The largest lower bound of epsilon over the attacks, corrected for their number."""
+    """Return the largest lower bound of epsilon over the attacks, corrected for their number."""
     delta = max([claim.delta for claim in observed.claims], default=0.0) or DEFAULT_DELTA
     attack, number = claim_test.epsilon(delta, confidence)
     given = observed.signals.game.kind in GIVEN_SPLITS
@@ -191,7 +191,7 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
 
 
 def _without_model(observed: ObservedRelease) -> list[Finding]:
-    """What a classifier reaches that does not see the model, where the user says who was in."""
+    """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
     asked = FindingSpec("membership_without_model", "point", source="das2024", scope=Scope("every"))
@@ -199,7 +199,7 @@ def _without_model(observed: ObservedRelease) -> list[Finding]:
 
 
 def _baseline(observed: ObservedRelease, prior: float) -> Finding:
-    """The accuracy of an attacker who looks at nothing: what every accuracy is compared with."""
+    """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
     asked = FindingSpec("baseline_accuracy", "point", operating_point={"prior": prior}, scope=Scope("every"))
@@ -208,7 +208,7 @@ def _baseline(observed: ObservedRelease, prior: float) -> Finding:
 
 
 def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
-    """The accuracy that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
+    """Report the accuracy that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
     game = observed.signals.game
     asked = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
     member = game.target_member
@@ -222,7 +222,7 @@ def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
 
 
 def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, findings: Sequence[Finding]) -> Curve:
-    """A claim as the ceiling of the game that was played, with the verdict of the test."""
+    """Draw a claim as the ceiling of the game that was played, with the verdict of the test."""
     made = verdict(claim, observed.signals.game, claim_test, findings)
     if observed.sources is not None and observed.sources.stops:
         made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=SHIFT)
@@ -236,7 +236,7 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
 
 
 def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> ReleaseFacts:
-    """What the page says of the release."""
+    """Collect the facts about a release that the report states."""
     game, data = observed.signals.game, observed.data
     facts = {
         "name": observed.name,

@@ -10,13 +10,13 @@ from leakscope.reports.about import releases_of
 
 
 def refuted(report: Report) -> list[str]:
-    """The claims that a report refutes, in words."""
+    """List the claims that a report refutes, in words."""
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
     return [f"{release}: {made.claim}" for release, made in verdicts if made.word == "refuted"]
 
 
 def failures(report: Report, limits: Sequence[str]) -> list[str]:
-    """The limits that the strongest attack on a release exceeds, or that could not be measured, in words.
+    """List the limits that the strongest attack on a release exceeds, or that could not be measured, in words.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class ObservedRelease:
         return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
 
     def finding(self, asked: FindingSpec, number: Interval | NotApplicable) -> Finding:
-        """A measured number, or the reason why there is none, as a finding of this release."""
+        """Make a finding of this release from a measured number, or from the reason why there is none."""
         game, scope = self.signals.game, asked.scope
         if scope.kind == "average" and game.kind == "per_datum":
             scope = Scope("one")

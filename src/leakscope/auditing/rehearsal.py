@@ -1,4 +1,4 @@
-"""Before the first fit of an audit: can every model be fitted, and can every attack that was named be run?
+"""Refuse what cannot be run before the first fit of an audit: models that fail, attacks that do not apply.
 
 Each release is fitted once on a few points of every class (a network for one step), so that the second model that
 cannot be fitted is not found after an hour of the first. The fit shows which signals the release gives, and attacks
@@ -133,7 +133,7 @@ def refuse_idle(attacks: Sequence[Attack], rehearsals: Sequence[Rehearsal]) -> N
 
 
 def cannot_run(name: str, reason: str) -> ValueError:
-    """The error about an attack that was asked for by its name."""
+    """Make the error about an attack that was asked for by its name."""
     return ValueError(
         f"attack {name!r} cannot run: {reason}; give what it needs or leave it out (attacks that were not named are "
         "listed with their reason instead)"
@@ -180,7 +180,7 @@ def _random(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Arra
 
 
 def _short(release: Release) -> Release:
-    """A network with one epoch; any other release as it is."""
+    """Return a network with one epoch; any other release as it is."""
     recipe = getattr(release, "recipe", None)
     if not isinstance(recipe, Recipe):
         return release

@@ -1,4 +1,4 @@
-"""From releases that have been observed to one report."""
+"""Assemble the audit report from observed releases."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _about(
 
 
 def described(attack: Attack) -> TheoremFacts:
-    """What the page says of an attack."""
+    """Describe an attack as the report does."""
     return TheoremFacts(title=attack.title, source=attack.source, summary=attack.summary)
 
 

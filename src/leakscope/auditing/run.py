@@ -105,7 +105,7 @@ def play(
 
 
 def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
-    """A release with the data and the game that it is audited in: the same for all, unless canaries are planted.
+    """Combine a release with the data and the game of its audit: the same for all, unless canaries are planted.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
 
 
 def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim | None:
-    """What DP-SGD promises in a game by its accountant, for the neighbours of that game.
+    """Compute what DP-SGD promises by its accountant, for the neighbours of a game.
 
     Batches of fixed size are a larger share of the records where fewer of them are in. In a game of coins the curve
     is that of the fewest, whatever the coins are: of the records that are always in, and one more.
@@ -173,7 +173,7 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
-    """The claims about a release, in the game that is played.
+    """List the claims about a release, in the game that is played.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
 
 
 def _notes(points: Points, settings: Sequence[Setting], execution: Execution) -> Iterator[str]:
-    """What a reader of the report should know of the data and of the run."""
+    """Yield what a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
@@ -225,7 +225,7 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
 
 
 def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:
-    """What of the noise in the steps of DP-SGD could not be measured."""
+    """Yield what could not be measured of the noise in the steps of DP-SGD."""
     for observed in releases:
         noise = StepNoise.of(observed.signals)
         if noise is not None and noise.note:
@@ -260,7 +260,7 @@ def _held_against(
     attacks: Sequence[Attack],
     confidence: float,
 ) -> Report:
-    """The report with the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
+    """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
         asked = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
@@ -282,7 +282,7 @@ def _held_against(
 def _by_the_curve(
     observed: ObservedRelease, promise: AccountantClaim, claim_test: ClaimTest, confidence: float, limits: Sequence[str]
 ) -> Finding:
-    """The lower bound of epsilon if the noise alone is in doubt."""
+    """Report the lower bound of epsilon if the noise alone is in doubt."""
     source, at = "mahloujifar2024", {"delta": promise.delta}
     if not claim_test.evidence:
         asked = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))

@@ -15,7 +15,7 @@ POPULATION = 0.1  # share of the points that is set aside where an attack needs 
 
 
 def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
-    """The game of a plan.
+    """Draw the game of a plan.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
 
 
 def wanted(attacks: Sequence[Attack]) -> list[str]:
-    """The signals of the attacks, the log-odds that the page shows of records, and the errors behind the gap."""
+    """List the signals of the attacks, the log-odds that the page shows of records, and the errors behind the gap."""
     return sorted({"correct", "log_odds", *(name for attack in attacks for name in attack.signals)})
 
 

@@ -40,7 +40,7 @@ class Stated:
 
 
 def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) -> list[Finding]:
-    """What a ceiling allows any attacker: accuracy, eta and advantage, and the TPR at each FPR.
+    """List what a ceiling allows any attacker: accuracy, eta and advantage, and the TPR at each FPR.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
 
 
 def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> float:
-    """The largest parameter whose ceiling keeps a limit, rounded down to six digits, so that it can be written out.
+    """Find the largest parameter whose ceiling keeps a limit, rounded down to six digits.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ EXACT = (
 
 
 def leakage(plan: LeakagePlan, row: Bound) -> Stated:
-    """The score of every record of a table, and the ceilings of the most exposed and the median one."""
+    """Score every record of a table, and bound the most exposed and the median one."""
     data = data_room.read(plan.data, plan.drop)
     released = plan.released or len(data.points)
     rows = data_room.numbers(data)
@@ -156,7 +156,7 @@ def pmp(plan: PmpPlan, row: Bound) -> Stated:
 
 
 def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
-    """The mean of a half with Gaussian noise: epsilons at one delta, and the certified curve of the swap."""
+    """Bound the mean of a half with Gaussian noise: epsilons at one delta, and the certified curve of the swap."""
     scale, n = plan.scale or 0.0, len(rows) // 2
     found = epsilons_gaussian(rows, scale, plan.delta, clipped_mean_sensitivity(plan.clip, n))
     curve = swap_linear(rows, n, "mean").tradeoff(GaussianNoise(scale))
@@ -176,7 +176,7 @@ def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
 
 
 def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
-    """The exponential mechanism among random unit vectors, for the median of a half."""
+    """Bound the exponential mechanism among random unit vectors, for the median of a half."""
     outputs = stream(plan.seed, "candidates").normal(size=(plan.candidates, rows.shape[1]))
     loss = geometric_median_loss(outputs / np.linalg.norm(outputs, axis=1, keepdims=True), rows)
     sensitivity = geometric_median_sensitivity(plan.clip, len(rows) // 2)
@@ -204,7 +204,7 @@ def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> S
 def _epsilon_that_keeps(
     plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
 ) -> tuple[float, list[Finding]]:
-    """The epsilon found for a limit, with what it is proved to keep: the limit itself."""
+    """Report the epsilon found for a limit, with what it is proved to keep: the limit itself."""
     limit = Limit.parse(plan.at_most or "", "at_most", ("accuracy", "eta"))
     accuracy = limit.limit + (0.5 if limit.quantity == "eta" else 0.0)
     if accuracy <= 0.5:
@@ -225,7 +225,7 @@ def _epsilon_that_keeps(
 def _membership(
     plan: PmpPlan, loss: Float[Array, "W N"], sensitivity: float, draws: Draws, common: dict[str, Any]
 ) -> Finding:
-    """The epsilon of practical membership privacy: exact where all halves can be counted, else an upper limit."""
+    """Report the epsilon of practical membership privacy: exact if all halves can be counted, else an upper limit."""
     sampled = plan.method == "sampled" or not countable(loss.shape[1] // 2, len(loss), MOST)
     if plan.method == "exact" or not sampled:
         value = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity)
@@ -249,14 +249,14 @@ def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
 
 
 def _promises(everywhere: float, exact: float | None, nominal: float, common: dict[str, Any]) -> Iterator[Finding]:
-    """The epsilons of differential privacy beside that of membership."""
+    """Yield the epsilons of differential privacy, with which that of membership is compared."""
     for scope, value in ((Scope("any_data"), everywhere), (Scope("halves"), exact), (Scope("nominal"), nominal)):
         if value is not None:
             yield Finding("epsilon", value, bound_type="upper", scope=scope, **common)
 
 
 def regression(plan: RegressionPlan, row: Bound) -> Stated:
-    """The Bayes attacker on least squares: exact, for every row of the design."""
+    """Compute the Bayes attacker on least squares, exactly, for every row of the design."""
     data = data_room.read(plan.data, plan.drop)
     leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
     order = np.argsort(-leak.leverage, kind="stable")
@@ -354,7 +354,7 @@ def _to_merge(eta: float, groups: Sequence[Merged]) -> str:
 
 
 def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
-    """Number of the group that each cell is merged into, from 1 on; None for cells that stay."""
+    """Assign to each cell the number, from 1 on, of the group that it is merged into; None for cells that stay."""
     number = np.full(n_cells, None, dtype=object)
     for group, merged in enumerate(groups, start=1):
         number[list(merged.parts)] = group
@@ -362,11 +362,11 @@ def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
 
 
 def _left_out(data: Data) -> list[str]:
-    """The columns that have no mean, in words."""
+    """List the columns that have no mean, in words."""
     names = data_room.words(data)
     return [f"columns that hold no numbers are left out: {', '.join(names)}"] if names else []
 
 
 def _ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:
-    """A table with its rows in this order."""
+    """Put the rows of a table into an order."""
     return {name: values[order].tolist() for name, values in columns.items()}

@@ -92,7 +92,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
 
 
 def gap(plan: GapPlan, row: Bound) -> Stated:
-    """The accuracy that some attacker reaches by a generalisation gap alone."""
+    """Bound from below the accuracy of the best attacker, by a generalisation gap alone."""
     reached = generalisation_bound(plan.gap, plan.low, plan.high, plan.prior)
     common: dict[str, Any] = {
         "operating_point": {"prior": plan.prior},
@@ -114,7 +114,7 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
 
 
 def information(plan: InformationPlan, row: Bound) -> Stated:
-    """The accuracy that mutual information allows any attacker on the one record that it is about."""
+    """Bound from above the accuracy of any attacker on the one record that the mutual information is about."""
     accuracy = kl_upper(plan.information, plan.prior)
     common: dict[str, Any] = {
         "operating_point": {"prior": plan.prior},
@@ -136,7 +136,7 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
 def _promise(
     plan: DpPlan | GaussianPlan, row: Bound, quantity: Any
 ) -> tuple[Callable[[float], TradeOff], Finding, dict[str, Any]]:
-    """The ceiling of each value of a promise, the value that is meant, and what its findings have in common."""
+    """Return the ceiling of each value of a promise, the value that is meant, and what its findings have in common."""
     game = _game(plan)
     delta = plan.delta if quantity == "epsilon" else 0.0
 

@@ -100,7 +100,7 @@ def _audit(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """An audit of a plan, of one trained model, or of signals from elsewhere."""
+    """Audit a plan, one trained model, or signals from elsewhere."""
     with import_module("leakscope.releases.specs").only_from(allow_modules):
         _audited(plan, out, records, publish, dry_run, as_json, given, allow_modules is not None)
 
@@ -194,7 +194,7 @@ def compare(
 
 
 def _refuse_idle(given: set[str]) -> None:
-    """Flags that nothing would look at."""
+    """Refuse flags that would have no effect."""
     *kinds, of_fits = IDLE
     flags = ("signals", "predict", "weights")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in given), of_fits)
@@ -203,7 +203,7 @@ def _refuse_idle(given: set[str]) -> None:
 
 
 def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
-    """The plan of a file, of flags, or of a file with flags on top."""
+    """Make the plan from a file, from flags, or from a file whose fields flags replace."""
     base = from_toml(file) if file is not None else None
     words = {name: value for name, value in said.items() if name in AuditPlan.model_fields}
     if "claim" in words:
@@ -229,7 +229,7 @@ def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
 
 
 def _pairs(said: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
-    """What stands behind a flag that may be repeated, as a mapping."""
+    """Read the ``NAME=VALUE`` of a flag that may be repeated, as a mapping."""
     return {key: value for text in said.get(name, ()) for key, value in settings(text, flag).items()}
 
 
@@ -249,7 +249,7 @@ def _with_records(signals: Signals, plan: AuditPlan, said: Mapping[str, Any]) ->
 
 
 def _judged_by(plan: AuditPlan) -> dict[str, Any]:
-    """The words of a plan that signals from elsewhere are judged by."""
+    """Select the fields of a plan that apply to signals from elsewhere."""
     names = ("attacks", "fpr", "confidence", "prior", "accept_shift", "claim", "title", "unit", "date")
     return {name: getattr(plan, name) for name in names}
 
@@ -280,7 +280,7 @@ def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:
-    """The labels of the columns, as numbers where the data's are numbers."""
+    """Return the labels of the columns, as numbers where the data's are numbers."""
     if y.dtype.kind not in "iuf":
         return list(labels)
     try:
@@ -290,7 +290,7 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
 
 
 def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, chosen_modules: bool) -> None:
-    """What would be imported, then what would be done; a line at a time, for a fit may take long."""
+    """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
     lines = _dry_run(plan, n_jobs, chosen_modules)
     if as_json:
         print(json.dumps(list(lines), indent=1))

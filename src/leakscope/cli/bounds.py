@@ -50,7 +50,7 @@ app = typer.Typer(
 
 
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
-    """The command of a bound."""
+    """Make the command of a bound."""
 
     def run(out: Path | None, records: bool, publish: bool, as_json: bool, **given: Any) -> None:
         words = words_of(plan, given)

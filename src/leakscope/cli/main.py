@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Standard streams that were closed (``>&-``) lead nowhere: no file that is opened later gets their number."""
+    """Open closed standard streams (``>&-``) to nowhere, so that no file that is opened later gets their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -77,7 +77,7 @@ def _open_closed_streams() -> None:
 
 
 def _flushed() -> int:
-    """What is still to be printed; 1 if it cannot be, 0 where nobody reads on."""
+    """Print what is still buffered; return 1 if that fails, and 0 if the reader has gone."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -111,7 +111,7 @@ def _quiet_after_ctrl_c() -> Iterator[None]:
 
 
 def _guarded(command: Callable[[], Any]) -> int:
-    """The exit code of a command; an error is one line on standard error."""
+    """Run a command and return its exit code; an error is one line on standard error."""
     try:
         code = command() or 0  # typer returns the code of an exit, and 130 for Ctrl-C
         if code == INTERRUPTED:

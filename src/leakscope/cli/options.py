@@ -32,7 +32,7 @@ AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
 def options_of(
     plan: type[Plan], skip: Collection[str] = (), spelt: Mapping[str, Spelling] = AS_THE_FIELDS
 ) -> list[inspect.Parameter]:
-    """An option for each field of a plan; what is not given is left to the plan.
+    """Make an option for each field of a plan; what is not given is left to the plan.
 
     A number is read as a number, a word as text for the plan to judge. A field of several values, or of a mapping
     (``NAME=VALUE``), is an option that may be repeated. A truth value is a flag without a value, ``--no-`` where it
@@ -75,7 +75,7 @@ def options_of(
 
 
 def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
-    """An option that is no field of a plan: what to write, where to run.
+    """Make an option that is no field of a plan: what to write, where to run.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "")
 
 
 def argument(name: str, kind: Any, text: str) -> inspect.Parameter:
-    """An argument that may be left out: what stands behind the command without a flag."""
+    """Make an optional positional argument."""
     return _keyword(name, Annotated[kind | None, typer.Argument(help=_without_markup(text))], None)
 
 
@@ -132,7 +132,7 @@ def grouped(
 
 
 def _in_panel(parameter: inspect.Parameter, panel: str) -> inspect.Parameter:
-    """The option, in a panel of the help; an argument, and the context of a command, are in none."""
+    """Put an option into a panel of the help; an argument, and the context of a command, are in none."""
     kind, *said = get_args(parameter.annotation) or (parameter.annotation,)
     if not said or not isinstance(said[0], OptionInfo):
         return parameter
@@ -149,7 +149,7 @@ def _without_markup(text: str) -> str:
 def command(
     doc: str, run: Callable[..., None], parameters: Sequence[inspect.Parameter], name: str = ""
 ) -> Callable[..., None]:
-    """A function with these parameters and this help, as ``typer.Typer.command`` reads it.
+    """Make a function with these parameters and this help, as ``typer.Typer.command`` reads it.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def command(
 
 
 def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, in the words of the plan: without what was not given, and ``NAME=VALUE`` as a mapping.
+    """Translate what was typed to fields of the plan: without what was not given, and ``NAME=VALUE`` as a mapping.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def _help(field: FieldInfo) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A default in brackets; a flag's goes without saying."""
+    """Show a default in brackets; that of a flag is not shown."""
     if isinstance(value, bool):
         return ""
     if isinstance(value, tuple):
@@ -240,7 +240,7 @@ def _shown(value: Any) -> str:
 
 
 def _kind(field: FieldInfo) -> Any:
-    """The type that the command line reads: numbers as numbers, words as text for the plan to judge."""
+    """Return the type that the command line reads: numbers as numbers, words as text for the plan to check."""
     if get_origin(field.annotation) is dict:
         return list[str] | None
     kinds = {field.annotation, *get_args(field.annotation)}

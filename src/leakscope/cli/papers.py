@@ -99,7 +99,7 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
 
 
 def _write_page(room: Any, out: Path) -> None:
-    """The page of all that is in the folder, in the order of the papers."""
+    """Write the page of all experiments in the folder, in the order of the papers."""
     documents, figures = [], {}
     for each in PAPERS.values():
         folder = out / _folder(each)
@@ -112,7 +112,7 @@ def _write_page(room: Any, out: Path) -> None:
 
 
 def _there(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any] | None:
-    """What an earlier run of the same experiment, scale, seed, version and data says."""
+    """Read an earlier run of the same experiment, scale, seed, version and data."""
     found = room.finished(out / _folder(experiment))
     if found is None or found["reason"] or not room.Reproduction(experiment, lab, None).same_run(found):
         return None

@@ -92,7 +92,7 @@ def _put_signals(file: Path, part: Path, signals: Signals) -> None:
 def _calibrate(
     context: typer.Context, out: Path | None, signals: Path | None, store: str | None, as_json: bool, **given: Any
 ) -> None:
-    """The least noise for a statistic of a file; DP-SGD has a command of its own below this one."""
+    """Find the least noise for a statistic of a file; DP-SGD has a subcommand of its own."""
     if context.invoked_subcommand is not None:
         _refuse_before(context)
         return
@@ -119,7 +119,7 @@ def _protect(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """A release with its certificate, or the announcement of one in the ledger."""
+    """Make a release with its certificate, or declare one in the ledger."""
     words = _words(ProtectionPlan, given, "protect", n_jobs)
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
@@ -150,7 +150,7 @@ def _say_signals(file: Path | None, eta: float) -> None:
 
 
 def _within_modules(run: Callable[..., None]) -> Callable[..., None]:
-    """A command whose statistic may be a function of a module that ``--allow-modules`` names, if it names any."""
+    """Restrict the statistic of a command to functions of the modules that ``--allow-modules`` names, if any."""
 
     def within(allow_modules: str | None, **given: Any) -> None:
         with import_module("leakscope.releases.specs").only_from(allow_modules):
@@ -160,13 +160,13 @@ def _within_modules(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def _multiplier(as_json: bool, **given: Any) -> None:
-    """The least noise for DP-SGD, and what the accountant says that it keeps."""
+    """Find the least noise for DP-SGD, and what it keeps by the accountant."""
     plan = read(MultiplierPlan, words_of(MultiplierPlan, given), "calibrate dpsgd")
     emit(import_module("leakscope.protection").multiplier_report(plan, command_line()), None, as_json)
 
 
 def _words(kind: type[Plan], given: Mapping[str, Any], name: str, n_jobs: int | None) -> dict[str, Any]:
-    """What was typed, if it makes a plan; the user's own modules stand where the command is called."""
+    """Check that what was typed makes a plan; the user's own modules are found where the command is called."""
     words = words_of(kind, given)
     if "data" not in words:
         other = "; of DP-SGD: leakscope calibrate dpsgd" if name == "calibrate" else ""
@@ -179,7 +179,7 @@ def _words(kind: type[Plan], given: Mapping[str, Any], name: str, n_jobs: int | 
 
 
 def _refuse_before(context: typer.Context) -> None:
-    """Flags between ``calibrate`` and the command below it would do nothing."""
+    """Refuse flags between ``calibrate`` and its subcommand, which would do nothing."""
     for name, value in context.params.items():
         if value not in ((), []) and value is not None and value is not False:
             flag = "json" if name == "as_json" else name.replace("_", "-")

@@ -13,7 +13,7 @@ app = typer.Typer(help="The folder of finished models' signals.", rich_markup_mo
 
 @app.command("size")
 def store_size(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
-    """Number of chunks and their size."""
+    """Print the number of chunks and their size."""
     n_chunks, n_bytes = _store(folder).size()
     print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
 

@@ -31,20 +31,20 @@ NO_TRACE = {  # flags that leave the report as it is, or that are nobody's busin
 
 
 def say(text: str) -> None:
-    """A line of prose on standard error, without what a terminal would obey."""
+    """Print a line on standard error, without control sequences."""
     with suppress(BrokenPipeError):
         print(f"leakscope: {printable(text)}", file=sys.stderr)
 
 
 def refuse_file(out: Path) -> None:
-    """A file where the folder of the report should be: said before hours are spent."""
+    """Refuse a file where the folder of the report should be, before hours are spent."""
     there = next(path for path in (out, *out.parents) if path.exists())
     if not there.is_dir():
         raise ValueError(f"--out {out}: {there} is a file; give a folder")
 
 
 def command_line() -> str:
-    """What was typed, without folders and flags that differ between runs of the same audit."""
+    """Return what was typed, without folders and flags that differ between runs of the same audit."""
     words, said = iter(sys.argv[1:]), ["leakscope"]
     for word in words:
         name, equals, value = word.partition("=")
@@ -102,7 +102,7 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
 
 
 def emit(report: Report, out: Path | None, as_json: bool) -> None:
-    """The report on standard output, and where it was written.
+    """Print the report on standard output, and where it was written.
 
     Who reads standard output may have read enough (``| head -1``), and it may be full or closed: that is said, and
     changes neither what was written nor the exit code, unless nothing else was to be written.

@@ -99,7 +99,7 @@ def attribute_gain(
     member: Bool[Array, "T J"],
     confidence: float = 0.95,
 ) -> Interval:
-    """What the release adds: right guesses with it minus right guesses without it, about the same members.
+    """Compute what the release adds: correct guesses with it minus correct guesses without it, about the same members.
 
     The differences are paired, and averaged as in `attribute_accuracy`. Guesses about one record go together in all
     models (a guess may be right by luck wherever the record is a member), guesses about the records of one model too;
@@ -157,7 +157,7 @@ def attribute_gain(
 
 
 def _asked(values: Float[Array, "T J"], chosen: Bool[Array, "T J"]) -> tuple[Array, Array]:
-    """The models that any record is chosen of."""
+    """Select the models with at least one chosen record."""
     rows = chosen.any(axis=1)
     if not rows.any():
         raise NotApplicable("no attacked record is asked for in any model")

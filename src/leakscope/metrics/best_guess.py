@@ -100,7 +100,7 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
 
 
 def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
-    """The best threshold of each half of the models is tried on the other half; one value a model."""
+    """Try the best threshold of each half of the models on the other half; one value a model."""
     value, weight = judged.value, accuracy_weights(judged.member, prior)
     half = halves(np.zeros(len(value), dtype=bool))
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
@@ -126,9 +126,10 @@ def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
 
 
 def _effective_trials(member: Bool[Array, "R J"], prior: float) -> int:
-    """Independent trials with the variance that the weighted accuracy has at least: all scores, where both sides are
-    as large as the prior says; fewer where one of them is small, ``1/mean_r(prior^2/n_in + (1 - prior)^2/n_out)``
-    for each row.
+    """Count the independent trials whose mean has the least variance that the weighted accuracy may have.
+
+    These are all scores if members and others are as many as the prior says, and fewer if one of them is rare:
+    ``1/mean_r(prior^2/n_in + (1 - prior)^2/n_out)`` for each row.
     """
     n_in = member.sum(axis=1)
     n_out = member.shape[1] - n_in
@@ -153,7 +154,7 @@ def _if_models_differed_more(judged: Rows, weight: Float[Array, "R J"], prior: f
 
 
 def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
-    """The best threshold of each half of the points is tried on the other half."""
+    """Try the best threshold of each half of the points on the other half."""
     value, member = judged.value[0], judged.member[0]
     n = np.array([judged.n_members, judged.n_others])
     if n.min() < 2:
@@ -181,7 +182,7 @@ def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
 
 
 def halves(label: Bool[Array, " n"]) -> Bool[Array, " n"]:
-    """A fixed pseudo-random half, with half of each label in it."""
+    """Choose a fixed pseudo-random half, with half of each label in it."""
     order = stream(0, "halves").permutation(len(label))
     half = np.zeros(len(label), dtype=bool)
     for side in (True, False):

@@ -158,7 +158,7 @@ class Clustered:
         ranks, (low_fpr, high_fpr) = self.others.ranks, self._fpr_limits
 
         def tried(place: int) -> float:
-            """The lowest score among so many of the highest ones."""
+            """Return the lowest score among the ``place`` highest ones."""
             return float(self.others.descending[ranks[place] - 1])
 
         # The threshold asked for is the smallest score whose false positive rate is at most fpr. It lies above every

@@ -46,7 +46,7 @@ class Evidence(Protocol):
         ...
 
     def detail(self, claim: TradeOff) -> Mapping[str, Any]:
-        """The numbers behind the p-value of this claim."""
+        """Return the numbers behind the p-value of a claim."""
         ...
 
 
@@ -81,7 +81,7 @@ class Guesses:
         return (Term("one_run") if n_runs == 1 else Term("several_runs", runs=n_runs), Term(self.unit))
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """That of the claim as a curve."""
+        """Return the p-value of the claim as a curve."""
         return self.curve_p_value(EpsilonDelta(epsilon, delta))
 
     def curve_p_value(self, claim: TradeOff) -> float:
@@ -143,7 +143,7 @@ class Region:
         return (Term("many_runs"),)
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """That of the claim as a curve."""
+        """Return the p-value of the claim as a curve."""
         return self.curve_p_value(EpsilonDelta(epsilon, delta))
 
     def curve_p_value(self, claim: TradeOff) -> float:
@@ -163,7 +163,7 @@ class Region:
         return bool((hit > np.exp(promise.epsilon) * alarm + promise.delta).any())
 
     def detail(self, claim: TradeOff) -> Mapping[str, Any]:
-        """The test; it does not depend on the claim."""
+        """Return the test, which does not depend on the claim."""
         return {
             "unit": "target models",
             "units": self.n_hits + self.n_alarms,
@@ -209,7 +209,7 @@ def pairs(scores: Scores) -> Guesses:
 
 
 def coins(scores: Scores) -> Guesses:
-    """The highest scores of each model are guessed in; in half of the rules the lowest are guessed out.
+    """Guess the highest scores of each model to be members, and in half of the rules the lowest to be others.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def coins(scores: Scores) -> Guesses:
 
 
 def many_runs(scores: Scores) -> Region:
-    """The test that looks best on one half of the models, counted on the other half.
+    """Choose the test that looks best on one half of the models, and count on the other half.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _fisher(p_values: Sequence[float]) -> float:
 
 
 def _numbers_of_guesses(n: int, n_models: int, unit: str) -> Int[Array, " K"]:
-    """Fixed fractions of the units of each model; which fraction serves best is paid for by Bonferroni."""
+    """List fixed fractions of the units of each model; the choice among them is paid for by Bonferroni."""
     if n * n_models < FEWEST_GUESSES or n < 1:
         raise NotApplicable(f"needs at least {FEWEST_GUESSES} {unit}, got {n * n_models}")
     made = np.array([math.floor(fraction * n) for fraction in FRACTIONS])

@@ -25,7 +25,7 @@ MOST_CORNERS = 1000
 
 
 def roc(scores: Scores) -> Piecewise:
-    """The measured ROC, with one threshold for all targets and tied scores as one step.
+    """Compute the measured ROC, with one threshold for all targets and tied scores as one step.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _average_precision(value: Float[Array, " n"], positive: Bool[Array, " n"]) -
 
 
 def _corners(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> tuple[Array, Array]:
-    """False and true positives from the strictest threshold down, one corner a distinct score."""
+    """Count false and true positives from the strictest threshold down, one corner a distinct score."""
     order = np.argsort(value)[::-1]
     descending = value[order]
     last = np.append(np.flatnonzero(descending[1:] != descending[:-1]), len(value) - 1)

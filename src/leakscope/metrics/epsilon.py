@@ -128,7 +128,7 @@ def claim_p_value(
 
 
 def evidence(scores: Scores, method: Method = "pairs", independent: bool = False) -> Evidence:
-    """What scores say of every claim: a few numbers, so that the scores can go.
+    """Reduce scores to the few numbers that every test of a claim needs.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ class _Game:
 
 
 def _each_tangent(right: int, made: int, lost: Array, log_odds: Array) -> Array:
-    """The bound of each tangent, shape (G,); ``lost`` is m delta."""
+    """Compute the bound of each tangent, shape (G,); ``lost`` is m delta."""
     tail = np.maximum(betainc(right, made - right + 1, np.exp(log_expit(log_odds))), 1e-300)
     if not lost.any():
         return tail

@@ -29,7 +29,7 @@ FEWEST_IN_TAIL = 4  # models times the rate: with so many, the interval covers a
 
 
 def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Target = "population") -> Interval:
-    """True positive rate at a false positive rate, with one threshold for all models.
+    """Estimate the true positive rate at a false positive rate, with one threshold for all models.
 
     The threshold is the smallest score whose false positive rate among all non-member scores is at most
     ``fpr``. The interval covers the rate at the true quantile, so it knows that the threshold was estimated.
@@ -187,7 +187,7 @@ class _Pooled:
         return Clustered.by(self.rows, "models" if self.target == "population" else "records", self.confidence)
 
     def tpr(self, fpr: float) -> Interval:
-        """The rate of members at or above the threshold, with its interval and what was realised."""
+        """Estimate the rate of members at or above the threshold, with its interval and the realised FPR."""
         fpr = probability("fpr", fpr, open_ends=True)
         threshold = self._threshold(fpr)
         found, alarms = _at_least(self.members, threshold), _at_least(self.others, threshold)
@@ -206,7 +206,7 @@ class _Pooled:
         return replace(self._over_models(fpr, found), detail=detail)
 
     def _threshold(self, fpr: float) -> float:
-        """The smallest score whose share of false alarms is at most fpr."""
+        """Find the smallest score whose false positive rate is at most fpr."""
         n = len(self.others)
         if fpr * n < 1 - 1e-9:
             raise NotApplicable(f"{n:,} games reach FPR {1000 / n:.2g} %")
@@ -262,12 +262,12 @@ class _Pooled:
 
 
 def _from(ascending: Float[Array, " n"], threshold: float, side: Literal["left", "right"]) -> Float[Array, " k"]:
-    """The scores at or above a threshold (left), or above it (right)."""
+    """Select the scores at or above a threshold (left), or above it (right)."""
     return ascending[np.searchsorted(ascending, threshold, side) :]
 
 
 def _highest(ascending: Float[Array, " n"], k: int) -> float:
-    """The k-th highest score; beyond the ends infinite."""
+    """Return the k-th highest score; infinite beyond the ends."""
     if 1 <= k <= len(ascending):
         return float(ascending[-k])
     return math.inf if k < 1 else -math.inf

@@ -1,4 +1,4 @@
-"""Over what a metric of scores averages: target models, or the points of one model."""
+"""What a metric of scores averages over: target models, or the points of one model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rows:
 
 
 def rows(scores: Scores) -> Rows:
-    """The rows from which a metric is computed.
+    """Select the rows from which a metric is computed.
 
     Several targets with several points each: a row a target, without the rows of one class. One target: its
     points. Several targets with one point each (J = 1, as in the per-datum and average-datum games): the T

@@ -100,7 +100,7 @@ class Shifts:
         return _upper_factor((len(self.shift) - 1) / 2, alpha)
 
     def dilated(self, factor: float) -> Float[Array, "R J"]:
-        """Normal scores as they would be if the models differed so many times as much."""
+        """Return the normal scores as they would be if the models differed ``factor`` times as much."""
         offset = self.shift - self.shift.mean()
         return self.normal_scores + (factor - 1) * offset[:, None]
 

@@ -12,7 +12,7 @@ Array = np.ndarray
 
 
 def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> float:
-    """The threshold with the largest sum of weights over the points that it calls members.
+    """Find the threshold with the largest sum of weights over the points that it calls members.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def missing(name: str) -> str | None:
 
 
 def _unreadable(files: tuple[str, ...]) -> str | None:
-    """The library that files need and that is not there, with what to do."""
+    """Name the library that files need and that is not installed, with what to do."""
     for file in files:
         if file.endswith(".parquet") and not all(find_spec(library) for library in ("pyarrow", "PIL")):
             return f"{file} needs pip install 'leakscope[parquet,images]'"
@@ -126,7 +126,7 @@ def source(name: str) -> str:
 
 @lru_cache(maxsize=2)
 def images(name: str) -> Images:
-    """A set of images: ``"mnist"``, ``"fashion"``, or ``"cifar10"``.
+    """Load a set of images: ``"mnist"``, ``"fashion"``, or ``"cifar10"``.
 
     Raises
     ------
@@ -146,8 +146,12 @@ def images(name: str) -> Images:
 
 @lru_cache(maxsize=1)
 def writers() -> dict[str, np.ndarray]:
-    """The strokes of PenDigits with the writer of each: arrays ``x``, ``y`` (10992, 32), ``label``, ``writer``,
-    ``n_strokes``, ``length``.
+    """Load the strokes of PenDigits with the writer of each.
+
+    Returns
+    -------
+    dict of str to array
+        ``x``, ``y`` (10992, 32), ``label``, ``writer``, ``n_strokes``, ``length``.
 
     Raises
     ------

@@ -53,7 +53,7 @@ STYLES: tuple[dict[str, Any], ...] = (
 
 @contextmanager
 def looking() -> Iterator[None]:
-    """The look of all figures."""
+    """Set the style of all figures."""
     with rc_context(LOOK):
         yield
 
@@ -64,7 +64,7 @@ def styles() -> Iterator[dict[str, Any]]:
 
 
 def panels(n_columns: int, n_rows: int = 1, width: float = 3.4, height: float = 2.9) -> tuple[Figure, np.ndarray]:
-    """A figure of panels that no window knows.
+    """Make a figure of panels without a window.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ def panels(n_columns: int, n_rows: int = 1, width: float = 3.4, height: float = 
 
 
 def band(ax: Axes, x: Sequence[float] | np.ndarray, value: Any, low: Any, high: Any, label: str, **style: Any) -> None:
-    """A line with its interval as a shade."""
+    """Draw a line with its interval as a shade."""
     (line,) = ax.plot(x, value, label=label, **style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
 
 
 def as_bytes(figure: Figure, kind: str) -> bytes:
-    """A figure as PNG or SVG, the same bytes each time.
+    """Render a figure as PNG or SVG, the same bytes each time.
 
     Parameters
     ----------

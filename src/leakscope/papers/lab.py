@@ -43,7 +43,7 @@ class Lab:
     n_jobs: int | None = None
 
     def size(self, full: T, quick: T) -> T:
-        """The paper's size, or the quick one."""
+        """Return the paper's size, or the quick one."""
         return quick if self.quick else full
 
     def stream(self, *path: str | int) -> np.random.Generator:
@@ -53,7 +53,7 @@ class Lab:
     def repeat(
         self, task: Callable[..., Mapping[str, Any]], arguments: Sequence[tuple[Any, ...]], what: str, name: str = ""
     ) -> list[dict[str, np.ndarray]]:
-        """A task for each tuple of arguments: `leakscope.repeat`; name is that of the data set which it loads."""
+        """Run a task for each tuple of arguments by `leakscope.repeat`; ``name`` is the data set that it loads."""
         source = data.source(name) if name and self.store is not None else ""
         return ls.repeat(task, arguments, what=what, data=source, store=self.store, n_jobs=self.n_jobs)
 
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:
-    """The mean of independent runs with its standard error.
+    """Average independent runs, with the standard error.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Reproduction:
         return [claim.judged(ours.get(key)) for key, claim in known.items()]
 
     def figure(self) -> Figure:
-        """The figure, drawn from the numbers.
+        """Draw the figure from the numbers.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Reproduction:
             return self.experiment.module.draw(self.outcome.numbers)
 
     def document(self) -> dict[str, Any]:
-        """What its part of the page says, as plain values."""
+        """Return the content of its part of the page, as plain values."""
         return {
             "name": self.experiment.name,
             "title": self.experiment.title,
@@ -105,7 +105,7 @@ class Reproduction:
         return same_data and all(document.get(word) == own[word] for word in words)
 
     def table(self) -> str:
-        """The claims as text, 100 columns wide."""
+        """Print the claims as text, 100 columns wide."""
         return ls.reports.claims_table([self.document()])
 
     def write(self, folder: str | os.PathLike[str]) -> None:
@@ -185,7 +185,7 @@ def reproduce(
 
 
 def find(name: str | None = None) -> list[Experiment]:
-    """The experiments of a name, of a paper, or all.
+    """Find the experiments of a name, of a paper, or all.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def find(name: str | None = None) -> list[Experiment]:
 
 
 def lacking(experiment: Experiment) -> str:
-    """What an experiment needs and this machine does not have, with what to do; empty where all is there."""
+    """Say what an experiment needs and this machine does not have, with what to do; empty if nothing is missing."""
     for need in experiment.needs:
         if need in LIBRARIES:
             if find_spec(need) is None:
@@ -210,7 +210,7 @@ def lacking(experiment: Experiment) -> str:
 
 
 def finished(folder: Path) -> dict[str, Any] | None:
-    """What the run of an experiment says that is in a folder, or None where there is none.
+    """Read the run of an experiment in a folder; None if there is none.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def refuse_existing(folder: Path) -> None:
-    """A result is never written over."""
+    """Refuse to overwrite a result."""
     if os.path.lexists(folder):
         raise ValueError(f"{folder} exists already; remove it, or give another --out")
 
@@ -250,7 +250,7 @@ def _only(name: str) -> NoReturn:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """A folder beside its place, renamed when it is whole."""
+    """Make a temporary folder next to the target, renamed to it when complete."""
     new = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # of this call alone, on every host
     try:
         new.mkdir(parents=True)

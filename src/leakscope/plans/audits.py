@@ -198,7 +198,7 @@ class AuditPlan(Plan):
 
 @in_one_line
 def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
-    """The plan in a TOML file.
+    """Read the plan in a TOML file.
 
     Raises
     ------

@@ -206,7 +206,7 @@ BOUND_PLANS: Mapping[str, type[PagePlan]] = MappingProxyType(
 
 
 def _either(name: str, value: float | None, at_most: str | None, known: tuple[str, ...] = PROVED) -> None:
-    """A parameter, or the limit that it shall keep."""
+    """Check that either a parameter is given, or the limit that it shall keep."""
     if (value is None) == (at_most is None):
         raise ValueError(f"give {name}, or at_most to find it; got {'neither' if value is None else 'both'}")
     if at_most is not None:
@@ -214,6 +214,6 @@ def _either(name: str, value: float | None, at_most: str | None, known: tuple[st
 
 
 def _in_place_of_prior(plan: TablePlan | TotalPlan) -> None:
-    """A number of records belongs to a fixed size, where it says what the prior says."""
+    """Check that a number of records comes with a fixed size, where it replaces the prior."""
     if plan.k is not None and (plan.sampling == "poisson" or "prior" in plan.model_fields_set):
         raise ValueError("k is for sampling = fixed, in place of prior")

@@ -29,7 +29,7 @@ class Plan(BaseModel):
 
 
 def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, below: bool = False) -> AfterValidator:
-    """What makes a field of a plan a fraction: ``Annotated[float, a_fraction(above=True)]``.
+    """Make a field of a plan a fraction: ``Annotated[float, a_fraction(above=True)]``.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ P = TypeVar("P", bound=Plan)
 
 
 def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
-    """A validated plan.
+    """Validate a plan.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _outside_of_brackets(text: str) -> list[str]:
 
 
 def constant(text: str) -> Any:
-    """A TOML value (number, truth value, text in quotes), else the text as it stands; None for ``none``."""
+    """Read a TOML value (number, truth value, quoted text), else return the text as it is; None for ``none``."""
     if text.lower() == "none":
         return None
     try:
@@ -252,7 +252,7 @@ def constant(text: str) -> Any:
 
 
 def _first(kind: type[Plan], error: ValidationError) -> str:
-    """The first complaint of pydantic in our words."""
+    """Put the first complaint of pydantic into our words."""
     complaints = error.errors(include_url=False)
     complaint = next((each for each in complaints if each["type"] == "extra_forbidden"), complaints[0])
     path = [str(step) for step in complaint["loc"]]

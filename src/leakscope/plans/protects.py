@@ -160,7 +160,7 @@ class CalibrationPlan(PagePlan):
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
-    """A column with its least and its largest value, from ``"wage=0:80"``."""
+    """Read a column with its least and its largest value, as ``"wage=0:80"``."""
     name, _, ends = text.rpartition("=")
     low, _, high = ends.partition(":")
     try:
@@ -191,7 +191,7 @@ class ProtectionPlan(CalibrationPlan):
 
     @model_validator(mode="after")
     def _public(self) -> ProtectionPlan:
-        """What is published beside the values is declared: levels and edges from the file would be facts of it."""
+        """Check that levels and edges are declared: if read from the file, publishing them would reveal it."""
         missing = [name for name in self.by if self.statistic == "table" and name not in self.levels]
         if missing:
             raise ValueError(

@@ -186,7 +186,7 @@ def observe(
     seed: int = 0,
     execution: Execution = Execution(),
 ) -> dict[str, Float[Array, "M N ..."]]:
-    """The wanted signals of a release in every row of a game's ``member``.
+    """Observe the wanted signals of a release in every row of a game's ``member``.
 
     Rows belong to chunks by their number alone, so that a chunk is the same whatever is there already and
     whatever the number of workers.
@@ -283,7 +283,7 @@ def signals_of(
 def outputs(
     statistic: Statistic, points: Points, sets: Sets, execution: Execution = Execution()
 ) -> Float[Array, "m d"]:
-    """A statistic on many data sets, by the same chunks, store and workers as the models of an audit.
+    """Compute a statistic on many data sets, by the same chunks, store and workers as the models of an audit.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ class _Job:
         )
 
     def make(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> dict[str, Float[Array, "m ..."]]:
-        """What a worker does: make the rows of a chunk and see them."""
+        """Make the rows of a chunk and observe their signals: the task of a worker."""
         seen = self.release.observe(self.points, member, row_seeds, self.want)
         arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in seen.items()}
         if arrays and not self.fits(arrays, len(member)):
@@ -404,7 +404,7 @@ class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
 
 
 def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
-    """The chunks: those in the store first, then the others as the workers finish them."""
+    """Yield the chunks: those in the store first, then the others as the workers finish them."""
     size, n_rows = job.release.chunk, sets.n_fits
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
     description = described(job.release)[0] if execution.store is not None else None
@@ -443,7 +443,7 @@ def _place(arrays: dict[str, Array], made: Mapping[str, Array], rows: slice, n_m
 
 @contextmanager
 def progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
-    """A bar on standard error, silent where that is not a terminal."""
+    """Show a progress bar on standard error, silent where that is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -70,18 +70,18 @@ def run(
 
 
 def workers(n_jobs: int | None = None) -> int:
-    """The number of workers: as asked for, else one for each core that this process may use."""
+    """Return the number of workers: as asked for, else one for each core that this process may use."""
     return count("n_jobs", n_jobs) if n_jobs is not None else cpu_count()
 
 
 def _begin(shared: str) -> None:
-    """What a worker does first: files that it makes are for their owner alone."""
+    """Make the files of a worker readable by their owner alone."""
     os.umask(0o077)
 
 
 @contextmanager
 def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
-    """joblib reports a full disk as a task that cannot be sent, with the reason in the text of its cause."""
+    """Report a full disk in one line: joblib says that a task cannot be sent, and hides the reason in its cause."""
     try:
         yield
     except Exception as error:
@@ -101,7 +101,7 @@ def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:
 
 @lru_cache(maxsize=1)
 def _threads(n_modules: int) -> ThreadpoolController:
-    """The BLAS libraries of this process: to look for them takes longer than many a fit, and an import may add one."""
+    """Find the BLAS libraries of this process; cached, since the search takes longer than many a fit."""
     return ThreadpoolController()
 
 

@@ -101,7 +101,7 @@ def repeat(
 
 
 def _code(task: Callable[..., Any]) -> str:
-    """A digest of all code that a task reaches; for one of ours, whose version is in the key, of its own file.
+    """Digest all code that a task reaches; for one of ours, whose version is in the key, of its own file.
 
     Raises
     ------

@@ -175,13 +175,13 @@ _TEMPORARY_FOLDERS = temporary.FOLDER.format(owner="*")
 
 
 def key(**parts: Any) -> str:
-    """The name of a chunk: the SHA-256 of the canonical JSON of everything that it depends on."""
+    """Name a chunk by the SHA-256 of the canonical JSON of everything that it depends on."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _written(name: str, arrays: Mapping[str, Array]) -> memoryview:
-    """The bytes of a chunk: the same for the same arrays."""
+    """Serialise a chunk: the same arrays give the same bytes."""
     listed = {array: {"shape": list(values.shape), "dtype": values.dtype.str} for array, values in arrays.items()}
     for array, values in arrays.items():
         if values.dtype.hasobject:
@@ -216,7 +216,7 @@ def _replace(target: Path, content: memoryview) -> None:
 
 
 def _read(file: IO[bytes], name: str) -> dict[str, Array]:
-    """The arrays of a chunk; nothing is allocated for them before all that the file says of itself is compared."""
+    """Read the arrays of a chunk; nothing is allocated for them before all that the file says of itself is compared."""
     n_bytes = os.fstat(file.fileno()).st_size
     body_size = n_bytes - _DIGEST_SIZE
     if body_size < _END_SIZE:

@@ -88,7 +88,7 @@ class AttributeBaselines:
     blind: Mapping[str, Float[Array, "T J"]]
 
     def by_unit(self, values: Float[Array, "T J"]) -> Float[Array, "T U"]:
-        """The mean over the attacked records of each unit."""
+        """Average over the attacked records of each unit."""
         unit = self.attribute_game.unit
         return np.stack([np.bincount(unit, row) for row in values]) / np.bincount(unit)
 
@@ -210,7 +210,7 @@ def prepare(
 
 
 def best_baseline(baselines: AttributeBaselines) -> BaselineName:
-    """The baseline that is right most often about members; none ("") where chance is right more often.
+    """Name the baseline that is right most often about members, or "" if chance is right more often.
 
     It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
     """
@@ -232,7 +232,7 @@ def _attacked(records: Game, most: int, seed: int) -> Int[Array, " J"]:
 
 
 def _most_frequent(found: Attribute, records: Game) -> Float[Array, "T V"]:
-    """A probability of each value: even among the most frequent ones outside of each model."""
+    """Assign a probability to each value: uniform over the most frequent ones outside of each model."""
     outside = ~records.member[: records.n_targets]
     counts = np.stack([np.bincount(found.value[row], minlength=len(found.names)) for row in outside])
     most = counts == counts.max(axis=1, keepdims=True)

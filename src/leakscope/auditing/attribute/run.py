@@ -156,14 +156,14 @@ def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[
 
 
 def named(column: Column) -> str:
-    """What the plan of a call calls its attribute."""
+    """Name the attribute of a column as the plan of a call does."""
     if isinstance(column, str):
         return column
     return f"x{column}" if isinstance(column, int) else "attribute"
 
 
 def of_records(release: Described, rows: Candidates) -> Described:
-    """The release on rows of which most are candidates: DP-SGD divides by the number of records that it expects.
+    """Adapt a release to rows of which most are candidates: DP-SGD divides by the number of records that it expects.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def signals_of(attacks: Sequence[Attack]) -> list[str]:
 def judge(
     observed: ObservedRelease, baselines: AttributeBaselines, attacks: Sequence[Attack], confidence: float
 ) -> Iterator[Finding]:
-    """What each strategy gets right about members and about others, what it adds, and what one gets without it.
+    """Measure how often each strategy is right about members and others, and what it adds to the baselines.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _notes(baselines: AttributeBaselines, n_records: int) -> Iterator[str]:
 def _facts(
     observed: ObservedRelease, baselines: AttributeBaselines, made: Sequence[Finding], description: str
 ) -> AttributeFacts:
-    """What the page says of the release."""
+    """Collect the facts about a release that the report states."""
     gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
     attribute_game, data = baselines.attribute_game, observed.data
     return AttributeFacts(

@@ -74,7 +74,7 @@ def claims(numbers: pd.DataFrame, smaller: str = "") -> dict[str, Ours]:
 
 
 def by_run(numbers: pd.DataFrame, kind: str, name: str) -> pd.DataFrame:
-    """A quantity of a kind of canaries: a row an epsilon, a column a run."""
+    """Select a quantity of a kind of canaries: a row an epsilon, a column a run."""
     found = numbers.query("canaries == @kind and quantity == @name")
     return found.pivot(index="epsilon", columns="run", values="value")
 

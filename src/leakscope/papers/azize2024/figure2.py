@@ -44,12 +44,12 @@ LOG_RATES, RATES = np.geomspace(1e-3, 1, 61), np.linspace(0, 1, 101)
 
 
 def measure(lab: Lab) -> Outcome:
-    """The paper's sizes; ten times its rounds in full."""
+    """Run at the paper's sizes; in full with ten times its rounds."""
     return measured(lab, Sizes(rounds=lab.size(full=20_000, quick=2000)))
 
 
 def measured(lab: Lab, sizes: Sizes) -> Outcome:
-    """The scores of all targets, and the games with the draw of p whose easy target has the printed score."""
+    """Compute the scores of all targets, and play with the draw of p whose easy target has the printed score."""
     written = [
         World.drawn(0.25, "distribution", sizes, lab.stream("as written", number)) for number in range(sizes.draws)
     ]
@@ -92,7 +92,7 @@ def line(panel: str, name: str, kind: str, x: Array, y: Any, **more: Array) -> I
 
 
 def histograms(plain: Mapping[str, ls.Scores], world: World) -> Iterator[dict[str, Any]]:
-    """(a), (b): densities of the scores of the easy and of the hard target, against N(-+m/2, m)."""
+    """Draw (a) and (b): densities of the scores of the easy and of the hard target, against N(-+m/2, m)."""
     for panel, target in (("a", "easy"), ("b", "hard")):
         m, scores = world.score(target), plain[target]
         reach = m / 2 + 3.5 * np.sqrt(m)
@@ -142,7 +142,7 @@ def by_share(shares: Mapping[float, ls.Scores], m: float) -> Iterator[dict[str, 
 
 
 def against(name: str, panel: str, scores: ls.Scores, m: float) -> Iterator[dict[str, Any]]:
-    """The measured power, and that of a leakage score."""
+    """Compare the measured power with that of a leakage score."""
     yield from line(panel, name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr(LOG_RATES))
     yield from line(panel, name, "theory", LOG_RATES, ls.bounds.leakage_tradeoff(m).tpr(LOG_RATES))
 

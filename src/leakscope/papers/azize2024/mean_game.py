@@ -64,7 +64,7 @@ class World:
 
     @classmethod
     def drawn(cls, a: float, medium: Literal["distribution", "coins"], sizes: Sizes, rng: np.random.Generator) -> World:
-        """p uniform on [a, 1 - a], and a medium target from the distribution of the data or of fair coins."""
+        """Draw p uniformly on [a, 1 - a], and a medium target from the distribution of the data or of fair coins."""
         p = rng.uniform(a, 1 - a, sizes.d)
         med = rng.random(sizes.d) < (p if medium == "distribution" else 0.5)
         return cls(sizes.n, p, {"easy": 1.0 * (p <= 0.5), "med": 1.0 * med, "hard": 1.0 * (p > 0.5)})
@@ -91,7 +91,7 @@ class Games:
     rounds: int
 
     def play(self, target: str, gamma: float = 0.0, rho: float = 1.0) -> ls.Signals:
-        """What the attacker sees of a target in all rounds (Algorithm 2)."""
+        """Play all rounds for a target and return what the attacker sees (Algorithm 2)."""
         seed, n = ls.seeds.integer(self.lab.seed, "games", target, str(gamma), str(rho)), self.world.n
         distribution, noise = ls.releases.Bernoulli(self.world.p), gamma / np.sqrt(n)
         release = ls.releases.FreshMean(distribution, n, noise=noise, rate=rho, name=f"the mean, {target} target")
@@ -150,7 +150,7 @@ def band_widths(scores: ls.Scores) -> tuple[float, float]:
 
 
 def distance(fpr: Array, tpr: Array, curve: ls.tradeoff.TradeOff, widths: tuple[float, float]) -> float:
-    """The least factor of a band around a curve that holds all operating points."""
+    """Find the least factor of a band around a curve that holds all operating points."""
     at = ndtr(np.linspace(-6, 6, 2001))
     apart = np.maximum(abs(fpr[:, None] - at) / widths[0], abs(tpr[:, None] - curve.tpr(at)) / widths[1])
     return float(apart.min(axis=1).max())

@@ -63,7 +63,7 @@ def one_run(
 
 
 def scores(signals: ls.Signals, rate: float, *, records: bool) -> Iterator[tuple[str, ls.Scores]]:
-    """The likelihood ratio of all steps, the largest step and, of canaries that are records, the loss."""
+    """Yield the likelihood ratio of all steps, the largest step and, of canaries that are records, the loss."""
     member = signals.game.target_member
     yield "ratio", ls.attacks.ATTACKS["likelihood_ratio"].with_parameters(rate=rate)(signals)
     v = signals.targets("step_dot") - signals.targets("step_norm") / 2

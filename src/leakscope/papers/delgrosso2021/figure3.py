@@ -41,7 +41,7 @@ def measure(lab: Lab) -> Outcome:
 
 
 def regression(n: int, n_games: int, seed: int) -> dict[str, float]:
-    """The attacker against least squares on n rows: played, exact, and bounded."""
+    """Measure, compute and bound the attacker against least squares on n rows."""
     X = ls.seeds.stream(seed, "design", n).normal(size=(n, D))
     exact = ls.bounds.linear_regression_bayes(X)
     played = ls.bounds.simulate_regression_game(X, n_games=n_games, seed=ls.seeds.integer(seed, "games", n))

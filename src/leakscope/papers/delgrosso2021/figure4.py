@@ -37,7 +37,7 @@ LOOKS["sharper"] = {**LOOKS["sharper"], "color": drawing.OURS}
 
 
 def measure(lab: Lab) -> Outcome:
-    """The three sets of images, each with its numbers of training images."""
+    """Run the three sets of images, each with its numbers of training images."""
     plan = {name: lab.size(full=FULL, quick=QUICK[name]) for name in images.SHAPES}
     return study(lab, plan, lab.size(full=10_000, quick=1000))
 
@@ -126,7 +126,7 @@ def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
 
 
 def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
-    """The smallest mean success of the likelihood attack over n.
+    """Find the smallest mean success of the likelihood attack over n.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def asked(n: int, number: int, seed: int) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the network reads, digits and writers.
+    """Load what the network reads, digits and writers.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def right(score: np.ndarray, writer: np.ndarray) -> float:
 
 
 def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
-    """What the section says, of runs of `asked` by n."""
+    """Compute what the section claims, from runs of `asked` by n."""
     best: dict[int, Ours] = {}
     for n, found in runs.items():
         means = {name: mean_of(_of(found, name), detail=words) for name, words in STRATEGIES.items()}

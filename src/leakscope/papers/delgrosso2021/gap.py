@@ -94,7 +94,7 @@ class Networks:
 
 
 def seen(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
-    """What `Networks` holds, of one network.
+    """Compute what `Networks` holds of one network.
 
     Parameters
     ----------

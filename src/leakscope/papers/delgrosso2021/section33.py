@@ -53,7 +53,7 @@ def losses(gap: float, n: int, rng: np.random.Generator) -> dict[bool, np.ndarra
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """The losses: a spike at 0, and a triangle around D."""
+    """Draw the losses: a spike at 0, and a triangle around D."""
     figure, axes = drawing.panels(len(GAPS), width=2.9, height=2.5)
     for ax, (gap, part) in zip(axes, numbers.groupby("gap", sort=False), strict=True):
         cells = np.linspace(-0.1, 1.7, 37) * float(str(gap))

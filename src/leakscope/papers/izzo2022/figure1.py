@@ -123,7 +123,7 @@ class Pairs:
 
     @staticmethod
     def _total(n: int) -> int:
-        """The sum of all records, less sqrt(p)."""
+        """Return the sum of all records, less sqrt(p)."""
         return 2 ** (n - 1) - 2 ** (n // 2 - 1)
 
     @property
@@ -132,7 +132,7 @@ class Pairs:
         return self.n_halves / comb(self.n - 1, self.n // 2 - 1)
 
     def outputs(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is released from a half with A, and from the other half."""
+        """Return what is released from a half with A, and from the other half."""
         return 1 / (t + comb(self.n, self.n // 2) ** -0.5), 1 / (self._total(self.n) - t)
 
     @property
@@ -150,7 +150,7 @@ class Pairs:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """A line for each size where the noise depends on it."""
+    """Draw a line for each size where the noise depends on it."""
     figure, (ax,) = drawing.panels(1, width=8.0, height=4.0)
     look = iter(drawing.STYLES[1:])  # the first one has the colour of ours
     for n, part in numbers[numbers["promise"] == DP].groupby("n"):

@@ -53,7 +53,7 @@ def measure(lab: Lab) -> Outcome:
 
 
 def claims(error: dict[str, np.ndarray]) -> dict[str, Ours]:
-    """What the section says of the errors of A; those of shape (runs, etas, errors) by method."""
+    """Compute what the section claims of the errors of A; those of shape (runs, etas, errors) by method."""
     of_A = {method: values[..., 0] for method, values in error.items()}
     mean = {method: values.mean(axis=0) for method, values in of_A.items()}
     later, dp = np.array(ETAS) >= 0.1, mean["DP-SGD"]
@@ -80,7 +80,7 @@ def where(below: np.ndarray) -> str:
 
 
 def crossing(values: np.ndarray) -> float:
-    """The eta from which on an error is below 1: between two values of eta, on logarithmic axes; at most the last."""
+    """Find the eta from which on an error is below 1, interpolated on logarithmic axes; at most the last one."""
     last = np.flatnonzero(values >= 1)[-1]
     return float(np.exp(np.interp(0, -np.log(values[last : last + 2]), np.log(ETAS[last : last + 2]))))
 
@@ -97,7 +97,7 @@ def table(error: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def run(n: int, number: int, seed: int) -> dict[str, np.ndarray]:
-    """The three errors of each method at each eta, shape (etas, errors)."""
+    """Compute the three errors of each method at each eta, shape (etas, errors)."""
 
     def stream(*path: str | int) -> np.random.Generator:
         return ls.seeds.stream(seed, "covariance", number, *path)
@@ -119,14 +119,14 @@ def run(n: int, number: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def half_of(n: int, rng: np.random.Generator) -> np.ndarray:
-    """The records of a random half, as truth values."""
+    """Draw the members of a random half, as truth values."""
     half = np.zeros(n, dtype=bool)
     half[rng.permutation(n)[: n // 2]] = True
     return half
 
 
 def descend(mean: np.ndarray) -> np.ndarray:
-    """Steps of gradient descent on ||A - mean||^2 from A = 0, shape (STEPS + 1, 9)."""
+    """Compute the steps of gradient descent on ||A - mean||^2 from A = 0, shape (STEPS + 1, 9)."""
     path = [np.zeros_like(mean)]
     for _ in range(STEPS):
         path.append(path[-1] - RATE * 2 * (path[-1] - mean))
@@ -145,7 +145,7 @@ def median_length(outer: np.ndarray, path: np.ndarray) -> float:
 
 
 def private_descent(outer: np.ndarray, clip: float, eta: float, rng: np.random.Generator) -> np.ndarray:
-    """A by DP-SGD with full batches: one record for another moves the clipped sum of a step by 2 clip at most."""
+    """Compute A by DP-SGD with full batches: replacing a record moves the clipped sum of a step by at most 2 clip."""
     scale = clip * ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
     A, squares = np.zeros(outer.shape[1]), (outer**2).sum(axis=1)
     for _ in range(STEPS):
@@ -192,7 +192,7 @@ def errors(released: np.ndarray) -> np.ndarray:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """The error of A, and that of the covariance of what the generator makes."""
+    """Draw the error of A, and that of the covariance of what the generator makes."""
     figure, axes = drawing.panels(2, width=5.6, height=4.0)
     theirs, ours = iter(drawing.STYLES[1:]), {"color": drawing.OURS}
     looks = {

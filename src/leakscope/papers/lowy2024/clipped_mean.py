@@ -68,7 +68,7 @@ def trial(seed: int, setting: Setting, number: int) -> dict[str, float]:
 
 
 def sweep(lab: Lab, settings: Sequence[Setting], n_trials: int) -> tuple[Runs, Array]:
-    """The epsilons at each setting, on so many data sets; and that of the average record."""
+    """Compute the epsilons at each setting, on ``n_trials`` data sets; and that of the average record."""
     given = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
     done = lab.repeat(trial, given, "data sets")
     names = ("epsilon", "subset", "pmp", "average")

@@ -56,18 +56,18 @@ def game(seed: int, setting: Setting, number: int) -> tuple[Array, float]:
 
 
 def nominal_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
-    """The epsilon with ``epsilon Delta(X)/Delta`` = epsilon(X)."""
+    """Find the epsilon with ``epsilon Delta(X)/Delta`` = epsilon(X)."""
     return subset * sensitivity / ls.bounds.subset_sensitivity(loss)
 
 
 def exact_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
-    """The epsilon whose mechanism is epsilon(X)-differentially private among the halves, and no better."""
+    """Find the epsilon whose mechanism is epsilon(X)-differentially private among the halves, and no better."""
     start = nominal_epsilon(loss, sensitivity, subset) * (1 - 1e-9)  # too little, by the sensitivity of X
     return ratios.crossing(lambda epsilon: ls.bounds.subset_epsilon(loss, epsilon, sensitivity) >= subset, start)
 
 
 def trial(seed: int, setting: Setting, number: int) -> dict[str, Array]:
-    """epsilon and that of practical membership privacy, by both readings, on one data set."""
+    """Compute epsilon and that of practical membership privacy, by both readings, on one data set."""
     loss, sensitivity = game(seed, setting, number)
     epsilon = np.array([find(loss, sensitivity, setting.subset) for find in (exact_epsilon, nominal_epsilon)])
     pmp = np.array([ls.bounds.pmp_exponential(loss, each, sensitivity) for each in epsilon])
@@ -75,7 +75,7 @@ def trial(seed: int, setting: Setting, number: int) -> dict[str, Array]:
 
 
 def practical(seed: int, setting: Setting, number: int, epsilon: float) -> dict[str, float]:
-    """The epsilon of practical membership privacy of a given one."""
+    """Compute the epsilon of practical membership privacy for an epsilon of differential privacy."""
     loss, sensitivity = game(seed, setting, number)
     return {"pmp": ls.bounds.pmp_exponential(loss, epsilon, sensitivity)}
 

@@ -108,7 +108,7 @@ def both(first: bool | None, second: bool | None) -> bool | None:
 
 
 def answer(holds: bool | None) -> str:
-    """A truth value in a sentence."""
+    """Say a truth value in a sentence."""
     if holds is None:
         return "cannot be told"
     return "so" if holds else "not so"
@@ -133,7 +133,7 @@ def draw(
     *,
     log: bool = True,
 ) -> None:
-    """The two ratios on two axes, with bands of two standard errors; and what the text prints of them at an x."""
+    """Draw the two ratios on two axes, with bands of two standard errors; and what the text prints of them at an x."""
     for ax, (quantity, name) in zip(axes, RATIOS.items(), strict=True):
         for line, part in numbers.query(f"quantity == '{quantity}'").groupby("line", sort=False):
             x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
@@ -148,6 +148,6 @@ def draw(
 
 
 def from_zero_or_log(ax: Axes) -> None:
-    """A scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
+    """Choose a scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
     values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
     ax.set(**({"yscale": "log"} if values.max() > 30 * values.min() > 0 else {"ylim": (0, None)}))

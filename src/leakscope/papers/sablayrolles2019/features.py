@@ -81,7 +81,7 @@ def train(network: nn.Module, x: Tensor, label: Tensor, epochs: int) -> None:
 
 
 def moved(x: Tensor) -> Tensor:
-    """A batch mirrored left to right by a fair coin for each image, and shifted together, zeros at the edges."""
+    """Mirror each image of a batch by a fair coin, and shift all together, with zeros at the edges."""
     x = torch.where(torch.rand(len(x), 1, 1, 1) < 0.5, x.flip(3), x)
     down, right = torch.randint(0, 9, (2,)).tolist()
     return torch.nn.functional.pad(x, [4] * 4)[:, :, down : down + x.shape[2], right : right + x.shape[3]]
@@ -94,7 +94,7 @@ def read(network: nn.Module, x: Tensor) -> Tensor:
 
 
 def answers(network: nn.Module, x: Tensor) -> np.ndarray:
-    """What a trained network says of many images."""
+    """Predict many images with a trained network."""
     network.eval()
     with torch.no_grad():
         return np.concatenate([network(read(network, part)).cpu().numpy() for part in x.split(1000)])

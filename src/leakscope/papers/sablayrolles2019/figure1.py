@@ -74,7 +74,7 @@ def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:
 
 
 def threshold(score: np.ndarray, member: np.ndarray) -> float:
-    """The best one for all games together."""
+    """Find the best threshold for all games together."""
     return float(ls.metrics.accuracy(ls.Scores("score", score, member)).detail["threshold"])
 
 

@@ -34,7 +34,7 @@ def tanh_cnn(channels: int = 3, side: int = 32, classes: int = 10) -> nn.Module:
 
 
 def small_resnet(channels: int = 3, classes: int = 10) -> nn.Sequential:
-    """A residual network of seven convolutions, 0.3 million parameters and 128 features before the last layer.
+    """Build a residual network of seven convolutions, 0.3 million parameters and 128 features before the last layer.
 
     Parameters
     ----------

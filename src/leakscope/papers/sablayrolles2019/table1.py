@@ -62,7 +62,7 @@ def measure(lab: Lab) -> Outcome:
 
 
 def dealt(x: np.ndarray, truck: np.ndarray, rng: np.random.Generator) -> ls.Points:
-    """The images in random order, features standardised by the last 3,000, which are held out."""
+    """Shuffle the images, and standardise their features by the last 3,000, which are held out."""
     order = rng.permutation(len(x))
     x, truck = x[order].astype(float), truck[order]
     aside = x[-N_HELD_OUT:]
@@ -70,7 +70,7 @@ def dealt(x: np.ndarray, truck: np.ndarray, rng: np.random.Generator) -> ls.Poin
 
 
 def at_size(points: ls.Points, n: int, n_seeds: int, lab: Lab) -> dict[str, np.ndarray]:
-    """What each split gives: accuracies of the model, and what each attack is worth."""
+    """Run each split: accuracies of the model, and results of each attack."""
     c = best_c(points, n, lab)
     game = game_of(len(points), n, n_seeds, lab)
     signals = ls.signals_of(release(c), points, game, SEEN, seed=lab.seed, **lab.execution)
@@ -90,7 +90,7 @@ def at_size(points: ls.Points, n: int, n_seeds: int, lab: Lab) -> dict[str, np.n
 
 
 def release(c: float) -> ls.releases.Estimator:
-    """The recipe of the attacked model."""
+    """Make the attacked model's release."""
     return ls.releases.Estimator(LogisticRegression(C=c, max_iter=2000))
 
 
@@ -106,7 +106,7 @@ def game_of(n_points: int, n: int, n_seeds: int, lab: Lab) -> ls.Game:
 
 
 def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
-    """The penalty with which models of n/2 images are most often right about those held out."""
+    """Find the penalty with which models of n/2 images are most often right about those held out."""
     game = game_of(len(points), n, n_fits, lab)
     member = game.member[:n_fits]
     judged = np.arange(len(points)) >= len(points) - N_HELD_OUT
@@ -162,7 +162,7 @@ def worth(scores: ls.Scores) -> dict[str, np.ndarray]:
 
 
 def claimed(n: int, found: Mapping[str, np.ndarray], smaller: str) -> dict[str, Ours]:
-    """What is printed for a size, without the size in its key."""
+    """Compute what is printed for a size, without the size in its key."""
     known = [key for key in found if f"{key}_{n}" in printed("sablayrolles2019")["table1"]]
     claims = {}
     for key in known:
@@ -175,7 +175,7 @@ def claimed(n: int, found: Mapping[str, np.ndarray], smaller: str) -> dict[str, 
 
 
 def rows_of(n: int, found: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-    """A row for each number of a size, printed ones beside it."""
+    """Make a row for each number of a size, with the printed one."""
     places = [("model", "train", "train"), ("model", "validation", "validation"), ("0-1", "accuracy", "zero_one")]
     places += [
         (title, what, key.format(attack=attack)) for attack, title in ATTACKS.items() for what, key in KEYS.items()

@@ -57,7 +57,7 @@ PAPER, ON_CPU, QUICK = Scale(15_000, 50, 31), Scale(2000, 50, 31), Scale(250, 20
 
 
 def measure(lab: Lab) -> Outcome:
-    """The paper's sizes where there is a GPU; 2,000 images a model where there is none."""
+    """Run at the paper's sizes on a GPU; with 2,000 images a model without one."""
     import torch
 
     from leakscope.papers.sablayrolles2019.networks import tanh_cnn
@@ -82,7 +82,7 @@ def measure(lab: Lab) -> Outcome:
 
 
 def row_of(name: str, found: Ours, share: float) -> dict[str, Any]:
-    """What is measured of an attack, and the printed accuracy."""
+    """Make the row of an attack: the measured accuracy, and the printed one."""
     theirs = printed("sablayrolles2019")["table2"].get(name)
     value = {"accuracy": found.value, "error": found.error, "printed": theirs.value if theirs else np.nan}
     return {"attack": name} | value | {"tpr": share}
@@ -96,7 +96,7 @@ def tpr(scores: ls.Scores) -> float:
 
 
 def claimed(found: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
-    """The printed accuracies, and their order."""
+    """Compute the printed accuracies, and their order."""
     claims = {name: replace(found[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
     return claims | {"order": above(leads, smaller)}
 

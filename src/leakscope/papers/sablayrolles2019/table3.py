@@ -27,7 +27,7 @@ AT = {"zero_one": 0.5}
 
 
 def measure(lab: Lab) -> Outcome:
-    """The paper's 90 epochs on 15,000 images where there is a GPU; 40 on 2,000 where there is none."""
+    """Run the paper's 90 epochs on 15,000 images on a GPU; 40 on 2,000 without one."""
     import torch
 
     from leakscope.papers.sablayrolles2019.networks import small_resnet
@@ -60,7 +60,7 @@ def measure(lab: Lab) -> Outcome:
 def of_folder(
     folder: str, network: str, settings: Mapping[str, Any], train: Mapping[str, Any], *, models: int, lab: Lab
 ) -> pd.DataFrame:
-    """The study on a folder of images, as the paper runs it on ImageNet.
+    """Run the study on a folder of images, as the paper does on ImageNet.
 
     Parameters
     ----------
