@@ -73,8 +73,9 @@ def doctests(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, where a warning is an error."""
+    """Public docstrings by numpydoc, and the documentation, where a warning is an error."""
     install(session, EVERYTHING)
+    session.run("python", "-m", "docs.docstrings")
     session.run("python", "-m", "sphinx", "-W", "-q", "-b", "html", "docs", *(session.posargs or ["docs/_build/html"]))
 
 

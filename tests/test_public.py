@@ -46,8 +46,8 @@ def test_package_docstring_has_the_vocabulary() -> None:
         assert word in (ls.__doc__ or "")
 
 
-def _public() -> list[tuple[str, object]]:
-    """Every function and class that ``leakscope.NAME`` or ``leakscope.MODULE.NAME`` reaches, without PyTorch."""
+def public_things() -> list[tuple[str, object]]:
+    """List every function and class that ``leakscope.NAME`` or ``leakscope.MODULE.NAME`` reaches, without PyTorch."""
     found: dict[str, object] = {}
     for name in ls.__all__:
         thing = getattr(ls, name)
@@ -63,7 +63,7 @@ def _public() -> list[tuple[str, object]]:
     return sorted(found.items())
 
 
-@pytest.mark.parametrize(("name", "value"), _public(), ids=[name for name, _ in _public()])
+@pytest.mark.parametrize(("name", "value"), public_things(), ids=[name for name, _ in public_things()])
 def test_public_things_have_docstrings(name: str, value: object) -> None:
     text = inspect.getdoc(value) or ""
     assert text, name

@@ -148,6 +148,7 @@ def audit(
     Returns
     -------
     Report
+        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
 
     Raises
     ------
@@ -210,7 +211,9 @@ def run(
     Parameters
     ----------
     plan : AuditPlan
-    store, n_jobs, tmp
+    store : path, optional
+    n_jobs : int, optional
+    tmp : path, optional
         As in ``audit``.
     command : str
         Printed on the page.
@@ -221,6 +224,7 @@ def run(
     Returns
     -------
     Report
+        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
 
     Raises
     ------
@@ -318,12 +322,15 @@ def audit_model(
         Fraction of members at which accuracy and precision are reported, with their baseline.
     title, unit, date : str
         On the page, as in ``audit``.
-    store, n_jobs, tmp
+    store : path, optional
+    n_jobs : int, optional
+    tmp : path, optional
         Where the references are fitted, as in ``audit``.
 
     Returns
     -------
     Report
+        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
 
     Examples
     --------
@@ -440,6 +447,7 @@ def audit_signals(
     Returns
     -------
     Report
+        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
 
     Examples
     --------
@@ -523,6 +531,7 @@ def audit_scores(
     Returns
     -------
     Report
+        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
 
     Examples
     --------

@@ -257,6 +257,7 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     Returns
     -------
     Report
+        With findings of a proved or asymptotic bound, its curves and, where it is about a table, its records.
 
     Raises
     ------

@@ -69,6 +69,7 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     Returns
     -------
     Interval
+        The mean over the target models, or the area of one model, with its interval.
 
     Raises
     ------
@@ -106,6 +107,7 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     Returns
     -------
     Interval
+        The mean over the target models, or the area of one model, with its interval.
 
     Raises
     ------

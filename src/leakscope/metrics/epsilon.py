@@ -99,10 +99,17 @@ def claim_p_value(
 
     Parameters
     ----------
-    scores, delta, method, independent, n_tests
-        As in `epsilon_lower`.
+    scores : Scores
     epsilon : float
         Claimed, >= 0.
+    delta : float
+        Claimed, in [0, 1].
+    method : {"pairs", "coins", "many_runs"}
+        As in `epsilon_lower`.
+    independent : bool
+        As in `epsilon_lower`.
+    n_tests : int
+        As in `epsilon_lower`.
 
     Returns
     -------
@@ -132,7 +139,10 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
 
     Parameters
     ----------
-    scores, method, independent
+    scores : Scores
+    method : {"pairs", "coins", "many_runs"}
+        As in `epsilon_lower`.
+    independent : bool
         As in `epsilon_lower`.
 
     Returns
@@ -209,7 +219,9 @@ def family_lower(
     family : callable
         From a number x > 0 to a curve, a lower one for a larger x: ``Gaussian``, or
         ``lambda x: dpsgd(1 / x, sample_rate, steps, "add_remove")``.
-    confidence, n_tests
+    confidence : float
+        Of the bound, in (0, 1).
+    n_tests : int
         As in `epsilon_lower`.
     tolerance : float
         Relative to the bound, or to 1 if that is more, the distance below it at which the search ends.

@@ -82,7 +82,7 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
 def roc_band(
     scores: Scores, at: Sequence[float] | Float[Array, " A"], confidence: float = 0.95
 ) -> tuple[Float[Array, " A"], Float[Array, " A"], Float[Array, " A"]]:
-    """Members found at several false-positive rates, with pointwise intervals.
+    """Estimate the true positive rate at several false positive rates, with pointwise intervals.
 
     Parameters
     ----------
@@ -137,6 +137,7 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
     Returns
     -------
     Interval
+        Of the precision at this prior: the interval of the true positive rate, carried over.
 
     Raises
     ------

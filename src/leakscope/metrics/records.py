@@ -41,6 +41,14 @@ class RecordGames:
         Least share of games won that would show a record as exposed; above 1 if no share would.
     confidence : float
         Of all limits together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> member = np.arange(160).reshape(16, 10) % 3 == 0
+    >>> games_won(Scores("example", 1.0 * member, member)).won
+    array([16, 16, 16, 16, 16, 16, 16, 16, 16, 16])
     """
 
     won: Int[Array, " J"]
@@ -75,6 +83,7 @@ def games_won(
     Returns
     -------
     RecordGames
+        One entry a record, with simultaneous limits.
 
     Raises
     ------
@@ -127,6 +136,7 @@ def models_needed(n_records: int, confidence: float = 0.95, blind: float = 0.5) 
     Returns
     -------
     int
+        The least number of target models.
 
     Examples
     --------

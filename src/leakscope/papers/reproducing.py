@@ -159,6 +159,7 @@ def reproduce(
     Returns
     -------
     Reproduction
+        Its claims with their verdicts, its numbers and its figure.
 
     Raises
     ------

@@ -200,10 +200,29 @@ class AuditPlan(Plan):
 def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
     """Read the plan in a TOML file.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    AuditPlan
+        With every key checked.
+
     Raises
     ------
     ValueError
         In one line, with the nearest known key where one is unknown.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     plan = Path(folder) / "plan.toml"
+    ...     _ = plan.write_text('dataset = "wine"\\n[[model]]\\nspec = "sklearn.tree:DecisionTreeClassifier"')
+    ...     from_toml(plan).dataset
+    'wine'
     """
     file = Path(path)
     if not file.is_file():

@@ -27,7 +27,22 @@ FRACTIONS = ("auc", "advantage", "accuracy", "eta", "tpr", "tpr_these_models", "
 
 
 class Limit(Plan):
-    """A limit on what an attacker reaches; one that nothing can exceed is refused."""
+    """A limit on what an attacker reaches; one that nothing can exceed is refused.
+
+    Parameters
+    ----------
+    quantity : str
+        What is limited: a name of ``MEASURED`` in an audit, of ``PROVED`` in a bound.
+    fpr : float, optional
+        False positive rate of a quantity that is taken at one, in (0, 1).
+    limit : float
+        The largest value that is allowed.
+
+    Examples
+    --------
+    >>> Limit.parse("tpr@0.01=0.05")
+    Limit(quantity='tpr', fpr=0.01, limit=0.05)
+    """
 
     quantity: str
     fpr: Annotated[float | None, a_fraction(above=True, below=True)] = None

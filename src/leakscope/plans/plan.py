@@ -103,6 +103,7 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
     Returns
     -------
     Plan
+        Of type ``kind``; frozen.
 
     Raises
     ------
@@ -133,6 +134,7 @@ def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
+        What was asked for.
 
     Examples
     --------

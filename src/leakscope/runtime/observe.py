@@ -264,6 +264,7 @@ def signals_of(
     Returns
     -------
     Signals
+        What the attacks read, of every model of the game.
 
     Examples
     --------
