@@ -1,4 +1,4 @@
-"""Check public docstrings by numpydoc's validation: ``python -m docs.docstrings`` lists what is missing, or ends with 0."""
+"""Check public docstrings by numpydoc: ``python -m docs.docstrings`` lists what is missing, and ends with 1, or 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 
 from numpydoc.validate import validate
 from pydantic import BaseModel
-
 from tests.test_public import public_things
 
 CHECKS = {
