@@ -95,9 +95,9 @@ class TestTable:
         assert column(coins, "eta") != column(by_size, "eta")
         assert max(column(coins, "accuracy")) == pytest.approx(0.7 + max(column(coins, "eta")))
 
-    def test_a_share_of_nobody(self, write) -> None:
+    def test_a_fraction_of_nobody(self, write) -> None:
         with pytest.raises(
-            ValueError, match=r"a share of 0\.001 of 4 records is 0; at least one must be in and one out"
+            ValueError, match=r"a fraction 0\.001 of 4 records is 0; at least one must be in and one out"
         ):
             bound("table", data=write(city=["a", "a", "b", "b"]), by="city", prior=0.001)
 

@@ -119,5 +119,5 @@ def test_a_blind_guess_can_be_better_than_a_half():
     member = np.tile(np.arange(30) < 3, (40, 1))
     scores = Scores("constant", np.zeros((40, 30)), member)
     assert games_won(scores).exposed.any()  # calling nobody wins against those that are never in
-    assert not games_won(scores, blind=1 - 1e-9).exposed.any()
-    assert models_needed(100, 0.95, blind=0.9) > models_needed(100, 0.95)
+    assert not games_won(scores, baseline_accuracy=1 - 1e-9).exposed.any()
+    assert models_needed(100, 0.95, baseline_accuracy=0.9) > models_needed(100, 0.95)

@@ -150,7 +150,10 @@ class TestFiles:
                 "target names the canaries, canaries plants others; give one of them",
             ),
             ("n_canaries = 10", 'n_canaries is of canaries that are planted: give game = "canaries" without target'),
-            ('knowledge = "distribution"', 'knowledge is of canaries that are planted: give game = "canaries" without target'),
+            (
+                'knowledge = "distribution"',
+                'knowledge is of canaries that are planted: give game = "canaries" without target',
+            ),
             ('game = "canaries"\nn_canaries = 0', "n_canaries: Input should be greater than or equal to 1, got 0"),
             (
                 '[[model]]\nspec = "a:B"\ntrain = { epochs = 3 }\n[model.dpsgd]\nclip = 1',

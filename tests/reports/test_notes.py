@@ -105,7 +105,9 @@ def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
         method.game(results(made(facts={"knowledge": known}, about={"unit": "person"}))[0])
         for known in ("distribution", "others")
     )
-    assert "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
+    assert (
+        "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
+    )
     assert "knows which of the other people are in each batch, and their gradients." in others
     assert "Who sees the steps" not in method.game(results(made())[0])
     Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "distribution"}).to_json()))

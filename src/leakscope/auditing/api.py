@@ -148,7 +148,7 @@ def audit(
     Returns
     -------
     Report
-        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def run(
     Returns
     -------
     Report
-        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def audit_model(
     Returns
     -------
     Report
-        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
 
     Examples
     --------
@@ -447,7 +447,7 @@ def audit_signals(
     Returns
     -------
     Report
-        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
 
     Examples
     --------
@@ -531,7 +531,7 @@ def audit_scores(
     Returns
     -------
     Report
-        With findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its ``findings``.
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from leakscope.reports import Verdict
 G = TypeVar("G")
 M = TypeVar("M")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
-OF_NOISE = LEVEL / 100  # the share of it that the size of the steps takes
+OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 
 

@@ -62,7 +62,9 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
             raise NotApplicable("no attack applies")
         if observed.signals.game.judged.ndim == 2:
             raise NotApplicable("each model has a target of its own: no record plays more than one game")
-        won = games_won(observed.by_unit(attack(observed.signals)), confidence, blind=_blind(observed))
+        won = games_won(
+            observed.by_unit(attack(observed.signals)), confidence, baseline_accuracy=_baseline_accuracy(observed)
+        )
     except NotApplicable as reason:
         return RecordRisk(observed.finding(asked, reason))
     order = np.lexsort((-won.margin, -won.won))  # by games won, ties by the mean margin
@@ -71,19 +73,19 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
     number = Interval(most / won.games, low, 1.0, confidence, "none", method, {"won": most, "games": won.games})
     return RecordRisk(
         observed.finding(asked, number),
-        _histogram(won, attack.name, _blind(observed)),
+        _histogram(won, attack.name, _baseline_accuracy(observed)),
         _table(observed, won, order[:SHOWN]),
     )
 
 
-def _blind(observed: ObservedRelease) -> float:
+def _baseline_accuracy(observed: ObservedRelease) -> float:
     """Chance to win by the better prior guess."""
     prior = observed.signals.game.prior
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
-def _histogram(won: RecordGames, attack: str, blind: float) -> GamesFacts:
-    needed = models_needed(len(won.won), won.confidence, blind)
+def _histogram(won: RecordGames, attack: str, baseline_accuracy: float) -> GamesFacts:
+    needed = models_needed(len(won.won), won.confidence, baseline_accuracy)
     return GamesFacts(
         played=won.games,
         won=np.bincount(won.won, minlength=won.games + 1).tolist(),

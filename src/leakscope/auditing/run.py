@@ -84,23 +84,23 @@ def play(
     refuse_unknown(plan, names)
     played = [setting(plan, attacks, release, loaded) for release in releases]
     claims = [claims_of(plan, each.release.name, each.game) for each in played]
-    promises = [promise(each, told) for each, told in zip(played, claims, strict=True)]
+    promises = [promise(each, own_claims) for each, own_claims in zip(played, claims, strict=True)]
     if len(played) > 1 or any(attack.by_name for attack in attacks):
         rehearsed = [
             rehearse(each.release, each.data.points, each.game, each.wanted(attacks), plan.seed) for each in played
         ]
         refuse_idle(attacks, rehearsed)
     observed_releases = []
-    for each, told in zip(played, claims, strict=True):
+    for each, own_claims in zip(played, claims, strict=True):
         points, member = each.data.points, each.game.member
         arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, execution)
-        observed_releases.append(each.observed(arrays, told))
+        observed_releases.append(each.observed(arrays, own_claims))
     notes = [*_notes(loaded.points, played, execution), *_notes_of_noise(observed_releases)]
     report = assemble(plan, attacks, observed_releases, notes, command)
     report = replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
-    for where, observed, told in zip(played, observed_releases, promises, strict=True):
-        if told is not None:
-            report = _held_against(report, where, observed, told, attacks, plan.confidence)
+    for where, observed, accountant_claim in zip(played, observed_releases, promises, strict=True):
+        if accountant_claim is not None:
+            report = _held_against(report, where, observed, accountant_claim, attacks, plan.confidence)
     return report
 
 
@@ -141,7 +141,7 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
 def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim | None:
     """Compute what DP-SGD promises by its accountant, for the neighbours of a game.
 
-    Batches of fixed size are a larger share of the records where fewer of them are in. In a game of coins the curve
+    Batches of fixed size are a larger fraction of the records where fewer of them are in. In a game of coins the curve
     is that of the fewest, whatever the coins are: of the records that are always in, and one more.
 
     Parameters
@@ -191,7 +191,7 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     ValueError
         For an eta or an accuracy that the prior makes impossible.
     """
-    made, blind = [], max(game.prior, 1 - game.prior)
+    made, baseline_accuracy = [], max(game.prior, 1 - game.prior)
     for claim in plan.claim:
         if claim.model not in ("", release):
             continue
@@ -200,11 +200,11 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
         elif claim.mu is not None:
             made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
         else:
-            eta = claim.eta if claim.eta is not None else (claim.accuracy or 0.0) - blind
-            if not 0 <= eta <= 1 - blind:
+            eta = claim.eta if claim.eta is not None else (claim.accuracy or 0.0) - baseline_accuracy
+            if not 0 <= eta <= 1 - baseline_accuracy:
                 raise ValueError(
-                    f"a claim of eta = {eta:g} is not possible where the baseline accuracy is {blind:.3g}; "
-                    f"eta is from 0 to {1 - blind:.3g}, accuracy from {blind:.3g} to 1"
+                    f"a claim of eta = {eta:g} is not possible where the baseline accuracy is {baseline_accuracy:.3g}; "
+                    f"eta is from 0 to {1 - baseline_accuracy:.3g}, accuracy from {baseline_accuracy:.3g} to 1"
                 )
             made.append(Claim("eta", eta))
     return made

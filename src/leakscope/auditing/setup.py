@@ -11,7 +11,7 @@ from leakscope.core import games
 from leakscope.core.types import Game, Points
 from leakscope.plans.audits import AuditPlan
 
-POPULATION = 0.1  # share of the points that is set aside where an attack needs draws from the population
+POPULATION = 0.1  # fraction of the points that is set aside where an attack needs draws from the population
 
 
 def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:

@@ -114,9 +114,9 @@ def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> fl
         If even the baseline accuracy passes the limit, or nothing does.
     """
     limit = Limit.parse(text, "at_most", PROVED)
-    blind = reach(ceiling(0.0), limit, prior)
-    if blind > limit.limit:
-        raise ValueError(f"at_most {text} is below the baseline accuracy, {blind:g}")
+    baseline_accuracy = reach(ceiling(0.0), limit, prior)
+    if baseline_accuracy > limit.limit:
+        raise ValueError(f"at_most {text} is below the baseline accuracy, {baseline_accuracy:g}")
     if reach(ceiling(LARGEST), limit, prior) <= limit.limit:
         raise ValueError(f"at_most {text} allows everything; nothing has to be kept small for it")
     low, high = 0.0, 1.0

@@ -71,18 +71,18 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     findings, curves = [], []
     for scope in (Scope("worst", int(order[0])), Scope("median", int(order[(len(order) - 1) // 2]))):
         record = scope.index
-        told: dict[str, Any] = {**common, "scope": scope}
+        facts: dict[str, Any] = {**common, "scope": scope}
         curve = leakage_tradeoff(float(score[record]), plan.rate)
         findings += [
-            Finding("leakage_score", float(score[record]), per_record=True, **told),
-            *allowed(curve, 0.5, plan.fpr, **told),
+            Finding("leakage_score", float(score[record]), per_record=True, **facts),
+            *allowed(curve, 0.5, plan.fpr, **facts),
             Finding(
-                "epsilon", curve.epsilon(plan.delta), operating_point={"delta": plan.delta}, bound_type="upper", **told
+                "epsilon", curve.epsilon(plan.delta), operating_point={"delta": plan.delta}, bound_type="upper", **facts
             ),
         ]
         curves.append(Curve(scope.kind, "", "asymptotic", curve, scope=scope))
     accuracy = (1 + leakage_advantage(score, plan.rate)) / 2
-    drawn = f", of a random share {plan.rate:g} of them" if plan.rate < 1 else ""
+    drawn = f", of a random fraction {plan.rate:g} of them" if plan.rate < 1 else ""
     return Stated(
         f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
         findings,
@@ -102,7 +102,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     order = np.lexsort((sizes, -eta))
     common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
     findings = _exposed(eta, order, Scope("worst", name=names[order[0]]), game.prior, common)
-    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.blind + eta}
+    columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.baseline_accuracy + eta}
     notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
@@ -139,7 +139,7 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
         f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; {game.text}",
         _exposed(eta, order, Scope("worst", int(order[0])), game.prior, common),
         records=_ranked(
-            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, accuracy=game.blind + eta
+            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
         ),
         data=data,
     )
@@ -211,14 +211,14 @@ def _epsilon_that_keeps(
         raise ValueError(f"at_most {plan.at_most} asks for an accuracy of {accuracy:g}; it must be > 0.5 and < 1")
     epsilon = epsilon_for_accuracy(loss, sensitivity, accuracy, **draws)
     exact = countable(loss.shape[1] // 2, len(loss), MOST_BY_LOGARITHMS)
-    told: dict[str, Any] = common | {"confidence": None if exact else plan.confidence}
+    facts: dict[str, Any] = common | {"confidence": None if exact else plan.confidence}
     keeps = [Term("keeps_limit", limit=plan.at_most or "")]
     if epsilon >= LARGEST_EPSILON:
         keeps.append(Term("search_ended"))
     of_limit = [Term("the_limit", limit=plan.at_most or "")]
     return epsilon, [
-        Finding("largest_epsilon", epsilon, bound_type="lower", method=keeps, **told),
-        Finding("pmp_epsilon", float(logit(accuracy)), bound_type="upper", method=of_limit, **told),
+        Finding("largest_epsilon", epsilon, bound_type="lower", method=keeps, **facts),
+        Finding("pmp_epsilon", float(logit(accuracy)), bound_type="upper", method=of_limit, **facts),
     ]
 
 
@@ -304,7 +304,7 @@ class _Drawing:
     text: str
 
     @property
-    def blind(self) -> float:
+    def baseline_accuracy(self) -> float:
         """Accuracy of guessing from the prior alone."""
         return max(self.prior, 1 - self.prior)
 
@@ -316,7 +316,7 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
     k = round(plan.prior * n) if plan.k is None else plan.k
     if plan.k is None and not 0 < k < n:
         raise ValueError(
-            f"a share of {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
+            f"a fraction {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
         )
     return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of them are in, drawn at random")
 
@@ -327,7 +327,7 @@ def _exposed(
     """Exact eta and accuracy against the most exposed and the median entry."""
     found = []
     for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "operating_point": {"prior": prior},
             "bound_type": "upper",
             "method": EXACTLY,
@@ -335,8 +335,8 @@ def _exposed(
             **common,
         }
         found += [
-            Finding("accuracy", max(prior, 1 - prior) + float(value), **told),
-            Finding("eta", float(value), **told),
+            Finding("accuracy", max(prior, 1 - prior) + float(value), **facts),
+            Finding("eta", float(value), **facts),
         ]
     return found
 

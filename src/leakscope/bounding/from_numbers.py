@@ -36,9 +36,9 @@ def dp(plan: DpPlan, row: Bound) -> Stated:
     findings = [*([found] if plan.at_most else []), *allowed(curve, plan.prior, plan.fpr, **common)]
     if plan.delta == 0:  # with a delta some releases may prove membership
         posterior = posterior_from_dp(claim.in_game(_game(plan)).value, plan.prior)
-        told: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
+        facts: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
         findings.append(
-            Finding("posterior", posterior, operating_point={"prior": plan.prior}, bound_type="upper", **told)
+            Finding("posterior", posterior, operating_point={"prior": plan.prior}, bound_type="upper", **facts)
         )
     return _stated(claim.text, curve, findings)
 
@@ -106,10 +106,10 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
             "the gap is the true expected one; an estimated gap needs its lower confidence limit",
         ],
     }
-    blind = max(plan.prior, 1 - plan.prior)
+    baseline_accuracy = max(plan.prior, 1 - plan.prior)
     return Stated(
         f"gap {plan.gap:g}, losses from {plan.low:g} to {plan.high:g}",
-        [Finding("accuracy", reached, **common), Finding("eta", reached - blind, **common)],
+        [Finding("accuracy", reached, **common), Finding("eta", reached - baseline_accuracy, **common)],
     )
 
 
@@ -126,10 +126,10 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
             f"the information is that between the membership of the {plan.unit} in question and all that is released"
         ],
     }
-    blind = max(plan.prior, 1 - plan.prior)
+    baseline_accuracy = max(plan.prior, 1 - plan.prior)
     return Stated(
         f"{plan.information:g} nats of mutual information",
-        [Finding("accuracy", accuracy, **common), Finding("eta", accuracy - blind, **common)],
+        [Finding("accuracy", accuracy, **common), Finding("eta", accuracy - baseline_accuracy, **common)],
     )
 
 

@@ -26,6 +26,11 @@ class Claim:
         Of (epsilon, delta)-DP.
     adjacency : {"add_remove", "replace_one"} or None
         Neighbouring data sets; None for eta, which names its game itself.
+
+    Examples
+    --------
+    >>> Claim("epsilon", 4.0, 1e-5, "add_remove").text
+    'epsilon = 4, delta = 1e-05, add/remove'
     """
 
     quantity: Literal["epsilon", "mu", "eta"]

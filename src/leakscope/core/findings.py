@@ -107,10 +107,10 @@ class Finding:
     status : {"certified", "measured", "estimated", "asymptotic"}
     interval_over : {"models", "points", "none"}
         What the interval averages over.
-    method : sequence of Term
-        How value and interval were made.
     scope : Scope
         Whom the number is about.
+    method : sequence of Term
+        How value and interval were made.
     release, attack, game : str
         What was attacked, by what, in which game.
     assumptions : sequence of str
@@ -126,6 +126,12 @@ class Finding:
     per_record : bool
         Whether the number tells of one record more than that it is the most exposed one of all: without records
         (``--no-records``, ``--publish``) it is left out.
+
+    Examples
+    --------
+    >>> finding = Finding("accuracy", 0.7, 0.66, 0.74, operating_point={"prior": 0.5}, confidence=0.95)
+    >>> finding.bound_type, finding.status
+    ('point', 'measured')
     """
 
     quantity: str

@@ -85,8 +85,8 @@ def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"],
     if len(each) >= ENOUGH_MODELS and np.ptp(each) > 1e-12:
         return cluster_t(each, confidence)
     played = chosen.sum(axis=0)
-    share = np.where(chosen, guessed, 0).sum(axis=0)[played > 0] / played[played > 0]
-    exact = clopper_pearson(float(share.sum()), len(share), confidence)
+    fraction = np.where(chosen, guessed, 0).sum(axis=0)[played > 0] / played[played > 0]
+    exact = clopper_pearson(float(fraction.sum()), len(fraction), confidence)
     value = float(np.clip(each.mean(), 0, 1))
     return Interval(
         value, min(exact.low, value), max(exact.high, value), confidence, "points", (Term("clopper_pearson_points"),)
@@ -95,7 +95,7 @@ def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"],
 
 def attribute_gain(
     guessed: Float[Array, "T J"],
-    blind: Float[Array, "T J"],
+    baseline: Float[Array, "T J"],
     member: Bool[Array, "T J"],
     confidence: float = 0.95,
 ) -> Interval:
@@ -111,7 +111,7 @@ def attribute_gain(
 
     Parameters
     ----------
-    guessed, blind : arrays of shape (T, J)
+    guessed, baseline : arrays of shape (T, J)
         Chance to be right with and without the release, see `right`.
     member : bool array of shape (T, J)
     confidence : float
@@ -137,7 +137,7 @@ def attribute_gain(
     True
     """
     tail = (1 - probability("confidence", confidence, open_ends=True)) / 2
-    difference, member = _asked(np.asarray(guessed, dtype=float) - blind, member)
+    difference, member = _asked(np.asarray(guessed, dtype=float) - baseline, member)
     weight = member / (member.sum(axis=1, keepdims=True) * len(member))
     value = float(np.sum(weight * difference))
     played = member.sum(axis=0)
@@ -171,7 +171,7 @@ def _between(sums: Float[Array, " n"]) -> float:
 
 
 def _few(value: float, record: Float[Array, " J"], confidence: float) -> Interval:
-    """Limits of the shares of records won and lost, each at half of the tail."""
+    """Compute limits of the fractions of records won and lost, each at half of the tail."""
     n, tail = len(record), (1 - confidence) / 4
     won, lost = np.maximum(record, 0).sum(), np.maximum(-record, 0).sum()
     low = float(clopper_pearson_lower(won, n, tail) - clopper_pearson_upper(lost, n, tail))

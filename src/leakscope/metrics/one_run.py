@@ -201,6 +201,6 @@ def _each_tangent(right: int, made: int, lost: Array, log_odds: Array) -> Array:
         log_mass += np.where(made > right, (made - right) * log_expit(-log_odds), 0.0)
         # P/b is a sum of falling terms, at most their geometric series where P itself is too small for a number
         series = -np.log1p(-np.minimum(np.exp(log_odds) * (made - right) / (right + 1), 1)) - math.log(right)
-        share = np.exp(np.where(tail > 1e-300, np.log(tail) - log_mass, series))
-        more = np.where(lost > 0, np.minimum(lost * share, 1.0), 0.0)
+        fraction = np.exp(np.where(tail > 1e-300, np.log(tail) - log_mass, series))
+        more = np.where(lost > 0, np.minimum(lost * fraction, 1.0), 0.0)
     return np.minimum(tail + (1 - tail) * more, 1.0)

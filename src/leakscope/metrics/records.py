@@ -38,7 +38,7 @@ class RecordGames:
         Mean distance of the score from the threshold, on the right side positive, in standard deviations of
         all scores.
     smallest_detectable : float
-        Least share of games won that would show a record as exposed; above 1 if no share would.
+        Least fraction of games won that would show a record as exposed; above 1 if none would.
     confidence : float
         Of all limits together.
 
@@ -61,7 +61,7 @@ class RecordGames:
 
 
 def games_won(
-    scores: Scores, confidence: float = 0.95, *, blind: float = 0.5, independent: bool = False
+    scores: Scores, confidence: float = 0.95, *, baseline_accuracy: float = 0.5, independent: bool = False
 ) -> RecordGames:
     """How often each record's membership is guessed right, and which records are exposed beyond chance.
 
@@ -74,7 +74,7 @@ def games_won(
     scores : Scores
         Each row judges the same points, in the same order.
     confidence : float
-    blind : float
+    baseline_accuracy : float
         Baseline accuracy: that of the better prior guess.
     independent : bool
         The caller's word that the score of a target uses no other target. Then each threshold is learned on
@@ -110,28 +110,28 @@ def games_won(
     won = np.sum(called == scores.member, axis=0)
     level = alpha / (n_records if independent else LEARNED * n_records)
     limits = clopper_pearson_lower(np.arange(games + 1), games, level)
-    enough = np.flatnonzero(limits > blind)
+    enough = np.flatnonzero(limits > baseline_accuracy)
     return RecordGames(
         won=won,
         games=games,
         low=limits[won],
-        exposed=limits[won] > blind,
+        exposed=limits[won] > baseline_accuracy,
         margin=_margin(scores.value, sign, threshold),
         smallest_detectable=float(enough[0] / games) if len(enough) else math.inf,
         confidence=confidence,
     )
 
 
-def models_needed(n_records: int, confidence: float = 0.95, blind: float = 0.5) -> int:
+def models_needed(n_records: int, confidence: float = 0.95, baseline_accuracy: float = 0.5) -> int:
     """Smallest number of models M for which M games won of M show a record as exposed.
 
-    ``((1 - confidence)/(4 n_records)) ** (1/M) > blind``; see `games_won`.
+    ``((1 - confidence)/(4 n_records)) ** (1/M) > baseline_accuracy``; see `games_won`.
 
     Parameters
     ----------
     n_records : int
     confidence : float
-    blind : float
+    baseline_accuracy : float
 
     Returns
     -------
@@ -145,7 +145,7 @@ def models_needed(n_records: int, confidence: float = 0.95, blind: float = 0.5) 
     17
     """
     alpha = 1 - probability("confidence", confidence, open_ends=True)
-    return math.floor(math.log(LEARNED * count("records", n_records) / alpha) / -math.log(blind)) + 1
+    return math.floor(math.log(LEARNED * count("records", n_records) / alpha) / -math.log(baseline_accuracy)) + 1
 
 
 def _margin(value: Float[Array, "T J"], sign: Float[Array, "T J"], threshold: Float[Array, " T"]) -> Array:

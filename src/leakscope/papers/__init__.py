@@ -27,6 +27,12 @@ class Experiment:
         What it shows.
     needs : tuple of str
         Data sets, and ``"torch"`` or ``"opacus"``.
+
+    Examples
+    --------
+    >>> experiment = Experiment("izzo2022/figure2", "A private covariance for synthetic data")
+    >>> experiment.paper, experiment.figure
+    ('izzo2022', 'figure2')
     """
 
     name: str

@@ -114,7 +114,7 @@ def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
     played = prepare(
         AuditPlan(n_models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
     )
-    inside, outside = (played.blind["imputation"][side].mean() for side in (played.member, ~played.member))
+    inside, outside = (played.accuracy["imputation"][side].mean() for side in (played.member, ~played.member))
     assert abs(inside - 0.25) < 0.05
     assert outside > 0.9
 
@@ -125,7 +125,7 @@ def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() ->
         AuditPlan(n_models=8, attribute="secret"), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
     )
     secret = frame["secret"].to_numpy()
-    for member, guess in zip(played.member, played.blind["prior_guess"], strict=True):
+    for member, guess in zip(played.member, played.accuracy["prior_guess"], strict=True):
         counts = np.bincount(secret[~member], minlength=3)
         modes = np.flatnonzero(counts == counts.max())
         np.testing.assert_allclose(guess, np.isin(secret, modes) / len(modes))

@@ -77,7 +77,7 @@ class AttributeBaselines:
         Whether it is in.
     log_prior : array of shape (T, J, V)
         Log-probability of each value, as the imputation of each model has it.
-    blind : mapping of str to array of shape (T, J)
+    accuracy : mapping of str to array of shape (T, J)
         Chance to be right by each of ``BASELINES``; about members alone, for who is not in may have been learned from.
     """
 
@@ -85,7 +85,7 @@ class AttributeBaselines:
     truth: Int[Array, " J"]
     member: Bool[Array, "T J"]
     log_prior: Float[Array, "T J V"]
-    blind: Mapping[str, Float[Array, "T J"]]
+    accuracy: Mapping[str, Float[Array, "T J"]]
 
     def by_unit(self, values: Float[Array, "T J"]) -> Float[Array, "T U"]:
         """Average over the attacked records of each unit."""
@@ -205,8 +205,8 @@ def prepare(
     found, records = attribute_game.attribute, attribute_game.records
     truth, member = found.value[attribute_game.attacked], records.member[: records.n_targets, attribute_game.attacked]
     log_prior = _imputed(attribute_game, plan.seed, execution)
-    blind = {"prior_guess": _most_frequent(found, records)[:, truth], "imputation": right(log_prior, truth)}
-    return AttributeBaselines(attribute_game, truth, member, log_prior, blind)
+    accuracy = {"prior_guess": _most_frequent(found, records)[:, truth], "imputation": right(log_prior, truth)}
+    return AttributeBaselines(attribute_game, truth, member, log_prior, accuracy)
 
 
 def best_baseline(baselines: AttributeBaselines) -> BaselineName:
@@ -214,7 +214,7 @@ def best_baseline(baselines: AttributeBaselines) -> BaselineName:
 
     It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
     """
-    means = {name: _mean(baselines.by_unit(each), baselines.unit_member) for name, each in baselines.blind.items()}
+    means = {name: _mean(baselines.by_unit(each), baselines.unit_member) for name, each in baselines.accuracy.items()}
     best = max(means, key=lambda name: means[name])
     return cast(BaselineName, best) if means[best] >= baselines.chance else ""
 

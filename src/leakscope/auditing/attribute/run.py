@@ -201,7 +201,7 @@ def judge(
     Finding
     """
     member, best = baselines.unit_member, best_baseline(baselines)
-    blind = baselines.by_unit(baselines.blind[best]) if best else np.full(member.shape, baselines.chance)
+    baseline = baselines.by_unit(baselines.accuracy[best]) if best else np.full(member.shape, baselines.chance)
 
     def of(quantity: str, attack: str, number: Interval | NotApplicable, inside: bool | None = None) -> Finding:
         at = {} if inside is None else {"inside": float(inside)}
@@ -217,13 +217,13 @@ def judge(
             yield of("attribute_gain", attack.name, reason)
             continue
         guessed = baselines.by_unit(right(score, baselines.truth))
-        yield of("attribute_gain", attack.name, attribute_gain(guessed, blind, member, confidence))
+        yield of("attribute_gain", attack.name, attribute_gain(guessed, baseline, member, confidence))
         yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, member, confidence), True)
         if attack.name.partition("(")[0] in WITH_PRIOR:
             yield of("attribute_accuracy", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
         else:
             yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, ~member, confidence), False)
-    for name, guessed in baselines.blind.items():
+    for name, guessed in baselines.accuracy.items():
         yield of("attribute_accuracy", name, attribute_accuracy(baselines.by_unit(guessed), member, confidence), True)
 
 
