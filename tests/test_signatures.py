@@ -333,6 +333,12 @@ class TestUnknownWords:
             assert line.startswith(f"leakscope: error: No such option: {typed.split()[1]}")
             assert (ours in line, line.count("\n")) == (True, 1)
 
+    @pytest.mark.parametrize("name", [name for name in ls.__all__ if inspect.isfunction(getattr(ls, name))])
+    def test_every_public_function_lists_its_keywords(self, name: str) -> None:
+        first = ("gap",) if name == "bound" else ()
+        with pytest.raises((TypeError, ValueError), match=r"no_such_keyword'.*; known: "):
+            getattr(ls, name)(*first, no_such_keyword=1)
+
     def test_the_nearest_keyword_is_named(self) -> None:
         with pytest.raises(TypeError, match=r"^audit: unknown keyword 'atacks' \(did you mean 'attacks'\?\); known: "):
             ls.audit(DecisionTreeClassifier(), np.zeros((4, 1)), np.zeros(4), atacks="all")

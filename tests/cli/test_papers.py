@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.papers import PAPERS, data, reproducing
+from leakscope.papers import PAPERS, data, reproduction
 from tests.cli.calling import caller, refused
 
 SMALL = "delgrosso2021/section33"
@@ -54,7 +54,7 @@ def test_a_file_in_the_place_of_the_folder(run, tmp_path):
 
 
 def test_without_torch_one_is_refused(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    monkeypatch.setattr(reproduction, "find_spec", lambda name: None)
     left = run("reproduce sablayrolles2019/table2 --quick --out out")
     refused(left, "sablayrolles2019/table2: it needs torch: pip install 'leakscope[torch]'")
     assert os.listdir(tmp_path) == []
@@ -62,8 +62,8 @@ def test_without_torch_one_is_refused(run, monkeypatch, tmp_path):
 
 def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_why(run, monkeypatch, tmp_path):
     few = {name: PAPERS[name] for name in (SMALL, "sablayrolles2019/table2")}
-    monkeypatch.setattr(reproducing, "PAPERS", few)
-    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    monkeypatch.setattr(reproduction, "PAPERS", few)
+    monkeypatch.setattr(reproduction, "find_spec", lambda name: None)
     run(f"reproduce {SMALL} --quick --out out")
     before = (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns
     left = run("reproduce --out out")
@@ -75,10 +75,14 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
 
 
 def test_what_could_not_be_run_is_run_when_it_can(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(reproducing, "PAPERS", {SMALL: PAPERS[SMALL], "izzo2022/theorem5": PAPERS["izzo2022/theorem5"]})
+    monkeypatch.setattr(
+        reproduction, "PAPERS", {SMALL: PAPERS[SMALL], "izzo2022/theorem5": PAPERS["izzo2022/theorem5"]}
+    )
     with monkeypatch.context() as without:
-        without.setattr(reproducing, "lacking", lambda experiment: "the data are not there" if experiment.needs else "")
-        without.setitem(reproducing.PAPERS, SMALL, replace(PAPERS[SMALL], needs=("mnist",)))
+        without.setattr(
+            reproduction, "lacking", lambda experiment: "the data are not there" if experiment.needs else ""
+        )
+        without.setitem(reproduction.PAPERS, SMALL, replace(PAPERS[SMALL], needs=("mnist",)))
         without.setattr(data, "source", lambda name: "")
         assert "the data are not there" in run("reproduce --out out").err
     assert not (tmp_path / "out" / "delgrosso2021-section33" / "numbers.csv").exists()
@@ -100,7 +104,7 @@ def test_a_damaged_file_is_named_before_anything_is_run(run, tmp_path, text):
 
 def test_another_run_in_the_folder_is_refused_before_anything_is_run(run, monkeypatch, tmp_path):
     first = "izzo2022/theorem5"
-    monkeypatch.setattr(reproducing, "PAPERS", {first: PAPERS[first], SMALL: PAPERS[SMALL]})
+    monkeypatch.setattr(reproduction, "PAPERS", {first: PAPERS[first], SMALL: PAPERS[SMALL]})
     run(f"reproduce {SMALL} --quick --seed 1 --out out")
     refused(run("reproduce --out out"), "out/delgrosso2021-section33 exists already")
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]

@@ -15,7 +15,7 @@ from leakscope.core.findings import Term
 from leakscope.dpsgd.canaries import dirac, mahalanobis, random
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.papers import data, drawing
+from leakscope.papers import data, figures
 from leakscope.papers.azize2024 import canaries
 from leakscope.papers.azize2024.networks import shallow
 from leakscope.papers.azize2024.one_run import DELTA, KINDS, audited, lower_bounds, one_run, scores
@@ -152,10 +152,10 @@ def test_claims_by_hand(numbers):
 
 
 def test_axes_have_labels_and_legends(numbers):
-    with drawing.looking():
+    with figures.looking():
         figure = canaries.draw(numbers)
     assert len(figure.axes) == 6
     assert all(ax.get_xlabel() and ax.get_ylabel() and ax.get_title("left") and ax.get_legend() for ax in figure.axes)
     by_score = [len(ax.get_legend().get_texts()) for ax in figure.axes[3:]]
     assert by_score == [2, 3, 3]
-    assert len(drawing.as_bytes(figure, "png")) > 10_000
+    assert len(figures.as_bytes(figure, "png")) > 10_000

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.papers import data, drawing
+from leakscope.papers import data, figures
 from leakscope.papers.delgrosso2021 import figure4, figure5, gap, images, networks, table1
 from leakscope.papers.lab import Lab
 from leakscope.papers.printed import Ours
@@ -265,4 +265,4 @@ def _labelled(figure, n_axes: int) -> None:
     for ax in figure.axes:
         assert ax.get_ylabel()
     assert sum(bool(ax.get_xlabel()) for ax in figure.axes) >= n_axes / 2
-    assert drawing.as_bytes(figure, "png").startswith(b"\x89PNG")
+    assert figures.as_bytes(figure, "png").startswith(b"\x89PNG")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.azize2024 import figure2
 from leakscope.papers.azize2024.mean_game import (
     Games,
@@ -171,11 +171,11 @@ class TestFigure:
         assert made[0] == made[1] == made[2]
 
     def test_axes_have_labels_and_legends(self, outcome):
-        with drawing.looking():
+        with figures.looking():
             figure = figure2.draw(outcome.numbers)
         assert len(figure.axes) == 6
         assert all(
             ax.get_xlabel() and ax.get_ylabel() and ax.get_title("left") and ax.get_legend() for ax in figure.axes
         )
         assert figure.axes[0].get_xlabel() == "log-likelihood ratio (nats)"
-        assert len(drawing.as_bytes(figure, "png")) > 10_000
+        assert len(figures.as_bytes(figure, "png")) > 10_000

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab
 from leakscope.papers.lowy2024 import (
     clipped_mean,
@@ -244,13 +244,13 @@ def test_figures_of_the_exponential_mechanism(figure):
 
 def drawn_from(figure, numbers):
     """After a way through a file, with a label on each axis and the lines named."""
-    with drawing.looking():
+    with figures.looking():
         made = figure.draw(pd.DataFrame(numbers.to_dict("records")))
     assert len(made.axes) == 3
     for ax in made.axes:
         assert all((ax.get_xlabel(), ax.get_ylabel(), ax.get_title("left")))
     assert all(made.axes[number].get_legend() is not None for number in (0, 2))
-    assert len(drawing.as_bytes(made, "png")) > 10_000
+    assert len(figures.as_bytes(made, "png")) > 10_000
 
 
 def test_names_that_the_pages_use_are_public():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.cli.options import ALLOW, PUBLISH, RECORDS, Spelling, argument, command, grouped, option, options_of
-from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, write
+from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, write
 from leakscope.core.checks import printable
 from leakscope.core.system import OWNERS_FOLDER
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml

@@ -12,7 +12,7 @@ import typer
 
 from leakscope.bounds import BOUNDS, Bound
 from leakscope.cli.options import HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
-from leakscope.cli.writing import OUT, command_line, emit, refuse_file, write
+from leakscope.cli.output import OUT, command_line, emit, refuse_file, write
 from leakscope.plans.bounds import BOUND_PLANS
 from leakscope.plans.plan import PagePlan
 

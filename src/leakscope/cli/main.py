@@ -17,7 +17,7 @@ from typer.exceptions import TyperException
 
 from leakscope.cli import audits, bounds, papers, protects, stores
 from leakscope.cli.options import HELP
-from leakscope.cli.writing import say, to_nowhere
+from leakscope.cli.output import say, to_nowhere
 from leakscope.core.checks import one_line
 from leakscope.version import __version__
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakscope.cli.options import argument, command, option
-from leakscope.cli.writing import refuse_file, say
+from leakscope.cli.output import refuse_file, say
 from leakscope.papers import PAPERS
 from leakscope.version import __version__
 
@@ -52,7 +52,7 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **given: Any) -> N
 
 def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: Any) -> list[dict[str, Any]]:
     """Run the experiments of a name and write their page; what each of them says."""
-    room = import_module("leakscope.papers.reproducing")
+    room = import_module("leakscope.papers.reproduction")
     chosen: list[Experiment] = room.find(name)
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"

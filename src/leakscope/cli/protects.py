@@ -17,8 +17,8 @@ import numpy as np
 import typer
 
 from leakscope.cli.options import ALLOW, HELP, command, grouped, option, options_of, words_of
+from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, write
 from leakscope.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLIC, ReleaseFiles
-from leakscope.cli.writing import OUT, command_line, emit, refuse_file, say, write
 from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import open_new

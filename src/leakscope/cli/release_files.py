@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from leakscope.cli.writing import say
+from leakscope.cli.output import say
 from leakscope.core import temporary
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new, sync_folder
 

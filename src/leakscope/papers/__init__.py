@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope.papers.reproducing import Reproduction, reproduce
+    from leakscope.papers.reproduction import Reproduction, reproduce
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,5 @@ __all__ = ["PAPERS", "Experiment", "Reproduction", "reproduce"]
 def __getattr__(name: str) -> Any:
     """Public names are imported when they are first used (PEP 562)."""
     if name in ("Reproduction", "reproduce"):
-        return getattr(import_module(f"{__name__}.reproducing"), name)
+        return getattr(import_module(f"{__name__}.reproduction"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

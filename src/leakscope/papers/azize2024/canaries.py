@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.azize2024.one_run import DELTA, KINDS, RATE, audited
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours
@@ -81,23 +81,23 @@ def by_run(numbers: pd.DataFrame, kind: str, name: str) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Lower bounds of epsilon beside the accountant's; AUC by kind of canaries and by score."""
-    figure, axes = drawing.panels(3, 2, width=3.5, height=3.1)
+    figure, axes = figures.panels(3, 2, width=3.5, height=3.1)
     top = max(numbers["epsilon"])
     for ax, (name, title) in zip(axes[:2], BOUNDS.items(), strict=True):
-        for kind, style in zip(KINDS, drawing.STYLES, strict=False):
+        for kind, style in zip(KINDS, figures.STYLES, strict=False):
             _line(ax, by_run(numbers, kind, f"lower_{name}"), kind, style)
-        ax.plot([0, top], [0, top], color=drawing.MUTE, linestyle=":", linewidth=1, label="the accountant's")
+        ax.plot([0, top], [0, top], color=figures.MUTE, linestyle=":", linewidth=1, label="the accountant's")
         ax.set(title=title, ylabel=r"lower bound of $\varepsilon$, 95 %")
-    for kind, style in zip(KINDS, drawing.STYLES, strict=False):
+    for kind, style in zip(KINDS, figures.STYLES, strict=False):
         _line(axes[2], by_run(numbers, kind, "auc_ratio"), kind, style)
     axes[2].set_title("likelihood ratio, by canaries")
     for ax, kind in zip(axes[3:], KINDS, strict=True):
-        for (name, label), style in zip(SCORES.items(), drawing.STYLES, strict=False):
+        for (name, label), style in zip(SCORES.items(), figures.STYLES, strict=False):
             _line(ax, by_run(numbers, kind, f"auc_{name}"), label, style)
         ax.set_title(f"{kind} canaries, by score")
     areas = numbers.query("quantity.str.startswith('auc')")["value"].tolist()
     for ax in axes[2:]:
-        ax.axhline(0.5, color=drawing.MUTE, linestyle=":", linewidth=1)
+        ax.axhline(0.5, color=figures.MUTE, linestyle=":", linewidth=1)
         ax.set(ylabel="AUC", ylim=(min(areas) - 0.02, max(areas) + 0.1))
     for ax in axes:
         ax.set_xlabel(r"$\varepsilon$ by the accountant ($\delta = 10^{-5}$)")
@@ -111,4 +111,4 @@ def _line(ax: Axes, runs: pd.DataFrame, label: str, style: Mapping[str, Any]) ->
     if runs.empty:
         return
     x, each = runs.index.to_numpy(), runs.to_numpy()
-    drawing.band(ax, x, each.mean(axis=1), each.min(axis=1), each.max(axis=1), label, **style)
+    figures.band(ax, x, each.mean(axis=1), each.min(axis=1), each.max(axis=1), label, **style)

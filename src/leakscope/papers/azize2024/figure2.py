@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.azize2024.mean_game import (
     BAND,
     TARGETS,
@@ -149,7 +149,7 @@ def against(name: str, panel: str, scores: ls.Scores, m: float) -> Iterator[dict
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Six panels, as printed."""
-    figure, axes = drawing.panels(3, 2, width=3.6, height=3.1)
+    figure, axes = figures.panels(3, 2, width=3.6, height=3.1)
     titles = {
         "a": "(a) easy target",
         "b": "(b) hard target",
@@ -179,7 +179,7 @@ def lines(part: pd.DataFrame, *kinds: str) -> Iterator[tuple[str, str, pd.DataFr
 
 
 def _densities(ax: Axes, part: pd.DataFrame) -> None:
-    shades = {"out": (drawing.THEIRS, "--", "///", "-"), "in": (drawing.OURS, "-", "", "+")}
+    shades = {"out": (figures.THEIRS, "--", "///", "-"), "in": (figures.OURS, "-", "", "+")}
     for name, _, one in lines(part, "simulated"):
         color, _, hatch, _ = shades[name]
         ax.bar(one["x"], one["y"], one["x"].diff().median(), color=color, alpha=0.35, hatch=hatch, label=name)
@@ -194,8 +194,8 @@ def _densities(ax: Axes, part: pd.DataFrame) -> None:
 def _roc(ax: Axes, part: pd.DataFrame) -> None:
     for _, _, one in lines(part, "theory"):
         x, y, low, high = (one[name].to_numpy() for name in ("x", "y", "low", "high"))
-        drawing.band(ax, x, y, low, high, f"theory, {100 * BAND:g} % band", color=drawing.INK, linestyle=":")
-    dashes = (drawing.THEIRS, "-"), (drawing.OURS, "-.")
+        figures.band(ax, x, y, low, high, f"theory, {100 * BAND:g} % band", color=figures.INK, linestyle=":")
+    dashes = (figures.THEIRS, "-"), (figures.OURS, "-.")
     for (name, _, one), (color, dash) in zip(lines(part, "simulated"), dashes, strict=True):
         ax.plot(one["x"], one["y"], color=color, linestyle=dash, label=name)
     ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
@@ -204,27 +204,27 @@ def _roc(ax: Axes, part: pd.DataFrame) -> None:
 
 def _powers(ax: Axes, part: pd.DataFrame) -> None:
     """(d), (e): markers are simulated, full lines theory, dashed ones what the paper's words lead to."""
-    for style, (name, _, one) in zip(drawing.STYLES, lines(part, "simulated"), strict=False):
+    for style, (name, _, one) in zip(figures.STYLES, lines(part, "simulated"), strict=False):
         ax.plot(one["x"], one["y"], style["marker"], color=style["color"], label=name, markevery=2)
         for _, kind, curve in lines(part.query("line == @name"), "theory", "printed"):
             dash, width = ("-", 1.6) if kind == "theory" else ("--", 1.0)
             ax.plot(curve["x"], curve["y"], dash, color=style["color"], linewidth=width)
-    ax.plot([], [], "-", color=drawing.INK, label="theory")
+    ax.plot([], [], "-", color=figures.INK, label="theory")
     if "printed" in set(part["kind"]):
-        ax.plot([], [], "--", color=drawing.INK, linewidth=1, label="theory as written, a = 0.25")
+        ax.plot([], [], "--", color=figures.INK, linewidth=1, label="theory as written, a = 0.25")
     _rates(ax)
 
 
 def _shares(ax: Axes, part: pd.DataFrame) -> None:
     """(f): black markers are simulated; the mixture and the printed curve, with the same markers, hollow."""
-    for style, (name, _, one) in zip(drawing.STYLES, lines(part, "simulated"), strict=False):
-        ax.plot(one["x"], one["y"], style["marker"], color=drawing.INK, label=name, markevery=2)
+    for style, (name, _, one) in zip(figures.STYLES, lines(part, "simulated"), strict=False):
+        ax.plot(one["x"], one["y"], style["marker"], color=figures.INK, label=name, markevery=2)
         for _, kind, curve in lines(part.query("line == @name"), "ours", "printed"):
-            color, dash = (drawing.OURS, "-") if kind == "ours" else (drawing.THEIRS, "--")
+            color, dash = (figures.OURS, "-") if kind == "ours" else (figures.THEIRS, "--")
             hollow = {"marker": style["marker"], "markerfacecolor": "none", "markevery": (5, 10)}
             ax.plot(curve["x"], curve["y"], dash, color=color, **(hollow if kind == "printed" else {}))
-    ax.plot([], [], "-", color=drawing.OURS, label="mixture (ours)")
-    ax.plot([], [], "--", color=drawing.THEIRS, label=r"as printed, $\rho m$")
+    ax.plot([], [], "-", color=figures.OURS, label="mixture (ours)")
+    ax.plot([], [], "--", color=figures.THEIRS, label=r"as printed, $\rho m$")
     _rates(ax, columns=2, top=1.5)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 
@@ -68,24 +68,24 @@ def falls(frame: pd.DataFrame) -> bool:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Success between its bounds; the gap and the information that these rest on."""
-    figure, axes = drawing.panels(3, width=4.0, height=3.8)
+    figure, axes = figures.panels(3, width=4.0, height=3.8)
     n = numbers["n"]
-    axes[0].fill_between(n, numbers["low"], numbers["high"], color=drawing.MUTE, alpha=0.25, linewidth=0)
-    axes[0].plot(n, numbers["played"], ".", color=drawing.MUTE, label="Bayes attacker, games (95 %)")
-    theirs = {"color": drawing.THEIRS}
+    axes[0].fill_between(n, numbers["low"], numbers["high"], color=figures.MUTE, alpha=0.25, linewidth=0)
+    axes[0].plot(n, numbers["played"], ".", color=figures.MUTE, label="Bayes attacker, games (95 %)")
+    theirs = {"color": figures.THEIRS}
     for name, label, style in (
         ("upper", "Theorem 5", theirs | {"linestyle": "--"}),
         ("upper_in_bits", "Theorem 5 with bits, as printed", theirs | {"linestyle": ":"}),
-        ("success", "Bayes attacker, exact (ours)", {"color": drawing.OURS, "linewidth": 2.2}),
-        ("lower_ours", "from gap and tail (ours)", {"color": drawing.OURS, "linestyle": "-."}),
+        ("success", "Bayes attacker, exact (ours)", {"color": figures.OURS, "linewidth": 2.2}),
+        ("lower_ours", "from gap and tail (ours)", {"color": figures.OURS, "linestyle": "-."}),
         ("lower", "Theorem 4, right tail", theirs),
     ):
         axes[0].plot(n, numbers[name], label=label, **style)
     axes[0].set(title="success", ylabel="share of games won", ylim=(0.48, 1.02))
     axes[0].legend()
-    axes[1].plot(n, numbers["gap"], color=drawing.INK)
+    axes[1].plot(n, numbers["gap"], color=figures.INK)
     axes[1].set(title="generalisation gap", ylabel="squared error, in variances of the noise", yscale="log")
-    axes[2].plot(n, numbers["information"], color=drawing.INK)
+    axes[2].plot(n, numbers["information"], color=figures.INK)
     axes[2].set(title="mutual information", ylabel="of a response and the estimate, in nats", yscale="log")
     for ax in axes:
         ax.set(xscale="log", xlabel=f"n: training records (d = {D})")

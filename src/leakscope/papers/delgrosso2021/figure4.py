@@ -17,7 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.delgrosso2021 import gap, images
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, all_above
@@ -31,9 +31,9 @@ LINES = {
     "modified_entropy": "modified entropy attack",
     **gap.TITLES,
 }
-LOOKS = dict(zip(LINES, drawing.STYLES[1:], strict=True))
+LOOKS = dict(zip(LINES, figures.STYLES[1:], strict=True))
 LOOKS["loss"] = {**LOOKS["loss"], "markersize": 9, "markerfacecolor": "none"}  # seen around modified entropy's
-LOOKS["sharper"] = {**LOOKS["sharper"], "color": drawing.OURS}
+LOOKS["sharper"] = {**LOOKS["sharper"], "color": figures.OURS}
 
 
 def measure(lab: Lab) -> Outcome:
@@ -142,7 +142,7 @@ def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Success and bounds against n, the accuracy on the right."""
-    figure, axes = drawing.panels(len(numbers["data"].unique()), width=3.6, height=3.4)
+    figure, axes = figures.panels(len(numbers["data"].unique()), width=3.6, height=3.4)
     handles: list[Artist] = []
     for ax, (name, part) in zip(axes, numbers.groupby("data", sort=False), strict=True):
         handles = gap.draw(ax, part, {line: (words, LOOKS[line]) for line, words in LINES.items()})

@@ -24,7 +24,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import data, drawing
+from leakscope.papers import data, figures
 from leakscope.papers.delgrosso2021 import gap
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, all_above
@@ -251,17 +251,17 @@ def falls(success: Mapping[int, Ours]) -> bool | None:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Attribute inference on the left, membership inference on the right."""
-    figure, axes = drawing.panels(2, width=4.6, height=4.2)
-    looks = dict(zip((*STRATEGIES, *BLIND), drawing.STYLES[1:], strict=True))
-    looks |= {name: {**looks[name], "color": drawing.OURS} for name in BLIND}
+    figure, axes = figures.panels(2, width=4.6, height=4.2)
+    looks = dict(zip((*STRATEGIES, *BLIND), figures.STYLES[1:], strict=True))
+    looks |= {name: {**looks[name], "color": figures.OURS} for name in BLIND}
     for line, words in (STRATEGIES | BLIND).items():
         part = numbers[numbers["line"] == line]
         n, value, low, high = (np.asarray(part[each]) for each in ("n", "value", "low", "high"))
-        drawing.band(axes[0], n, value, low, high, words, **looks[line])
-    axes[0].axhline(1 / WRITERS, color=drawing.MUTE, linewidth=0.8, label="chance, 1/44")
+        figures.band(axes[0], n, value, low, high, words, **looks[line])
+    axes[0].axhline(1 / WRITERS, color=figures.MUTE, linewidth=0.8, label="chance, 1/44")
     axes[0].set(title="Who wrote it", ylabel="right guesses (share of training records)", xscale="log", ylim=(0, None))
-    looks = dict(zip(MEMBERSHIP, drawing.STYLES[1:], strict=False))
-    looks["sharper"] = {**looks["sharper"], "color": drawing.OURS}
+    looks = dict(zip(MEMBERSHIP, figures.STYLES[1:], strict=False))
+    looks["sharper"] = {**looks["sharper"], "color": figures.OURS}
     handles = gap.draw(axes[1], numbers, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()})
     axes[1].set(title="Who was in")
     for ax, shown in zip(axes, (axes[0].get_legend_handles_labels()[0], handles), strict=True):

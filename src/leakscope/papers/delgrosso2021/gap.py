@@ -16,7 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import mean_of
 from leakscope.papers.printed import Ours, all_above
 
@@ -157,9 +157,9 @@ def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping
     for line, (words, look) in lines.items():
         part, on = numbers[numbers["line"] == line], right if line == "test_accuracy" else ax
         n, value, low, high = (np.asarray(part[each]) for each in ("n", "value", "low", "high"))
-        drawing.band(on, n, value, low, high, words, **look)
+        figures.band(on, n, value, low, high, words, **look)
         shown.append(on.get_lines()[-1])
-    ax.axhline(0.5, color=drawing.MUTE, linewidth=0.8)
+    ax.axhline(0.5, color=figures.MUTE, linewidth=0.8)
     ax.set(xscale="log", ylabel="success of the attacker (share of games)", ylim=(0.45, 0.95))
     right.set(ylabel="accuracy on records not in training", ylim=(0, 1.02))
     return shown

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 
@@ -54,10 +54,10 @@ def losses(gap: float, n: int, rng: np.random.Generator) -> dict[bool, np.ndarra
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Draw the losses: a spike at 0, and a triangle around D."""
-    figure, axes = drawing.panels(len(GAPS), width=2.9, height=2.5)
+    figure, axes = figures.panels(len(GAPS), width=2.9, height=2.5)
     for ax, (gap, part) in zip(axes, numbers.groupby("gap", sort=False), strict=True):
         cells = np.linspace(-0.1, 1.7, 37) * float(str(gap))
-        for member, shade, hatch in ((True, drawing.OURS, ""), (False, drawing.THEIRS, "///")):
+        for member, shade, hatch in ((True, figures.OURS, ""), (False, figures.THEIRS, "///")):
             loss = part.loc[part["member"] == member, "loss"]
             label = "members" if member else "others"
             ax.hist(loss, cells, color=shade, alpha=0.6, hatch=hatch, label=label)

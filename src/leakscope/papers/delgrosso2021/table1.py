@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.delgrosso2021 import images
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, printed
@@ -90,15 +90,15 @@ def precision(score: np.ndarray, n: int) -> float:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Ours beside what is printed, and the precision of who calls everybody a member."""
-    figure, axes = drawing.panels(3, width=3.0, height=3.0)
+    figure, axes = figures.panels(3, width=3.0, height=3.0)
     low, high = numbers[["ppv", "printed"]].min().min(), numbers[["ppv", "printed"]].max().max()
     for ax, (name, part) in zip(axes, numbers.groupby("data", sort=False), strict=True):
         place = part["attack"].map(list(images.ATTACKS).index)
-        ax.axhline(PRIOR, color=drawing.OURS, linestyle="--", label="everybody is a member: 8/18")
-        ax.plot(place - 0.1, part["ppv"], "o", color=drawing.INK, label="ours, a network")
+        ax.axhline(PRIOR, color=figures.OURS, linestyle="--", label="everybody is a member: 8/18")
+        ax.plot(place - 0.1, part["ppv"], "o", color=figures.INK, label="ours, a network")
         each = part.drop_duplicates("attack")
         at = each["attack"].map(list(images.ATTACKS).index)
-        ax.plot(at + 0.1, each["printed"], "s", color=drawing.THEIRS, label="printed")
+        ax.plot(at + 0.1, each["printed"], "s", color=figures.THEIRS, label="printed")
         words = [words.replace(" ", "\n") for words in images.ATTACKS.values()]
         ax.set(title=images.TITLES[str(name)], xticks=range(len(words)), xticklabels=words, xlabel="attack")
         ax.set(ylabel="precision (PPV) at recall > .99", ylim=(low - 0.01, high + 0.01), xlim=(-0.5, len(words) - 0.5))

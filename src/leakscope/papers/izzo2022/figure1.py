@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 
@@ -151,16 +151,16 @@ class Pairs:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Draw a line for each size where the noise depends on it."""
-    figure, (ax,) = drawing.panels(1, width=8.0, height=4.0)
-    look = iter(drawing.STYLES[1:])  # the first one has the colour of ours
+    figure, (ax,) = figures.panels(1, width=8.0, height=4.0)
+    look = iter(figures.STYLES[1:])  # the first one has the colour of ours
     for n, part in numbers[numbers["promise"] == DP].groupby("n"):
         ax.plot(part["eta"], part["scale"], markevery=4, label=f"{DP}, n = {n}", **next(look))
     first, last = numbers["n"].min(), numbers["n"].max()
     for promise, n, style in (
-        (MIP, first, {"color": drawing.INK, "linewidth": 2.2}),
-        (MOMENT, first, {"color": drawing.OURS, "linewidth": 2.2}),
-        (COMPLEMENT, first, {"color": drawing.OURS, "linestyle": "--"}),
-        (COMPLEMENT, last, {"color": drawing.OURS, "linestyle": ":"}),
+        (MIP, first, {"color": figures.INK, "linewidth": 2.2}),
+        (MOMENT, first, {"color": figures.OURS, "linewidth": 2.2}),
+        (COMPLEMENT, first, {"color": figures.OURS, "linestyle": "--"}),
+        (COMPLEMENT, last, {"color": figures.OURS, "linestyle": ":"}),
     ):
         part = numbers[(numbers["promise"] == promise) & (numbers["n"] == n)]
         size = f", n = {n}" if promise == COMPLEMENT else ", any n"

@@ -30,7 +30,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, all_above
 
@@ -193,14 +193,14 @@ def errors(released: np.ndarray) -> np.ndarray:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Draw the error of A, and that of the covariance of what the generator makes."""
-    figure, axes = drawing.panels(2, width=5.6, height=4.0)
-    theirs, ours = iter(drawing.STYLES[1:]), {"color": drawing.OURS}
+    figure, axes = figures.panels(2, width=5.6, height=4.0)
+    theirs, ours = iter(figures.STYLES[1:]), {"color": figures.OURS}
     looks = {
         "DP-SGD": next(theirs),
         **{f"M = {M}": next(theirs) for M in MOMENTS},
         "M = 6, Gamma": next(theirs),
         WIDE: next(theirs),
-        "raw": {"color": drawing.MUTE, "linewidth": 3.5},
+        "raw": {"color": figures.MUTE, "linewidth": 3.5},
         "ours, worst record": ours,
         "ours, average record": ours | {"linestyle": ":"},
     }
@@ -219,7 +219,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     axes[0].set(title="A", ylabel="|A - Sigma| / |Sigma|, Frobenius norm")
     axes[1].set(title="covariance of the synthetic data", ylabel="|W W^T - Sigma| / |Sigma|, Frobenius norm")
     for ax in axes:
-        ax.axhline(1, color=drawing.MUTE, linewidth=0.8)
+        ax.axhline(1, color=figures.MUTE, linewidth=0.8)
         ax.set(xscale="log", yscale="log", xlabel="eta: accuracy of any attacker above one half")
         ax.legend(fontsize=7)
     return figure
@@ -229,4 +229,4 @@ def line(ax: Axes, numbers: pd.DataFrame, method: str, error: str, label: str, *
     """Means with one standard error on each side."""
     part = numbers[(numbers["method"] == method) & (numbers["error of"] == error)]
     low, high = part["mean"] - part["standard_error"], part["mean"] + part["standard_error"]
-    drawing.band(ax, np.asarray(part["eta"]), part["mean"], low, high, label, **style)
+    figures.band(ax, np.asarray(part["eta"]), part["mean"], low, high, label, **style)

@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 
@@ -94,12 +94,12 @@ def questions(p: float, n: int) -> np.ndarray:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Eta against p."""
-    figure, (ax,) = drawing.panels(1, width=7.0, height=3.4)
-    look = iter(drawing.STYLES[1:])
+    figure, (ax,) = figures.panels(1, width=7.0, height=3.4)
+    look = iter(figures.STYLES[1:])
     for release, part in numbers.groupby("release", sort=False):
-        style = {"color": drawing.OURS, "linewidth": 2.2, "marker": "o"} if release == EXACT else next(look)
+        style = {"color": figures.OURS, "linewidth": 2.2, "marker": "o"} if release == EXACT else next(look)
         ax.plot(part["p"], part["eta"], label=release, **style)
-    ax.axhline(0.5, color=drawing.MUTE, linewidth=1, label="differential privacy: no epsilon, eta = 1/2")
+    ax.axhline(0.5, color=figures.MUTE, linewidth=1, label="differential privacy: no epsilon, eta = 1/2")
     ax.set(xscale="log", yscale="log", xlabel="p: probability with which a record is published")
     ax.set(ylabel="eta: accuracy of the\nbest attacker above one half")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

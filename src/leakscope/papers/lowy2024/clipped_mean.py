@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab
 from leakscope.papers.lowy2024 import ratios
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, Runs
@@ -88,7 +88,7 @@ def table(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.Dat
 
 def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None = None, *, log: bool = True) -> Figure:
     """Both ratios, and beyond the paper the epsilon of every record beside that of the average one."""
-    figure, axes = drawing.panels(3)
+    figure, axes = figures.panels(3)
     ratios.draw(axes[:2], numbers, label, log=log)
     ax: Axes = axes[2]
     line = str(numbers["line"].iloc[0])
@@ -96,9 +96,9 @@ def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None 
         part = numbers.query(f"line == '{line}' and quantity == '{quantity}'")
         x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
         low, high = mean - 2 * error, mean + 2 * error
-        drawing.band(ax, x, mean, low, high, name, color=drawing.OURS, linestyle=style)
+        figures.band(ax, x, mean, low, high, name, color=figures.OURS, linestyle=style)
     if printed is not None:
-        ax.plot(*printed, "s", color=drawing.THEIRS, label="printed", markersize=6)
+        ax.plot(*printed, "s", color=figures.THEIRS, label="printed", markersize=6)
     ax.set(xlabel=label, ylabel=f"practical {ratios.PMP}", xscale="log" if log else "linear")
     ax.set(title=f"{ratios.PMP} with {ratios.NAMES[line]}")
     ratios.from_zero_or_log(ax)

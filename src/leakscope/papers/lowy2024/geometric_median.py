@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab
 from leakscope.papers.lowy2024 import ratios
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PMP, SUBSET, Runs
@@ -128,18 +128,18 @@ def beyond(lab: Lab, setting: Setting) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float, float] | None = None) -> Figure:
     """Both ratios by both readings, and beyond the paper the ratio on more records."""
-    figure, axes = drawing.panels(3)
+    figure, axes = figures.panels(3)
     ratios.draw(axes[:2], numbers, label, printed)
     part, ax = numbers.query("quantity == 'larger'"), axes[2]
-    cross = {"fmt": "x", "color": drawing.INK, "markersize": 7, "markeredgewidth": 1.5, "zorder": 4}
-    ring = {"fmt": "o", "color": drawing.OURS, "markersize": 5, "markerfacecolor": "none", "zorder": 3}
+    cross = {"fmt": "x", "color": figures.INK, "markersize": 7, "markeredgewidth": 1.5, "zorder": 4}
+    ring = {"fmt": "o", "color": figures.OURS, "markersize": 5, "markerfacecolor": "none", "zorder": 3}
     style = {"all halves": cross, "random halves": ring}
     for line, each in part.groupby("line", sort=False):
         x, mean, low, high = (each[name].to_numpy(dtype=float) for name in ("x", "mean", "low", "high"))
         beside = x * 1.06 ** each["set"].to_numpy(dtype=float)
         ax.errorbar(beside, mean, (mean - low, high - mean), label=str(line), linewidth=1, **style[str(line)])
     mean = {n: each["mean"].mean() for n, each in part.drop_duplicates(subset=["x", "set"]).groupby("x")}
-    ax.plot(list(mean), list(mean.values()), color=drawing.OURS, linestyle="--", linewidth=1, label="mean of the sets")
+    ax.plot(list(mean), list(mean.values()), color=figures.OURS, linestyle="--", linewidth=1, label="mean of the sets")
     ax.set(xlabel="n, half of the records", ylabel=f"ratio of practical {PMP} to nominal {SUBSET}")
     ax.set(title="More records (ours)", xscale="log", ylim=(0, None))
     ax.legend()

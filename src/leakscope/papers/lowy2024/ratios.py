@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import mean_of
 from leakscope.papers.printed import all_above
 
@@ -20,7 +20,7 @@ RATIOS = {"to_epsilon": EPSILON, "to_subset": SUBSET}  # and what each is a rati
 # What is kept at its value: epsilon(X) by one of its readings, or epsilon.
 EXACT, NOMINAL, PROMISE = "exact", "nominal", "promise"
 NAMES = {EXACT: f"{SUBSET} fixed, exact", NOMINAL: f"{SUBSET} fixed, nominal", PROMISE: f"{EPSILON} fixed"}
-STYLE = {EXACT: drawing.STYLES[5], NOMINAL: drawing.STYLES[1], PROMISE: drawing.STYLES[2]}
+STYLE = {EXACT: figures.STYLES[5], NOMINAL: figures.STYLES[1], PROMISE: figures.STYLES[2]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def draw(
         for line, part in numbers.query(f"quantity == '{quantity}'").groupby("line", sort=False):
             x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
             low, high = mean - 2 * error, mean + 2 * error
-            drawing.band(ax, x, mean, low, high, NAMES[str(line)], **STYLE[str(line)])
+            figures.band(ax, x, mean, low, high, NAMES[str(line)], **STYLE[str(line)])
         ax.set(xlabel=label, ylabel=f"ratio of practical {PMP} to {name}", xscale="log" if log else "linear")
         ax.set(title=f"{PMP} / {name}")
         if printed is not None:

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome, mean_of
 
 N, D = 100, 2000
@@ -98,16 +98,16 @@ def histogram(score: np.ndarray, member: np.ndarray) -> list[dict[str, Any]]:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Scores of members and of others, as printed above, corrected below."""
-    figure, axes = drawing.panels(2, 2, width=3.6, height=2.7)
+    figure, axes = figures.panels(2, 2, width=3.6, height=2.7)
     panels = numbers[["tau", "attack"]].drop_duplicates().itertuples(index=False, name=None)
     for ax, (tau, attack) in zip(axes, panels, strict=True):
         part = numbers[(numbers["tau"] == tau) & (numbers["attack"] == attack)]
-        for inside, shade, hatch in ((True, drawing.OURS, ""), (False, drawing.THEIRS, "////")):
+        for inside, shade, hatch in ((True, figures.OURS, ""), (False, figures.THEIRS, "////")):
             cells = part[part["member"] == inside]
             edges = np.append(cells["low"], cells["high"].max())
             look = {"facecolor": shade, "edgecolor": "white", "linewidth": 0, "alpha": 0.65, "hatch": hatch}
             ax.stairs(cells["share"] * 100, edges, fill=True, label="members" if inside else "others", **look)
-        ax.axvline(0, color=drawing.INK, linewidth=1, label="from here on called members")
+        ax.axvline(0, color=figures.INK, linewidth=1, label="from here on called members")
         zero, best = 100 * part["at_zero"].mean(), 100 * part["best"].mean()
         ax.set(title=f"{attack}, τ {tau}:\n{zero:.2f} % right; at the best threshold {best:.2f} %")
         ax.set(xlabel="score τ - loss, nats", ylabel="records, %")

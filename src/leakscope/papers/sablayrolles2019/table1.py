@@ -22,7 +22,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019.setting import above
@@ -190,8 +190,8 @@ def rows_of(n: int, found: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Our numbers as lines with their standard errors, the paper's as open marks of the same shape."""
-    figure, axes = drawing.panels(len(TITLES), width=3.2, height=3.2)
-    shown = dict(zip(["0-1", *ATTACKS.values()], [*drawing.STYLES[1:5], drawing.STYLES[0]], strict=True))
+    figure, axes = figures.panels(len(TITLES), width=3.2, height=3.2)
+    shown = dict(zip(["0-1", *ATTACKS.values()], [*figures.STYLES[1:5], figures.STYLES[0]], strict=True))
     for ax, (what, title) in zip(axes, TITLES.items(), strict=True):
         for attack, style in shown.items():
             part = numbers[(numbers["measure"] == what) & (numbers["attack"] == attack)]
@@ -203,6 +203,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ax.set_ylabel("accuracy" if what == "accuracy" else "average precision")
         ax.set_xticks(SIZES, [f"{n:,}" for n in SIZES], rotation=30)
         ax.minorticks_off()
-    axes[0].plot([], [], "o", color=drawing.MUTE, fillstyle="none", markersize=7, label="printed")
+    axes[0].plot([], [], "o", color=figures.MUTE, fillstyle="none", markersize=7, label="printed")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure

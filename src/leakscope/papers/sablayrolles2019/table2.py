@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
@@ -103,18 +103,18 @@ def claimed(found: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) 
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Accuracies beside those printed; members found at a false positive rate of 1 %."""
-    figure, (left, right) = drawing.panels(2, width=3.6, height=2.6)
+    figure, (left, right) = figures.panels(2, width=3.6, height=2.6)
     place = np.arange(len(numbers))[::-1]
     added = numbers["printed"].isna()
     for these, shade, hatch, label in (
-        (~added, drawing.MUTE, "", "attacks of the paper"),
-        (added, drawing.OURS, "///", "added"),
+        (~added, figures.MUTE, "", "attacks of the paper"),
+        (added, figures.OURS, "///", "added"),
     ):
         look = {"color": shade, "alpha": 0.75, "hatch": hatch, "edgecolor": "white"}
         part, at = numbers[these], place[these]
         left.barh(at, part["accuracy"] * 100, xerr=part["error"] * 100, height=0.6, label=label, **look)
         right.barh(at, np.nan_to_num(part["tpr"]) * 100, height=0.6, **look)
-    left.plot(numbers["printed"] * 100, place, "D", color=drawing.THEIRS, fillstyle="none", label="printed")
+    left.plot(numbers["printed"] * 100, place, "D", color=figures.THEIRS, fillstyle="none", label="printed")
     for at, value in zip(place, numbers["tpr"], strict=True):
         text = "  says yes or no" if np.isnan(value) else f"  {value * 100:.1f} %"
         right.annotate(text, (np.nan_to_num(value) * 100, at), va="center", fontsize=8)

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import drawing
+from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
@@ -146,14 +146,14 @@ def augmentations(side: int) -> dict[str, dict[str, Any]]:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Accuracy of both attacks, and of the models, by augmentation."""
-    figure, (left, right) = drawing.panels(2, width=3.5, height=3.0)
+    figure, (left, right) = figures.panels(2, width=3.5, height=3.0)
     place = np.arange(len(TITLES))
-    for attack, title, style in (("zero_one", "0-1", drawing.STYLES[1]), ("malt", "MALT", drawing.STYLES[2])):
+    for attack, title, style in (("zero_one", "0-1", figures.STYLES[1]), ("malt", "MALT", figures.STYLES[2])):
         part = numbers[numbers["attack"] == attack].set_index("augment").loc[list(TITLES)]
         left.errorbar(place, part["accuracy"] * 100, part["error"] * 100, label=title, **style)
     for what, title, style in (
-        ("train", "images that they learned", drawing.STYLES[5]),
-        ("validation", "other images", drawing.STYLES[6]),
+        ("train", "images that they learned", figures.STYLES[5]),
+        ("validation", "other images", figures.STYLES[6]),
     ):
         model = numbers[numbers["attack"] == "malt"].set_index("augment").loc[list(TITLES)]
         right.plot(place, model[what] * 100, label=title, **style)

@@ -19,7 +19,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import PAPERS, Experiment, data, drawing
+from leakscope.core.checks import known_keywords
+from leakscope.papers import PAPERS, Experiment, data, figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Claim, printed
 
@@ -77,7 +78,7 @@ class Reproduction:
         """
         if self.outcome is None:
             raise ValueError(f"{self.experiment.name} was not run: {self.reason}")
-        with drawing.looking():
+        with figures.looking():
             return self.experiment.module.draw(self.outcome.numbers)
 
     def document(self) -> dict[str, Any]:
@@ -127,10 +128,11 @@ class Reproduction:
             if self.outcome:
                 self.numbers.to_csv(new / "numbers.csv", index=False)
                 for kind in ("png", "svg"):
-                    with drawing.looking():
-                        (new / f"figure.{kind}").write_bytes(drawing.as_bytes(self.figure(), kind))
+                    with figures.looking():
+                        (new / f"figure.{kind}").write_bytes(figures.as_bytes(self.figure(), kind))
 
 
+@known_keywords()
 def reproduce(
     name: str,
     *,

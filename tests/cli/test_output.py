@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leakscope.bounding.api import bound
-from leakscope.cli.writing import TOGETHER, command_line, emit, refuse_file, write
+from leakscope.cli.output import TOGETHER, command_line, emit, refuse_file, write
 from leakscope.core.temporary import part_of
 from leakscope.reports import Report
 

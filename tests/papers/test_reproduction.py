@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import leakscope as ls
-from leakscope.papers import PAPERS, data, reproducing
+from leakscope.papers import PAPERS, data, reproduction
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours
-from leakscope.papers.reproducing import Reproduction, find, lacking
+from leakscope.papers.reproduction import Reproduction, find, lacking
 
 SMALL = "delgrosso2021/section33"
 
@@ -72,7 +72,7 @@ def test_a_paper_means_all_its_experiments():
 
 
 def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(reproducing, "find_spec", lambda name: object())
+    monkeypatch.setattr(reproduction, "find_spec", lambda name: object())
     monkeypatch.delenv(data.FOLDER, raising=False)
     monkeypatch.delenv(data.FETCH, raising=False)
     assert lacking(PAPERS["azize2024/canaries"]) == (
@@ -85,7 +85,7 @@ def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
 
 
 def test_missing_libraries_say_what_to_install(monkeypatch):
-    monkeypatch.setattr(reproducing, "find_spec", lambda name: None)
+    monkeypatch.setattr(reproduction, "find_spec", lambda name: None)
     monkeypatch.setattr(data, "missing", lambda name: None)
     with pytest.raises(ValueError, match=r"it needs torch: pip install 'leakscope\[torch\]'"):
         ls.reproduce("sablayrolles2019/table2")
