@@ -158,33 +158,49 @@ class AuditPlan(Plan):
         return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks]))
 
     @model_validator(mode="after")
-    def _names(self) -> AuditPlan:
+    def _consistent(self) -> AuditPlan:
+        self._data_and_names()
+        self._game()
+        self._planted()
+        self._attribute()
+        self._limits()
+        return self
+
+    def _data_and_names(self) -> None:
+        """Check that there is one source of data, and one model of each name."""
         if self.data is not None and self.dataset is not None:
             raise ValueError("give data or dataset, not both")
+        names = [model.name for model in self.model if model.name]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two models have the same name; names: {', '.join(names)}")
+
+    def _game(self) -> None:
+        """Check the fields that only some games take."""
         if self.game == "per_datum" and len(self.target) != 1:
             raise ValueError(f"the game per_datum needs target = [record number]; got {list(self.target)}")
         if len(set(self.target)) < len(self.target):
             raise ValueError(f"target names a record twice: {list(self.target)}")
         if self.game in ("half_split", "average_datum") and self.target:
             raise ValueError(f"the game {self.game} takes no target")
-        self._planted()
         if self.game == "half_split" and self.references:
             raise ValueError("in a half_split the references of a model are all others; references must be 0")
-        for text in self.fail_above:
-            rate = Limit.parse(text).fpr
-            if rate is not None and rate not in self.fpr:
-                raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+
+    def _attribute(self) -> None:
+        """Check the fields of an audit of an attribute."""
         if self.attribute is not None and "prior" in self.model_fields_set:
             raise ValueError("prior is of guesses about membership; an audit of an attribute takes none")
         if self.bins and self.attribute is None:
             raise ValueError("bins cut the numbers of an attribute; give attribute too")
-        names = [model.name for model in self.model if model.name]
-        if len(set(names)) < len(names):
-            raise ValueError(f"two models have the same name; names: {', '.join(names)}")
-        return self
+
+    def _limits(self) -> None:
+        """Check that the rate of each limit is among those of interest."""
+        for text in self.fail_above:
+            rate = Limit.parse(text).fpr
+            if rate is not None and rate not in self.fpr:
+                raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
 
     def _planted(self) -> None:
-        """Words of the game canaries."""
+        """Check the fields of the game canaries."""
         if self.game != "canaries" and self.n_models < 2:
             raise ValueError(f"n_models must be >= 2, got {self.n_models}; one is enough for the game canaries alone")
         if self.canaries is None:
