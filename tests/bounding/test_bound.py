@@ -7,6 +7,7 @@ import math
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -14,9 +15,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import leakscope as ls
-from leakscope.bounding.api import MAKERS, bound
+from leakscope.bounding.api import bound
 from leakscope.bounds import BOUNDS
 from leakscope.plans import BOUND_PLANS
+from leakscope.releases.specs import own
 from leakscope.reports import Report
 
 NUMBERS = {
@@ -60,8 +62,13 @@ def made(name: str, people: str) -> Report:
     return bound(name, **words)
 
 
-def test_every_row_has_a_plan_and_a_maker() -> None:
-    assert set(BOUNDS) == set(BOUND_PLANS) == set(MAKERS) == set(NUMBERS) | set(OF_DATA)
+def test_every_row_has_a_plan_a_theorem_and_a_report() -> None:
+    assert set(BOUNDS) == set(BOUND_PLANS) == set(NUMBERS) | set(OF_DATA)
+    for row in BOUNDS.values():
+        plan = get_type_hints(own(row.report))["plan"]
+        assert plan is BOUND_PLANS[row.name]
+        assert callable(own(row.function))
+        assert row.example.startswith(f"leakscope bound {row.name} ")
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))

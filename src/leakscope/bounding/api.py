@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, overload
+from collections.abc import Sequence
+from typing import Literal, overload
 
-from leakscope.bounding import from_data, from_numbers
 from leakscope.bounding.ceilings import Stated
 from leakscope.bounds import Bound, find
 from leakscope.core.types import NotApplicable
 from leakscope.plans.bounds import BOUND_PLANS
 from leakscope.plans.plan import PagePlan, read
+from leakscope.releases.specs import own
 from leakscope.reports import Report
 from leakscope.reports.about import BoundAbout, DataFacts, TheoremFacts, envelope
-
-MAKERS: Mapping[str, Callable[[Any, Bound], Stated]] = MappingProxyType(
-    {
-        "dp": from_numbers.dp,
-        "gaussian": from_numbers.gaussian,
-        "dpsgd": from_numbers.dpsgd,
-        "gap": from_numbers.gap,
-        "information": from_numbers.information,
-        "pmp": from_data.pmp,
-        "leakage": from_data.leakage,
-        "table": from_data.table,
-        "total": from_data.total,
-        "regression": from_data.regression,
-    }
-)
 
 
 @overload
@@ -274,7 +258,7 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     row = find(name)
     plan = read(BOUND_PLANS[name], options, f"bound {name}")
     try:
-        stated = MAKERS[name](plan, row)
+        stated = own(row.report)(plan, row)
     except NotApplicable as reason:
         raise ValueError(f"bound {name}: {reason}") from None
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)

@@ -87,6 +87,10 @@ class Bound:
         Key of the bibliography and the theorem.
     summary : str
         One line.
+    report : str
+        Import path of the function that makes the report from a plan, whose fields are the options.
+    example : str
+        A command.
     status : {"certified", "asymptotic"}
         Of what it says.
 
@@ -102,81 +106,103 @@ class Bound:
     function: str
     source: str
     summary: str
+    report: str
+    example: str
     status: Status = "certified"
 
 
-_HERE = "leakscope.bounds"
+_HERE, _REPORTS = "leakscope.bounds", "leakscope.bounding"
 _ROWS = (
     Bound(
-        "dp",
-        "What does (epsilon, delta)-differential privacy allow any attacker?",
-        f"{_HERE}.dp:mip_from_dp",
-        "kairouz2015, Theorem 2.1; izzo2022, Theorem 4",
-        "Ceilings of (epsilon, delta)-DP: accuracy, eta, TPR at FPR; or the epsilon that keeps a limit.",
+        name="dp",
+        question="What does (epsilon, delta)-differential privacy allow any attacker?",
+        function=f"{_HERE}.dp:mip_from_dp",
+        source="kairouz2015, Theorem 2.1; izzo2022, Theorem 4",
+        summary="Ceilings of (epsilon, delta)-DP: accuracy, eta, TPR at FPR; or the epsilon that keeps a limit.",
+        report=f"{_REPORTS}.from_numbers:dp",
+        example="leakscope bound dp --epsilon 1 --delta 1e-5",
     ),
     Bound(
-        "gaussian",
-        "What does Gaussian differential privacy allow any attacker?",
-        "leakscope.core.tradeoff:Gaussian",
-        "dong2022, eq. 6",
-        "Ceilings of mu-GDP, or the mu that keeps a limit.",
+        name="gaussian",
+        question="What does Gaussian differential privacy allow any attacker?",
+        function="leakscope.core.tradeoff:Gaussian",
+        source="dong2022, eq. 6",
+        summary="Ceilings of mu-GDP, or the mu that keeps a limit.",
+        report=f"{_REPORTS}.from_numbers:gaussian",
+        example="leakscope bound gaussian --mu 1",
     ),
     Bound(
-        "dpsgd",
-        "What does this DP-SGD training allow any attacker?",
-        f"{_HERE}.dp:dpsgd_tradeoff",
-        "dp_accounting, privacy loss distributions of the subsampled Gaussian",
-        "Ceilings of DP-SGD by its privacy loss distribution.",
+        name="dpsgd",
+        question="What does this DP-SGD training allow any attacker?",
+        function=f"{_HERE}.dp:dpsgd_tradeoff",
+        source="dp_accounting, privacy loss distributions of the subsampled Gaussian",
+        summary="Ceilings of DP-SGD by its privacy loss distribution.",
+        report=f"{_REPORTS}.from_numbers:dpsgd",
+        example="leakscope bound dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000",
     ),
     Bound(
-        "pmp",
-        "What may an attacker learn who knows these records, but not which half of them was used?",
-        f"{_HERE}.exponential:pmp_exponential",
-        "lowy2024, Propositions 9 and 12",
-        "Practical membership privacy on this data: noisy mean, or exponential mechanism.",
+        name="pmp",
+        question="What may an attacker learn who knows these records, but not which half of them was used?",
+        function=f"{_HERE}.exponential:pmp_exponential",
+        source="lowy2024, Propositions 9 and 12",
+        summary="Practical membership privacy on this data: noisy mean, or exponential mechanism.",
+        report=f"{_REPORTS}.from_data:pmp",
+        example="leakscope bound pmp --data wine --clip 1 --scale 0.1",
     ),
     Bound(
-        "leakage",
-        "How much does the mean of this table reveal about each of its records?",
-        f"{_HERE}.leakage:leakage_score",
-        "azize2024, Theorems 3.1, 4.1, 4.3 (corrected) and 4.5",
-        "Per-datum leakage: score and ceiling of every record of a table.",
-        "asymptotic",
+        name="leakage",
+        question="How much does the mean of this table reveal about each of its records?",
+        function=f"{_HERE}.leakage:leakage_score",
+        source="azize2024, Theorems 3.1, 4.1, 4.3 (corrected) and 4.5",
+        summary="Per-datum leakage: score and ceiling of every record of a table.",
+        report=f"{_REPORTS}.from_data:leakage",
+        example="leakscope bound leakage --data people.csv --unit person",
+        status="asymptotic",
     ),
     Bound(
-        "table",
-        "How much do the counts of this table reveal about who is in?",
-        f"{_HERE}.tables:exact_eta_table",
-        "Bayes posterior given the counts, exact",
-        "Counts without noise: exact eta of every cell, the smallest cell, the cells to merge.",
+        name="table",
+        question="How much do the counts of this table reveal about who is in?",
+        function=f"{_HERE}.tables:exact_eta_table",
+        source="Bayes posterior given the counts, exact",
+        summary="Counts without noise: exact eta of every cell, the smallest cell, the cells to merge.",
+        report=f"{_REPORTS}.from_data:table",
+        example="leakscope bound table --data people.csv --by sector,region --eta 0.1",
     ),
     Bound(
-        "total",
-        "How much does this total reveal about who is in?",
-        f"{_HERE}.totals:exact_eta_total",
-        "law of the total by characteristic functions, exact",
-        "A total without noise: exact eta of every record.",
+        name="total",
+        question="How much does this total reveal about who is in?",
+        function=f"{_HERE}.totals:exact_eta_total",
+        source="distribution of the total by characteristic functions, exact",
+        summary="A total without noise: exact eta of every record.",
+        report=f"{_REPORTS}.from_data:total",
+        example="leakscope bound total --data people.csv --column pay",
     ),
     Bound(
-        "gap",
-        "What does a generalisation gap give to an attacker?",
-        f"{_HERE}.generalisation:generalisation_bound",
-        "delgrosso2021, Theorem 2",
-        "Accuracy that some attacker reaches, by the gap alone.",
+        name="gap",
+        question="What does a generalisation gap give to an attacker?",
+        function=f"{_HERE}.generalisation:generalisation_bound",
+        source="delgrosso2021, Theorem 2",
+        summary="Accuracy that some attacker reaches, by the gap alone.",
+        report=f"{_REPORTS}.from_numbers:gap",
+        example="leakscope bound gap --gap 0.2",
     ),
     Bound(
-        "information",
-        "What does so much mutual information allow any attacker?",
-        f"{_HERE}.information:kl_upper",
-        "delgrosso2021, Theorem 5 (for accuracy of at least the prior guess)",
-        "Ceiling of the accuracy by mutual information.",
+        name="information",
+        question="What does so much mutual information allow any attacker?",
+        function=f"{_HERE}.information:kl_upper",
+        source="delgrosso2021, Theorem 5 (for accuracy of at least the prior guess)",
+        summary="Ceiling of the accuracy by mutual information.",
+        report=f"{_REPORTS}.from_numbers:information",
+        example="leakscope bound information --information 0.1",
     ),
     Bound(
-        "regression",
-        "How much does least squares on this design reveal about each of its rows?",
-        f"{_HERE}.regression:linear_regression_bayes",
-        "delgrosso2021, section 4.1; closed form of the Bayes attacker",
-        "Linear regression: accuracy of the Bayes attacker, exact, and of every row.",
+        name="regression",
+        question="How much does least squares on this design reveal about each of its rows?",
+        function=f"{_HERE}.regression:linear_regression_bayes",
+        source="delgrosso2021, section 4.1; closed form of the Bayes attacker",
+        summary="Linear regression: accuracy of the Bayes attacker, exact, and of every row.",
+        report=f"{_REPORTS}.from_data:regression",
+        example="leakscope bound regression --data wine --noise-std 2",
     ),
 )
 BOUNDS: Mapping[str, Bound] = MappingProxyType({row.name: row for row in _ROWS})

@@ -28,22 +28,9 @@ GROUPS = {  # panels of the help; what is not here is of the theorem
     "Game": ("adjacency", "sampling", "prior", "k"),
     "Output": ("title", "unit", "date", "fpr", "out", "records", "publish", "as_json"),
 }
-EXAMPLES = {
-    "dp": "leakscope bound dp --epsilon 1 --delta 1e-5",
-    "gaussian": "leakscope bound gaussian --mu 1",
-    "dpsgd": "leakscope bound dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 10000",
-    "pmp": "leakscope bound pmp --data wine --clip 1 --scale 0.1",
-    "leakage": "leakscope bound leakage --data people.csv --unit person",
-    "table": "leakscope bound table --data people.csv --by sector,region --eta 0.1",
-    "total": "leakscope bound total --data people.csv --column pay",
-    "gap": "leakscope bound gap --gap 0.2",
-    "information": "leakscope bound information --information 0.1",
-    "regression": "leakscope bound regression --data wine --noise-std 2",
-}
-
 app = typer.Typer(
     help="What a theorem allows any attacker.",
-    epilog=f"Example: {EXAMPLES['dp']}",
+    epilog=f"Example: {BOUNDS['dp'].example}",
     context_settings=HELP,
     rich_markup_mode="rich",
 )
@@ -67,4 +54,4 @@ def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
 
 
 for row in BOUNDS.values():
-    app.command(row.name, epilog=f"Example: {EXAMPLES[row.name]}")(_command(row, BOUND_PLANS[row.name]))
+    app.command(row.name, epilog=f"Example: {row.example}")(_command(row, BOUND_PLANS[row.name]))

@@ -1,4 +1,7 @@
-"""The plans of bounds: what a theorem is asked about. One class for each row of ``leakscope.bounds.BOUNDS``."""
+"""The plans of bounds: what a theorem is asked about.
+
+Each row of ``leakscope.bounds.BOUNDS`` has a class that is named after it.
+"""
 
 from __future__ import annotations
 
@@ -189,19 +192,9 @@ class RegressionPlan(PagePlan):
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 
 
+_OURS = (kind for kind in PagePlan.__subclasses__() if kind.__module__ == __name__)
 BOUND_PLANS: Mapping[str, type[PagePlan]] = MappingProxyType(
-    {
-        "dp": DpPlan,
-        "gaussian": GaussianPlan,
-        "dpsgd": DpsgdPlan,
-        "pmp": PmpPlan,
-        "leakage": LeakagePlan,
-        "table": TablePlan,
-        "total": TotalPlan,
-        "gap": GapPlan,
-        "information": InformationPlan,
-        "regression": RegressionPlan,
-    }
+    {kind.__name__.removesuffix("Plan").lower(): kind for kind in _OURS}
 )
 
 
