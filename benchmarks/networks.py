@@ -19,7 +19,7 @@ from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.devices import seeded, working
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import Lesson, trained
+from leakscope.releases.networks.training import TrainingData, trained
 
 
 def dense(*widths: int) -> nn.Module:
@@ -83,10 +83,10 @@ def compared(
 
     def ours() -> None:
         with working(recipe) as device:
-            lesson = Lesson(inputs_of(x), torch.as_tensor(y), recipe, device, name)
+            data = TrainingData(inputs_of(x), torch.as_tensor(y), recipe, device, name)
             for start in range(0, n_models, size):
                 part = members[start : start + size]
-                trained(lambda seed: built(make, seed), architecture, lesson, part, list(range(len(part))))
+                trained(lambda seed: built(make, seed), architecture, data, part, list(range(len(part))))
 
     tensors = torch.from_numpy(x), torch.as_tensor(y)
     naive = cpu_seconds(lambda: one_by_one(plain, *tensors, few, recipe), repeats=3)

@@ -71,7 +71,10 @@ PROTECTIONS: list[tuple[str, ...]] = [
     ("calibrate --data words.csv --eta 0.1 --statistic ols --label label", "ols cannot be computed on ", "encode it"),
     ("calibrate --data lost_label.csv --eta 0.1 --statistic ols --label label", "label is missing at 1 points, first"),
     ("protect --data infinite_label.csv --eta 0.1 --statistic ols --label label", "label has infinite values"),
-    ("protect --data only.csv --eta 0.1 --statistic ols --label label", "only.csv: no feature columns are left beside"),
+    (
+        "protect --data only.csv --eta 0.1 --statistic ols --label label",
+        "only.csv: no feature columns are left besides",
+    ),
     (f"{FINE} --statistic ols --label lable", "fine.csv: no column 'lable' (did you mean 'label'?)", "a, b, label"),
     (f"{FINE} --label label", "calibrate: statistic mean takes no label; drop leaves a column out, got 'label'"),
     # sizes and promises

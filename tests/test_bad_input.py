@@ -84,7 +84,7 @@ CASES = [
         "fine.csv: no column 'aa' (did you mean 'a'?); ",
         "a, b, label",
     ),
-    Bad("audit --data only.csv --label label", "only.csv: no feature columns are left beside label"),
+    Bad("audit --data only.csv --label label", "only.csv: no feature columns are left besides label"),
     Bad(f"{WINE} --label target", "wine comes with its own label; ", "are columns of files"),
     Bad(
         f"audit --data household.csv --label label --group household {TREE}",

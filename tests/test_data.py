@@ -73,7 +73,7 @@ class TestTables:
         path = write(tmp_path / f"one{suffix}", FRAME[["income"]])
         with pytest.raises(ValueError) as caught:
             data.load(path, "income")
-        assert str(caught.value) == f"{path}: no feature columns are left beside income"
+        assert str(caught.value) == f"{path}: no feature columns are left besides income"
 
     def test_no_rows(self, tmp_path, suffix):
         path = write(tmp_path / f"none{suffix}", FRAME[:0])

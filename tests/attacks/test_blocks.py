@@ -2,19 +2,21 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from leakscope.attacks.blocks import blocks, judge, judged_points, log_mean_exp, require_references
+from leakscope.attacks.blocks import blocks, log_mean_exp, require_references, score_points, target_points
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def test_judged_values_land_where_the_game_looks_for_them(signals):
     array = signals.arrays["loss"]
-    out = judge(signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 17)  # 2 points a block
+    out = score_points(
+        signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 17
+    )  # 2 points a block
     np.testing.assert_array_equal(out, signals.targets("loss"))
     assert out.T.flags.c_contiguous
 
 
 def test_blocks_cover_the_points_once(signals):
-    points = judged_points(signals.game)
+    points = target_points(signals.game)
     seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 16)]
     np.testing.assert_array_equal(np.concatenate(seen), points)
     assert max(map(len, seen)) == 4

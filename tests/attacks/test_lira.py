@@ -105,13 +105,13 @@ def test_constant_references_give_finite_scores(variance):
 
 
 def test_reasons_when_a_side_is_missing_everywhere():
-    with pytest.raises(NotApplicable, match="with and without the same judged point"):
+    with pytest.raises(NotApplicable, match="with and without the same target point"):
         lira(one_record(1.0, [], [0.0, 1.0]))
     apart = np.array([[True, True], [True, False], [True, False]])
     game = Game("half_split", apart, np.array([True, True]), 1)
-    with pytest.raises(NotApplicable, match="with and without the same judged point"):
+    with pytest.raises(NotApplicable, match="with and without the same target point"):
         lira(Signals(game, None, {"log_odds": np.ones((3, 2))}))
-    with pytest.raises(NotApplicable, match="without a judged point"):
+    with pytest.raises(NotApplicable, match="without a target point"):
         lira_offline(one_record(1.0, [0.0, 1.0], []))
 
 

@@ -109,7 +109,7 @@ def test_a_record_whose_references_all_contain_it_gets_no_evidence():
 def test_reasons_and_bad_parameters():
     member = np.array([[True], [True], [True]])
     signals = Signals(Game("half_split", member, np.array([True]), 1), None, {"loss": np.ones((3, 1))})
-    with pytest.raises(NotApplicable, match="without a judged point"):
+    with pytest.raises(NotApplicable, match="without a target point"):
         mast(signals)
     with pytest.raises(ValueError, match="temperature must be > 0, got 0"):
         mast(signals, temperature=0.0)

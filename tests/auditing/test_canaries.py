@@ -13,7 +13,7 @@ from leakscope.auditing.canaries import Setting, attacks_on, is_private, planned
 from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ModelPlan
 from leakscope.releases.estimator import Estimator, from_spec
-from leakscope.releases.making import release_of
+from leakscope.releases.factory import release_of
 from leakscope.reports.about import DataFacts
 
 TREE = release_of(DecisionTreeClassifier(), "tree")

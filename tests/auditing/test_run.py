@@ -19,7 +19,7 @@ from leakscope.core import games
 from leakscope.core.claims import Claim
 from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ClaimPlan
-from leakscope.releases.making import release_of
+from leakscope.releases.factory import release_of
 from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime.observe import Execution
 

@@ -10,7 +10,7 @@ from torch import nn
 from leakscope.core.types import Points
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import Lesson
+from leakscope.releases.networks.training import TrainingData
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def member() -> np.ndarray:
 
 
 @pytest.fixture
-def lesson_of(points):
-    """The points as a lesson by a recipe."""
+def training_data_of(points):
+    """The points as training data by a recipe."""
 
-    def made(recipe: Recipe) -> Lesson:
-        return Lesson(inputs_of(points.x), torch.as_tensor(points.y), recipe, torch.device("cpu"), "net")
+    def made(recipe: Recipe) -> TrainingData:
+        return TrainingData(inputs_of(points.x), torch.as_tensor(points.y), recipe, torch.device("cpu"), "net")
 
     return made
 

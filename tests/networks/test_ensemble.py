@@ -12,14 +12,14 @@ from torch.nn.functional import cross_entropy
 
 from leakscope.core.seeds import stream
 from leakscope.releases.networks.devices import seeded
-from leakscope.releases.networks.ensemble import Alone, Stack, Vmapped, is_stack
+from leakscope.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, is_stack
 from leakscope.releases.networks.optimisers import Optimiser
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.training import losses, n_batches, train
 
 from .conftest import Branches, Convolutions, stack
 
-KINDS = [(Stack, stack), (Vmapped, stack), (Vmapped, Branches)]
+KINDS = [(BatchedEnsemble, stack), (VmapEnsemble, stack), (VmapEnsemble, Branches)]
 side_by_side = pytest.mark.parametrize(("kind", "make"), KINDS)
 
 
@@ -77,7 +77,7 @@ def test_steps_are_those_of_pytorch(recipe, reference, words, fused):
         torch.testing.assert_close(one, two.detach(), rtol=1e-6, atol=1e-6)
 
 
-def reference_training(module, lesson, members, seed, recipe):
+def reference_training(module, data, members, seed, recipe):
     """The plainest loop there is, with the batches of the row's seed."""
     optimiser = torch.optim.Adam(module.parameters(), lr=recipe.lr)
     for epoch in range(recipe.epochs):
@@ -86,7 +86,7 @@ def reference_training(module, lesson, members, seed, recipe):
         for start in range(steps):
             end = None if start == steps - 1 else (start + 1) * recipe.batch
             batch = order[start * recipe.batch : end]
-            loss = cross_entropy(module(lesson.inputs.batch(batch)), lesson.label[batch])
+            loss = cross_entropy(module(data.inputs.batch(batch)), data.label[batch])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -94,51 +94,51 @@ def reference_training(module, lesson, members, seed, recipe):
 
 @side_by_side
 @pytest.mark.parametrize("sizes", [(50, 50, 50, 50), (49, 45, 42, 38), (33, 31, 18, 20)])
-def test_a_short_training_is_that_of_a_plain_loop(kind, make, sizes, lesson_of):
+def test_a_short_training_is_that_of_a_plain_loop(kind, make, sizes, training_data_of):
     """Three epochs, before rounding grows: also where the last batches differ in size."""
     recipe = Recipe(epochs=3, batch=16, lr=0.01)
-    lesson, rng = lesson_of(recipe), np.random.default_rng(0)
+    data, rng = training_data_of(recipe), np.random.default_rng(0)
     members = [np.sort(rng.permutation(120)[:n]) for n in sizes]
     assert len({n_batches(n, 16) for n in sizes}) == 1
     modules = made(make)
     singles = copy.deepcopy(modules)
-    train(kind(modules), lesson, members, [10, 11, 12, 13])
+    train(kind(modules), data, members, [10, 11, 12, 13])
     for module, single, own, seed in zip(modules, singles, members, (10, 11, 12, 13), strict=True):
-        reference_training(single, lesson, own, seed, recipe)
+        reference_training(single, data, own, seed, recipe)
         for trained, expected in zip(module.parameters(), single.parameters(), strict=True):
             torch.testing.assert_close(trained, expected, rtol=2e-4, atol=2e-5)
 
 
 @side_by_side
-def test_models_stop_by_themselves(kind, make, lesson_of):
+def test_models_stop_by_themselves(kind, make, training_data_of):
     """A model that stops early is the model that is trained alone; the others go on."""
     recipe = Recipe(epochs=12, batch=16, lr=0.02, stop=0.02)
-    lesson, members = lesson_of(recipe), [np.arange(start, start + 48) for start in (0, 20, 40, 60)]
+    data, members = training_data_of(recipe), [np.arange(start, start + 48) for start in (0, 20, 40, 60)]
     modules = made(make)
     singles = copy.deepcopy(modules)
-    train(kind(modules), lesson, members, [0, 1, 2, 3])
+    train(kind(modules), data, members, [0, 1, 2, 3])
     lengths = []
     for number, (module, single) in enumerate(zip(modules, singles, strict=True)):
-        train(Alone(single), lesson, members[number : number + 1], [number])
-        lengths.append(stopping_epoch(made(make)[number], lesson, members[number], number))
+        train(SingleModel(single), data, members[number : number + 1], [number])
+        lengths.append(stopping_epoch(made(make)[number], data, members[number], number))
         for trained, expected in zip(module.parameters(), single.parameters(), strict=True):
             torch.testing.assert_close(trained, expected, rtol=1e-3, atol=1e-4)
     assert len(set(lengths)) > 1, "all models stop in the same epoch: the test would see nothing"
 
 
-def stopping_epoch(module, lesson, members, seed):
+def stopping_epoch(module, data, members, seed):
     """The fewest epochs whose training ends where that of the recipe does."""
     whole = copy.deepcopy(module)
-    train(Alone(whole), lesson, [members], [seed])
-    for epochs in range(1, lesson.recipe.epochs + 1):
+    train(SingleModel(whole), data, [members], [seed])
+    for epochs in range(1, data.recipe.epochs + 1):
         part, recipe = copy.deepcopy(module), Recipe(epochs=epochs, batch=16, lr=0.02)
-        train(Alone(part), type(lesson)(lesson.inputs, lesson.label, recipe, lesson.device, ""), [members], [seed])
+        train(SingleModel(part), type(data)(data.inputs, data.label, recipe, data.device, ""), [members], [seed])
         if all(torch.equal(one, two) for one, two in zip(part.parameters(), whole.parameters(), strict=True)):
             return epochs
     raise AssertionError("no number of epochs gives the same parameters")
 
 
-@pytest.mark.parametrize("kind", [Stack, Vmapped])
+@pytest.mark.parametrize("kind", [BatchedEnsemble, VmapEnsemble])
 def test_dropout_differs_between_models(kind):
     modules = made(lambda: stack(64, dropout=0.5), 1) * 2
     for module in modules:

@@ -103,7 +103,7 @@ def test_refits_are_stationary_with_separable_data_and_a_class_without_points():
     x = torch.as_tensor(np.column_stack([100 * rng.normal(size=(40, 60)), np.ones(40)]))
     label = torch.as_tensor(rng.integers(3, size=40))
     layer = last_layer.Layer(x, label, 1e-3)
-    theta = layer.refitted(torch.as_tensor(rng.normal(size=(4, 61))))
+    theta = layer.refit(torch.as_tensor(rng.normal(size=(4, 61))))
     p = softmax((x @ theta.T).numpy(), axis=1)
     slope = (p - np.eye(4)[label.numpy()]).T @ x.numpy() + 1e-3 * theta.numpy()
     assert np.linalg.norm(slope) < 2e-10 * np.linalg.norm(x.numpy(), axis=1).sum()

@@ -16,7 +16,7 @@ import leakscope as ls
 from leakscope.core.types import Points
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.making import release_from, release_of
+from leakscope.releases.factory import release_from, release_of
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.network import Network, Trained
 from leakscope.releases.networks.recipe import Recipe

@@ -13,9 +13,9 @@ from torch.nn.utils import parameters_to_vector
 
 from leakscope.releases.networks import devices, training
 from leakscope.releases.networks.architecture import Architecture, built
-from leakscope.releases.networks.augmentation import Moves, moved
+from leakscope.releases.networks.augmentation import Augmentation, augment
 from leakscope.releases.networks.devices import seeded, with_less, working
-from leakscope.releases.networks.ensemble import Alone
+from leakscope.releases.networks.ensemble import SingleModel
 from leakscope.releases.networks.gradient_norms import gradient_norms, layers_of
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import inputs_of
@@ -37,8 +37,8 @@ def test_losses():
 def test_moves_of_an_image(down, right, flip):
     """Against the same with slices."""
     image = np.arange(2 * 6 * 7, dtype=np.float32).reshape(2, 6, 7) + 1
-    moves = Moves(np.array([[flip, False]]), np.array([[[down, right], [0, 0]]]))
-    made = moved(torch.from_numpy(np.stack([image, image])[None]), moves).numpy()[0]
+    augmentation = Augmentation(np.array([[flip, False]]), np.array([[[down, right], [0, 0]]]))
+    made = augment(torch.from_numpy(np.stack([image, image])[None]), augmentation).numpy()[0]
     turned = image[:, :, ::-1] if flip else image
     padded = np.zeros((2, 14, 15), dtype=np.float32)
     padded[:, 4 + down : 10 + down, 4 + right : 11 + right] = turned
@@ -48,12 +48,12 @@ def test_moves_of_an_image(down, right, flip):
 
 def test_moves_are_drawn_of_the_kind_that_is_asked_for():
     for kind, shift in (("flip", None), ("crop", 4), ("flip_crop", 4), ("crop", 1), ("crop", 7)):
-        moves = Moves.none(1, 400)
-        moves.draw(0, 399, Recipe(augment=kind, shift=shift), np.random.default_rng(0))
-        assert moves.flip.any() == ("flip" in kind)
-        assert set(np.unique(moves.shift)) == (set(range(-shift, shift + 1)) if shift else {0})
-        assert not moves.flip[0, 399]
-        assert not moves.shift[0, 399].any()
+        augmentation = Augmentation.none(1, 400)
+        augmentation.draw(0, 399, Recipe(augment=kind, shift=shift), np.random.default_rng(0))
+        assert augmentation.flip.any() == ("flip" in kind)
+        assert set(np.unique(augmentation.shift)) == (set(range(-shift, shift + 1)) if shift else {0})
+        assert not augmentation.flip[0, 399]
+        assert not augmentation.shift[0, 399].any()
 
 
 def test_a_shift_is_of_crops():
@@ -61,36 +61,36 @@ def test_a_shift_is_of_crops():
 
 
 @pytest.mark.parametrize("make", [stack, Branches, Convolutions])
-def test_mixed_precision_has_the_digits_of_bfloat16(lesson_of, make):
+def test_mixed_precision_has_the_digits_of_bfloat16(training_data_of, make):
     """Each product errs by half of the last of 8 bits, 2^-9; more in a step for which 60 gradients nearly cancel."""
-    moves = {}
+    changes = {}
     for mixed in (False, True):
         recipe = Recipe(optimiser="sgd", lr=0.1, epochs=1, batch=60, mixed_precision=mixed)
-        lesson = lesson_of(recipe)
+        data = training_data_of(recipe)
         if make is Convolutions:
             images = np.random.default_rng(0).normal(size=(120, 1, 8, 8)).astype(np.float32)
-            lesson = replace(lesson, inputs=inputs_of(images))
+            data = replace(data, inputs=inputs_of(images))
         build = partial(built, make, {})
-        (module,) = trained(build, Architecture.of(build(0), recipe), lesson, [np.arange(60)], [0])
+        (module,) = trained(build, Architecture.of(build(0), recipe), data, [np.arange(60)], [0])
         assert {each.dtype for each in module.parameters()} == {torch.float32}
         after, before = (parameters_to_vector(each.parameters()).detach() for each in (module, build(0)))
-        moves[mixed] = after - before
-    error = float((moves[True] - moves[False]).norm() / moves[False].norm())
+        changes[mixed] = after - before
+    error = float((changes[True] - changes[False]).norm() / changes[False].norm())
     assert 1e-4 < error < 0.1
 
 
-def test_a_loss_that_runs_away(lesson_of):
-    lesson = lesson_of(Recipe(optimiser="sgd", lr=1e38, epochs=3))
+def test_a_loss_that_runs_away(training_data_of):
+    data = training_data_of(Recipe(optimiser="sgd", lr=1e38, epochs=3))
     with pytest.raises(ValueError, match=r"^net: the training loss is not finite in epoch .*lr=1e\+38$"):
-        train(Alone(stack()), lesson, [np.arange(60)], [0])
+        train(SingleModel(stack()), data, [np.arange(60)], [0])
 
 
-def test_the_state_of_the_process_is_left_alone(lesson_of):
+def test_the_state_of_the_process_is_left_alone(training_data_of):
     threads, precision, state = torch.get_num_threads(), torch.get_float32_matmul_precision(), torch.get_rng_state()
     recipe = Recipe(epochs=1, augment="none")
     with working(recipe):
         assert torch.get_num_threads() == 1
-        train(Alone(stack(dropout=0.5)), lesson_of(recipe), [np.arange(60)], [0])
+        train(SingleModel(stack(dropout=0.5)), training_data_of(recipe), [np.arange(60)], [0])
     assert torch.get_num_threads() == threads
     assert torch.get_float32_matmul_precision() == precision
     with pytest.raises(RuntimeError, match="inside"), working(recipe):
@@ -102,7 +102,7 @@ def test_the_state_of_the_process_is_left_alone(lesson_of):
     expected = torch.get_rng_state()
     torch.set_rng_state(state)
     module = stack(dropout=0.5)
-    train(Alone(module), lesson_of(recipe), [np.arange(60)], [0])
+    train(SingleModel(module), training_data_of(recipe), [np.arange(60)], [0])
     assert torch.equal(torch.get_rng_state(), expected)
 
 
@@ -154,14 +154,14 @@ def test_other_errors_are_not_about_memory():
         with_less(lambda size: (_ for _ in ()).throw(RuntimeError("shapes")), 4, "")
 
 
-def test_half_of_the_models_where_memory_ends(monkeypatch, lesson_of):
+def test_half_of_the_models_where_memory_ends(monkeypatch, training_data_of):
     recipe, sizes, real = Recipe(epochs=1), [], training.train
 
-    def scarce(learner, lesson, members, seeds):
+    def scarce(learner, data, members, seeds):
         sizes.append(len(members))
         if len(members) > 2:
             raise MemoryError
-        real(learner, lesson, members, seeds)
+        real(learner, data, members, seeds)
 
     def build(seed):
         with seeded(seed):
@@ -169,9 +169,9 @@ def test_half_of_the_models_where_memory_ends(monkeypatch, lesson_of):
 
     members = [np.arange(n, n + 60) for n in range(5)]
     architecture = Architecture.of(stack(), recipe)
-    whole = trained(build, architecture, lesson_of(recipe), members, list(range(5)))
+    whole = trained(build, architecture, training_data_of(recipe), members, list(range(5)))
     monkeypatch.setattr(training, "train", scarce)
-    halves = trained(build, architecture, lesson_of(recipe), members, list(range(5)))
+    halves = trained(build, architecture, training_data_of(recipe), members, list(range(5)))
     assert sizes == [5, 2, 2, 1]
     for one, two in zip(whole, halves, strict=True):
         for first, second in zip(one.parameters(), two.parameters(), strict=True):

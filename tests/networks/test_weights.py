@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import leakscope as ls
-from leakscope.releases.making import trained_from
+from leakscope.releases.factory import trained_from
 from leakscope.reports import Report
 from tests.cli.calling import caller, refused
 from tests.mutations import check
@@ -142,7 +142,7 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
         (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
         (
             f"--model {SPEC} --weights whole.pt {SIDES}",
-            "whole.pt: a state dict alone is read, this one stands in net",
+            "whole.pt: a state dict alone is read, this one is in net",
         ),
         (f"--model {SPEC} --weights net.pt {SIDES} --layers 3", "unknown layer '3'"),
         (

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.core.types import Points, Release
 from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator, Fixed, from_spec, imported, prepared
+from leakscope.releases.estimator import Estimator, PretrainedModel, from_spec, imported, prepared
 
 EVERY = ("loss", "log_odds", "correct", "log_prob")  # of the signals that there are, those of a model
 SEEDS = np.array([11, 12, 13])
@@ -390,7 +390,7 @@ class TestFixed:
     x = np.arange(9.0)[:, None]
     inside = np.ones((1, 9), dtype=bool)
 
-    def loss(self, model: Fixed, y: object, n: int = 9) -> np.ndarray:
+    def loss(self, model: PretrainedModel, y: object, n: int = 9) -> np.ndarray:
         points = from_arrays(self.x[:n], y)
         found = model.observe(points, self.inside[:, :n], np.array([0]), ("loss",))["loss"]
         assert found.shape == (1, n)
@@ -410,18 +410,18 @@ class TestFixed:
     )
     def test_labels_are_matched_with_columns(self, y, classes):
         expected = -np.log(self.p[np.arange(9), np.arange(9) % 3])
-        np.testing.assert_allclose(self.loss(Fixed(table(self.p), classes), y), expected, atol=1e-12)
+        np.testing.assert_allclose(self.loss(PretrainedModel(table(self.p), classes), y), expected, atol=1e-12)
 
     def test_numbers_from_0_are_columns_even_if_some_are_missing(self):
         np.testing.assert_allclose(
-            self.loss(Fixed(table(self.p)), [1, 2, 1] * 3), -np.log(self.p[np.arange(9), [1, 2, 1] * 3])
+            self.loss(PretrainedModel(table(self.p)), [1, 2, 1] * 3), -np.log(self.p[np.arange(9), [1, 2, 1] * 3])
         )
 
     @pytest.mark.parametrize("shape", [(9,), (9, 1)])
     def test_one_answer_a_point_is_the_probability_of_the_second_class(self, shape):
         p, y = np.linspace(0.1, 0.9, 9), np.array(list("nyn" * 3))
         expected = -np.log(np.where(y == "y", p, 1 - p))
-        np.testing.assert_allclose(self.loss(Fixed(table(p.reshape(shape))), y), expected, atol=1e-12)
+        np.testing.assert_allclose(self.loss(PretrainedModel(table(p.reshape(shape))), y), expected, atol=1e-12)
 
     def test_batches_do_not_change_anything(self):
         sizes = []
@@ -431,33 +431,34 @@ class TestFixed:
             return table(self.p)(x)
 
         np.testing.assert_array_equal(
-            self.loss(Fixed(model, batch=4), [0, 1, 2] * 3), self.loss(Fixed(table(self.p)), [0, 1, 2] * 3)
+            self.loss(PretrainedModel(model, batch=4), [0, 1, 2] * 3),
+            self.loss(PretrainedModel(table(self.p)), [0, 1, 2] * 3),
         )
         assert sizes == [4, 4, 1]
 
     def test_is_not_stored(self):
-        release: Release = Fixed(table(self.p))
+        release: Release = PretrainedModel(table(self.p))
         assert release.describe() is None
 
     @pytest.mark.parametrize(
         ("model", "y", "message"),
         [
-            (Fixed(table(p)), None, "model needs labels"),
-            (Fixed(lambda x: np.ones((2, 3)) / 3), [0, 1, 2] * 3, "model gave 2 answers for 9 points"),
+            (PretrainedModel(table(p)), None, "model needs labels"),
+            (PretrainedModel(lambda x: np.ones((2, 3)) / 3), [0, 1, 2] * 3, "model gave 2 answers for 9 points"),
             (
-                Fixed(table(p)),
+                PretrainedModel(table(p)),
                 ["a", "b", "a"] * 3,
                 "model gives 3 probabilities a point, and the labels cannot be matched with them (2 different ones, "
                 "2 classes); give the label of each column as classes=",
             ),
             (
-                Fixed(table(p), np.array(["a", "b", "c"])),
+                PretrainedModel(table(p), np.array(["a", "b", "c"])),
                 ["a", "b", "z"] * 3,
                 "model gives 3 probabilities a point, and the labels cannot be matched with them (3 different ones, "
                 "3 classes); give the label of each column as classes=",
             ),
             (
-                Fixed(table(p)),
+                PretrainedModel(table(p)),
                 [1, 2, 3, 4, 5, 1, 2, 3, 4],
                 "model gives 3 probabilities a point, and the labels cannot be matched with them (5 different ones, "
                 "5 classes); give the label of each column as classes=",
@@ -471,4 +472,4 @@ class TestFixed:
 
     def test_logits_are_refused(self):
         with pytest.raises(ValueError, match=r"^rows must be probabilities: .*; apply softmax to logits first$"):
-            self.loss(Fixed(table(np.log(self.p))), [0, 1, 2] * 3)
+            self.loss(PretrainedModel(table(np.log(self.p))), [0, 1, 2] * 3)

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from leakscope.releases.making import release_from
+from leakscope.releases.factory import release_from
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_network
 
@@ -85,7 +85,7 @@ def test_what_to_install_is_said(tmp_path):
         "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import leakscope as ls\n"
-        "from leakscope.releases.making import release_from, release_of\n"
+        "from leakscope.releases.factory import release_from, release_of\n"
         "for ask in (lambda: release_from('own:net', {}), lambda: ls.audit(lambda: 0, [[0], [1]], [0, 1])):\n"
         "    try:\n        ask()\n"
         "    except ValueError as error:\n        print(error)\n"

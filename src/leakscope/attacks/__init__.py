@@ -25,30 +25,30 @@ class Attack:
     Parameters
     ----------
     name : str
-        As users ask for it, with the parameters if there are any: ``"lira(variance=pooled)"``.
+        Users ask for it by this name, which holds the parameters that were set: ``"lira(variance=pooled)"``.
     title : str
         As a report prints it.
     function : str
         Import path, ``"package.module:name"``, of a function ``(signals, *, parameters) -> array (T, J)``.
     signals : tuple of str
-        The signals to ask of a release: all that the attack can make use of, alternatives included.
+        The signals to ask of a release: all that the attack can use, alternatives included.
     source : str
         Key of the bibliography and the equation.
     summary : str
         One line.
     needs_references : bool
-        It compares with models other than the target.
+        Whether it compares the target with other models.
     needs_population : bool
-        It compares with points that are in no model; without any, with the judged points.
+        Whether it compares with points that are in no model; where there are none, with the target points.
     overlap : float
-        With leave one out: variance of an average over the targets, relative to that over independent ones.
-        Where the references decide what speaks for a member, every pair of models meets twice, each as the
-        other's reference, and chance counts twice: 2 for means, somewhat more where variances play a part.
+        With leave one out: the variance of an average over the targets, relative to that over independent targets.
+        Where the scores depend on the references, every pair of models meets twice, each as the other's reference, so
+        that chance counts twice: 2 for means, somewhat more where variances are estimated.
     parameters : mapping
-        Of the function.
+        Keywords of the function.
     by_name : bool
-        It was asked for by its name (or given as an object), not as one of a group: then an audit in which it cannot
-        run is refused.
+        Whether it was asked for by its name (or given as an object), not as one of a group: then an audit in which it
+        cannot run is refused.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Attack:
     by_name: bool = field(default=False, compare=False)
 
     def __call__(self, signals: Signals) -> Scores:
-        """Attack the targets at their judged points.
+        """Attack the targets at their target points.
 
         Raises
         ------
@@ -81,28 +81,32 @@ class Attack:
 
         function = self._function()
 
-        def score(given: Signals) -> np.ndarray:
-            return function(given, **self.parameters)
+        def score(part: Signals) -> np.ndarray:
+            return function(part, **self.parameters)
 
-        found = design_of(signals) if self.needs_references else None
-        value = score(signals) if found is None else apart(signals.only(self.signals), found, score)
+        dependent = design_of(signals) if self.needs_references else None
+        if dependent is None:
+            value = score(signals)
+        else:
+            value = apart(signals.only(self.signals), dependent, score)
         overlap = self.overlap if self.needs_references and signals.game.leave_one_out else 1.0
         return Scores(self.name, value, signals.game.target_member, self.source, overlap)
 
     def with_parameters(self, **parameters: float | str) -> Attack:
-        """Set parameters of the attack, which its name tells.
+        """Set parameters of the attack; its name lists them.
 
         Parameters
         ----------
         **parameters
             Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira and
             lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``a=0.3`` of rmia_offline; ``references=1`` of
-            quantile; ``rate=1.0`` of likelihood_ratio. The others have none; an attack of your own has those of its
+            quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack has those of its
             function.
 
         Returns
         -------
         Attack
+            The attack with these parameters, and those that were set before.
 
         Raises
         ------
@@ -132,7 +136,7 @@ _ROWS = (
         f"{_HERE}.threshold:gap",
         ("correct",),
         "yeom2018, Adversary 1",
-        "The model is right about the point.",
+        "Whether the model classifies the point correctly.",
     ),
     Attack(
         "confidence",
@@ -156,7 +160,7 @@ _ROWS = (
         f"{_HERE}.threshold:modified_entropy",
         ("log_prob",),
         "song2021, Mentr",
-        "The entropy of the prediction, told apart by whether it is right.",
+        "The entropy of the prediction, which also uses the true label.",
     ),
     Attack(
         "mast",
@@ -202,7 +206,7 @@ _ROWS = (
         f"{_HERE}.rmia:rmia",
         ("loss",),
         "zarifzadeh2024, RMIA score",
-        "How many points of the population the point beats, each against its usual probability.",
+        "The fraction of the population whose likelihood ratio is smaller than that of the point.",
         needs_references=True,
         needs_population=True,
     ),
@@ -222,7 +226,7 @@ _ROWS = (
         f"{_HERE}.shadow:shadow",
         ("log_odds", "loss", "correct", "log_prob"),
         "shokri2017, Section V; salem2019, Section IV",
-        "A classifier that has learned from the reference models what members look like.",
+        "A classifier of membership, trained on the reference models.",
         needs_references=True,
         overlap=3.0,  # as measured on noise
     ),
@@ -232,7 +236,7 @@ _ROWS = (
         f"{_HERE}.statistic:likelihood_ratio",
         ("step_dot", "step_norm"),
         "azize2024, eq. 10, and Algorithm 7, corrected",
-        "What was released, under the law with the point against the law without it.",
+        "The likelihood of what was released, with the point against without it.",
     ),
     Attack(
         "scalar_product",
@@ -248,7 +252,7 @@ _ROWS = (
         f"{_HERE}.quantile:quantile",
         ("log_odds", "loss"),
         "bertran2023, Gaussian form",
-        "The prediction against those at unseen points that another model finds as hard.",
+        "The prediction against those at unseen points that another model finds equally hard.",
         needs_references=True,
         needs_population=True,
     ),
@@ -258,7 +262,7 @@ _ROWS = (
         f"{_HERE}.whitebox:gradient_norm",
         ("gradient_norm",),
         "nasr2019, Section III; delgrosso2021, Section 5",
-        "How steep the loss is at the point.",
+        "Minus the norm of the gradient of the loss at the point.",
     ),
     Attack(
         "matt",
@@ -282,12 +286,17 @@ DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")
 
 
 def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
-    """The attacks that are meant, each once, in the order of their first mention.
+    """List the attacks that are asked for, each once, in the order of their first mention.
 
     Parameters
     ----------
     attacks : str, Attack, or iterable of them
         Names of ``ATTACKS``, ``"default"``, ``"all"``, or attacks with parameters of their own.
+
+    Returns
+    -------
+    tuple of Attack
+        Those that were named, or given as objects, have ``by_name`` set.
 
     Raises
     ------
@@ -300,19 +309,20 @@ def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
     >>> [attack.name for attack in find(["lira", "gap", "lira"])]
     ['lira', 'gap']
     """
-    found: dict[str, Attack] = {}
-    for item in [attacks] if isinstance(attacks, (str, Attack)) else attacks:
-        listed = [item] if isinstance(item, Attack) else _named(item)
+    items = [attacks] if isinstance(attacks, (str, Attack)) else attacks
+    by_their_names: dict[str, Attack] = {}
+    for item in items:
         by_name = isinstance(item, Attack) or item in ATTACKS
-        for attack in listed:
-            known = found.get(attack.name, attack)
-            found[attack.name] = replace(known, by_name=known.by_name or by_name)
-    if not found:
+        for attack in [item] if isinstance(item, Attack) else _of_name(item):
+            known = by_their_names.get(attack.name, attack)
+            by_their_names[attack.name] = replace(known, by_name=known.by_name or by_name)
+    if not by_their_names:
         raise ValueError("no attack is asked for; 'default' asks for the usual ones")
-    return tuple(found.values())
+    return tuple(by_their_names.values())
 
 
-def _named(name: str) -> list[Attack]:
+def _of_name(name: str) -> list[Attack]:
+    """Return the attack, or the group of attacks, of this name."""
     groups = {"default": DEFAULT, "all": tuple(ATTACKS)}
     if name in groups:
         return [ATTACKS[row] for row in groups[name]]

@@ -1,4 +1,4 @@
-"""Attribute inference: each value that an attribute may have is a candidate row, the best score is the guess.
+"""Attribute inference: each value that an attribute may have is a candidate row; the best score is the guess.
 
 Axes: T attacked models, J attacked records, V values.
 """
@@ -56,8 +56,7 @@ _OWN = (
 )
 STRATEGIES: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _OWN})
 DEFAULT = ("likelihood", "accuracy", "loss", "gradient_norm", "mast", "posterior")
-# Attacks whose references never contain the record. Models with it were trained on its true value: whoever has them
-# has been told the answer.
+# Attacks whose references never contain the record. Models with it were trained on its true value, and would reveal it.
 OFFLINE = frozenset({"mast", "lira_offline", "rmia_offline", "posterior"})
 KNOW_THE_ANSWER = "compares with models that were trained on the record: they would tell its true value"
 # Log-likelihood ratios of "the record with this value was in", to which the log of a prior of the value is added.
@@ -65,7 +64,7 @@ WITH_PRIOR = frozenset({"posterior"})
 
 
 def accuracy(signals: Signals) -> Float[Array, "T J"]:
-    """How confident the model is where it predicts the label; where it does not, less than anywhere else.
+    """Score by the confidence where the model predicts the label; elsewhere, below all others.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def accuracy(signals: Signals) -> Float[Array, "T J"]:
 
 
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
-    """Minus the norm of the gradient of the loss: near a minimum of the training loss it is short.
+    """Score by minus the norm of the gradient of the loss, which is short near a minimum of the training loss.
 
     Parameters
     ----------
@@ -114,6 +113,7 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     Returns
     -------
     array of shape (T, J)
+        At most 0, in nats per unit of the parameters.
 
     Raises
     ------
@@ -137,12 +137,17 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
 
 
 def strategies(names: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
-    """The strategies that are meant: those of this file, and all attacks on membership by their names.
+    """List the strategies that are asked for: those of this file, and attacks on membership.
 
     Parameters
     ----------
     names : str, Attack, or iterable of them
         Names of ``STRATEGIES`` or ``ATTACKS``, ``"default"``, ``"all"``, or attacks with parameters of their own.
+
+    Returns
+    -------
+    tuple of Attack
+        Each once, in the order of their first mention.
 
     Raises
     ------
@@ -152,40 +157,40 @@ def strategies(names: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ..
     Examples
     --------
     >>> from leakscope.attacks.attribute import strategies
-    >>> [each.name for each in strategies(["likelihood", "rmia_offline"])]
+    >>> [attack.name for attack in strategies(["likelihood", "rmia_offline"])]
     ['likelihood', 'rmia_offline']
     """
     known = {**ATTACKS, **STRATEGIES}
     groups = {"default": DEFAULT, "all": tuple(known)}
-    found: dict[str, Attack] = {}
+    chosen: dict[str, Attack] = {}
     for item in [names] if isinstance(names, (str, Attack)) else names:
         if isinstance(item, Attack):
-            found[item.name] = replace(item, by_name=True)
+            chosen[item.name] = replace(item, by_name=True)
             continue
         for name in groups.get(item, (item,)):
-            attack = found.get(name, known[one_of("attack", name, [*known, *groups])])
-            found[name] = replace(attack, by_name=attack.by_name or item not in groups)
-    return tuple(found.values()) or find(())
+            attack = chosen.get(name, known[one_of("attack", name, [*known, *groups])])
+            chosen[name] = replace(attack, by_name=attack.by_name or item not in groups)
+    return tuple(chosen.values()) or find(())
 
 
 def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
-    """The scores of an attack on membership at every candidate row of every attacked record.
+    """Score every candidate row of every attacked record by an attack on membership.
 
-    The references of all candidates of a record are the models that were trained without the record, the same for
-    each of them. With the models that know one row and not another, the references alone would tell the true one.
+    The references of a record are the models that were trained without it, the same for all of its candidates. Models
+    that were trained on one of the rows would reveal the true one.
 
     Parameters
     ----------
     attack : Attack
         Of `strategies`.
     signals : Signals
-        Of a game of candidates: ``candidate_of`` names the record of a row, and the judged rows of a record are
+        Of a game of candidates: ``candidate_of`` names the record of a row, and the target points of a record are
         neighbours, V for each.
 
     Returns
     -------
     array of shape (T, J, V)
-        Higher = the record, as it is.
+        Higher = more likely to be the true value.
 
     Raises
     ------
@@ -197,8 +202,8 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     >>> import numpy as np
     >>> from leakscope.attacks.attribute import candidate_scores, strategies
     >>> from leakscope.core.types import Game, Signals
-    >>> of, judged = np.array([0, 0, 0]), np.array([False, True, True])
-    >>> game = Game("candidates", np.array([[True, False, False]]), judged, 1, candidate_of=of)
+    >>> candidate_of, target_points = np.array([0, 0, 0]), np.array([False, True, True])
+    >>> game = Game("candidates", np.array([[True, False, False]]), target_points, 1, candidate_of=candidate_of)
     >>> signals = Signals(game, None, {"loss": np.array([[0.1, 2.0, 0.1]])})
     >>> candidate_scores(strategies("loss")[0], signals).tolist()
     [[[-2.0, -0.1]]]
@@ -207,12 +212,15 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
         raise NotApplicable(KNOW_THE_ANSWER)
     game = signals.game
     if game.candidate_of is None or game.judged.ndim != 1:
-        raise NotApplicable("needs a game of candidates, with the same records judged in every model")
-    judged, of = game.judged, np.unique(game.candidate_of, return_inverse=True)[1]
-    inside = np.zeros((game.n_models, int(of.max()) + 1), dtype=bool)
-    trained = np.flatnonzero(game.member.any(axis=0))  # at most one row of a record
-    inside[:, of[trained]] = game.member[:, trained]
-    member = inside[:, of]
-    member[:, np.isin(of, of[judged]) & ~judged] = True  # the rows as they are: no draws from the population
-    fair = replace(signals, game=replace(game, member=member))
-    return attack(fair).value.reshape(game.n_targets, len(np.unique(of[judged])), -1)
+        raise NotApplicable("needs a game of candidates, with the same target records in every model")
+    is_target = game.judged
+    record = np.unique(game.candidate_of, return_inverse=True)[1]  # of each row, numbered from 0
+    inside = np.zeros((game.n_models, int(record.max()) + 1), dtype=bool)
+    trained = np.flatnonzero(game.member.any(axis=0))  # at most one row of each record
+    inside[:, record[trained]] = game.member[:, trained]
+    member = inside[:, record]
+    # The rows with the true values, which are no target points, must not count as the population.
+    member[:, np.isin(record, record[is_target]) & ~is_target] = True
+    same_references = replace(signals, game=replace(game, member=member))
+    n_records = len(np.unique(record[is_target]))
+    return attack(same_references).value.reshape(game.n_targets, n_records, -1)

@@ -1,10 +1,10 @@
-"""Designs in which the other models tell who was in a model's data, and references that do not.
+"""Designs in which the data of the other models reveal who was in a model's data, and references that do not.
 
 A reference attack compares a model with models whose memberships it knows. It measures the model only if these
-memberships say nothing about the model's own. In the usual design of LiRA they do: where each point is in exactly half
-of K models, the K - 1 others hold it K/2 - 1 times if the model holds it and K/2 times if not. An attack need not count
-to profit: a mean over the others (RMIA) is lower where a member is missing, and the number of references on a side
-decides the variance that is estimated there (LiRA), the soft minimum (MAST) and the best threshold.
+memberships are independent of the model's own. In the usual design of LiRA they are not: where each point is in exactly
+half of K models, K/2 - 1 of the K - 1 others have it if the model has it, and K/2 if not. An attack profits without
+counting: a mean over the others (RMIA) is lower where a member is missing, and the number of references on a side
+affects the variance that is estimated there (LiRA), the soft minimum (MAST) and the best threshold.
 
 Axes: K models, N points, R references of a target.
 """
@@ -18,14 +18,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import gammaln
 
+from leakscope.attacks.blocks import target_points
 from leakscope.core.seeds import stream
 from leakscope.core.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
-_CHANCE = 1e-3  # a design is seen only where independent draws look so with a smaller probability
-_FAR = 6.0  # standard deviations of a correlation of independent draws that are called dependent
-_MANY_PATTERNS = 16  # models from which on equal columns are rather the rows of one unit than chance
-_COLUMNS = 4096  # that correlations are computed of: enough to see whatever would move a result
+_CHANCE = 1e-3  # a design is reported only if independent draws look like it with a smaller probability
+_FAR = 6.0  # a correlation beyond so many standard deviations of that of independent draws is called dependence
+_MANY_PATTERNS = 16  # with so many models or more, equal columns are the rows of one unit rather than chance
+_COLUMNS = 4096  # columns that correlations are computed from: enough to see what would change a result
 DEPENDENT = (
     "the data of the other models tell who was in the data of the attacked one ({how}), and references would too; "
     "draw the data of each model by itself, or so that each point is in exactly half of the models"
@@ -34,16 +35,16 @@ DEPENDENT = (
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How the memberships of the models depend on each other at the judged points.
+    """How the memberships of the models depend on each other at the target points.
 
     Parameters
     ----------
     same : bool array of shape (K, K)
-        Pairs of models with equal or with opposite memberships at all judged points.
+        Pairs of models with equal or with opposite memberships at all target points.
     n_in : int
-        The number of models that each judged point is in, where that is the same for all of them; else 0.
+        The number of models that each target point is in, where that is the same for all of them; else 0.
     reason : str
-        Why no choice of references is known to be valid; "" where one is.
+        Why no choice of references is known to be valid; "" if one is.
     """
 
     same: Bool[Array, "K K"]
@@ -52,7 +53,7 @@ class Design:
 
     @property
     def note(self) -> str:
-        """What a report says of it."""
+        """The note in the report."""
         if self.reason:
             return f"Attacks with references were left out: {self.reason}"
         n_models = len(self.same)
@@ -69,7 +70,7 @@ class Design:
 
 
 def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | None:
-    """Find out whether the other models of a game tell who was in a model's data.
+    """Test whether the memberships of the other models of a game reveal those of a model.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
     Returns
     -------
     Design or None
-        None where the memberships look like independent draws, as those of ``leakscope.core.games`` are.
+        None if the memberships look like independent draws, as those of ``leakscope.core.games`` are.
 
     Examples
     --------
@@ -88,46 +89,49 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
     >>> design(half_split(100, 8)) is None
     True
     >>> half = half_split(100, 4).member
-    >>> found = design(Game("signals", np.concatenate([half, ~half]), np.ones(100, dtype=bool), 8))
-    >>> found.same[0].nonzero()[0].tolist()
+    >>> complements = design(Game("signals", np.concatenate([half, ~half]), np.ones(100, dtype=bool), 8))
+    >>> complements.same[0].nonzero()[0].tolist()
     [4]
     """
     if game.n_references < 1:
         return None
-    columns = np.flatnonzero(np.atleast_2d(game.judged).any(axis=0))
-    part = columns[np.linspace(0, len(columns) - 1, min(len(columns), _COLUMNS)).astype(int)]
+    columns = target_points(game)
+    sample = columns[np.linspace(0, len(columns) - 1, min(len(columns), _COLUMNS)).astype(int)]
     unit = game.candidate_of if group is None else group
-    sample = game.member[:, part]
-    n_free = _independent_columns(sample, None if unit is None else unit[part])
+    sampled_member = game.member[:, sample]
+    n_free = _independent_columns(sampled_member, None if unit is None else unit[sample])
     member = game.member[:, columns]
     same = _same_or_opposite(member, n_free)
-    n_units = n_free if unit is not None else len(part)  # a false find costs no more than a reference
-    n_in = _constant_count(member, n_units) if game.leave_one_out or game.n_targets == 1 else 0
+    n_in = 0
+    if game.leave_one_out or game.n_targets == 1:
+        # Without known units the columns are counted as independent: a wrong alarm costs one reference, no more.
+        n_in = _constant_count(member, n_free if unit is not None else len(sample))
     if n_in and not same.any():
-        return Design(same, n_in, _uneven(sample, n_free))
-    reason = _dependence(game, sample, same, n_free)
+        return Design(same, n_in, _uneven_pairs(sampled_member, n_free))
+    reason = _dependence(game, sampled_member, same, n_free)
     return Design(same, 0, reason) if reason or same.any() else None
 
 
 def design_of(signals: Signals) -> Design | None:
-    """Find the design of the game that signals are of, with their units; see `design`."""
+    """Test the game of these signals, with the units of its points; see `design`."""
     return design(signals.game, None if signals.points is None else signals.points.group)
 
 
-def apart(signals: Signals, found: Design, score: Callable[[Signals], Float[Array, "1 J"]]) -> Float[Array, "T J"]:
+def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[Array, "1 J"]]) -> Float[Array, "T J"]:
     """Score each target by references whose memberships are independent of its own.
 
     Parameters
     ----------
     signals : Signals
-    found : Design
-        Of its game.
+    dependent : Design
+        The design of their game.
     score : callable
-        An attack on a game of one target whose references are fixed.
+        An attack on a game of one target with fixed references.
 
     Returns
     -------
     array of shape (T, J)
+        In the order of the targets and of their target points.
 
     Raises
     ------
@@ -149,56 +153,48 @@ def apart(signals: Signals, found: Design, score: Callable[[Signals], Float[Arra
     neither of which depends on d and r. So b_m is independent of (d, r) and is 1 with probability c / K: which
     references are left and who is in them says nothing about the target.
     """
-    if found.reason:
-        raise NotApplicable(found.reason)
-    game = signals.game
-    return np.concatenate([score(_one_target(signals, found, target)) for target in range(game.n_targets)])
+    if dependent.reason:
+        raise NotApplicable(dependent.reason)
+    scores = [score(_one_target(signals, dependent, target)) for target in range(signals.game.n_targets)]
+    return np.concatenate(scores)
 
 
-def _one_target(signals: Signals, found: Design, target: int) -> Signals:
-    """A target as row 0 and below it the references that are left, which may be others at each point."""
+def _one_target(signals: Signals, dependent: Design, target: int) -> Signals:
+    """Build a game of one target, row 0, with the references that are left, which may differ from point to point."""
     game = signals.game
     rows = np.arange(game.n_models) if game.leave_one_out else np.arange(game.n_targets, game.n_models)
-    rows = rows[(rows != target) & ~found.same[target, rows]]
-    n_points = game.member.shape[1]
-    if found.n_in:
-        left_out = _one_of_the_other_kind(game.member, rows, target)
+    rows = rows[(rows != target) & ~dependent.same[target, rows]]
+    points = np.arange(game.member.shape[1])
+    reference_rows = np.broadcast_to(rows[:, None], (len(rows), len(points)))
+    if dependent.n_in:
+        left_out = _draw_left_out(game.member, rows, target)
         place = np.arange(len(rows) - 1)[:, None]
-        rows_at = rows[place + (place >= left_out)]
-    else:
-        rows_at = np.broadcast_to(rows[:, None], (len(rows), n_points))
-    points = np.arange(n_points)
+        reference_rows = rows[place + (place >= left_out)]  # all places but the one that is left out
 
-    def taken(array: Array) -> Array:
-        return np.concatenate([array[target : target + 1], array[rows_at, points]])
+    def rows_of(array: Array) -> Array:
+        return np.concatenate([array[target : target + 1], array[reference_rows, points]])
 
-    member = taken(game.member)
-    judged = game.judged if game.judged.ndim == 1 else game.judged[target]
-    # A point that nobody judges counts as the population only where it is in no model at all.
-    member[0] |= ~judged & game.member.any(axis=0)
-    alone = replace(game, member=member, judged=judged, n_targets=1)
-    arrays = {name: taken(array) for name, array in signals.arrays.items()}
-    return replace(signals, game=alone, arrays=arrays)
+    is_target = game.judged if game.judged.ndim == 1 else game.judged[target]
+    member = rows_of(game.member)
+    # A point that is no target point counts as the population only if it is in no model at all.
+    member[0] |= ~is_target & game.member.any(axis=0)
+    one_target = replace(game, member=member, judged=is_target, n_targets=1)
+    arrays = {name: rows_of(array) for name, array in signals.arrays.items()}
+    return replace(signals, game=one_target, arrays=arrays)
 
 
-def _one_of_the_other_kind(member: Bool[Array, "K N"], rows: Int[Array, " R"], target: int) -> Int[Array, " N"]:
-    """Place among the rows of one reference at each point, drawn from those whose membership is not the target's.
+def _draw_left_out(member: Bool[Array, "K N"], rows: Int[Array, " R"], target: int) -> Int[Array, " N"]:
+    """Draw, at each point, the place in ``rows`` of one reference whose membership is not the target's.
 
-    Where there is none (a point in no model), any reference.
+    Any reference, where there is no such one (a point in no model).
     """
-    drawn = stream(0, "balanced design", target).random((len(rows), member.shape[1]), dtype=np.float32)
-    drawn[member[rows] == member[target]] -= 1
-    return drawn.argmax(axis=0)
-
-
-def _pairs(game: Game) -> tuple[Bool[Array, " K"], Bool[Array, " K"]]:
-    """Which rows are targets and which are references."""
-    row = np.arange(game.n_models)
-    return row < game.n_targets, row >= (0 if game.leave_one_out else game.n_targets)
+    uniform = stream(0, "balanced design", target).random((len(rows), member.shape[1]), dtype=np.float32)
+    uniform[member[rows] == member[target]] -= 1  # below all others
+    return uniform.argmax(axis=0)
 
 
 def _independent_columns(member: Bool[Array, "K J"], unit: Shaped[Array, " J"] | None) -> int:
-    """How many columns were drawn: rows of one unit are in or out together."""
+    """Count the columns that were drawn independently: rows of one unit are in or out together."""
     if unit is not None:
         return len(np.unique(unit))
     n_models, n_points = member.shape
@@ -208,40 +204,44 @@ def _independent_columns(member: Bool[Array, "K J"], unit: Shaped[Array, " J"] |
 
 
 def _same_or_opposite(member: Bool[Array, "K J"], n_free: int) -> Bool[Array, "K K"]:
-    """Pairs of different rows that are equal or opposite at all points, if chance would hardly make one."""
+    """Find the pairs of different rows that are equal or opposite at all points, if chance hardly explains one."""
     n_models = len(member)
     same = np.zeros((n_models, n_models), dtype=bool)
     if n_models**2 * 0.5**n_free > _CHANCE:
         return same
-    by_first = np.packbits(member ^ member[:, :1], axis=1)  # opposite rows become equal
-    _, kind = np.unique(by_first, axis=0, return_inverse=True)
-    same[:] = kind.ravel()[:, None] == kind.ravel()[None, :]
+    relative_to_first = np.packbits(member ^ member[:, :1], axis=1)  # opposite rows become equal
+    _, pattern = np.unique(relative_to_first, axis=0, return_inverse=True)
+    same[:] = pattern.ravel()[:, None] == pattern.ravel()[None, :]
     np.fill_diagonal(same, False)
     return same
 
 
 def _constant_count(member: Bool[Array, "K J"], n_units: int) -> int:
-    """The number of models that every point is in, if it is the same for all and not by chance; else 0."""
+    """Return the number of models that every point is in, if it is the same for all and not by chance; else 0."""
     n_in = member.sum(axis=0)
     n_models = len(member)
     if n_in.min() != n_in.max() or n_in[0] in (0, n_models):
         return 0
-    c, share = int(n_in[0]), n_in[0] / n_models
+    c, fraction = int(n_in[0]), n_in[0] / n_models
+    # log of the binomial probability of c
     log_chance = gammaln(n_models + 1) - gammaln(c + 1) - gammaln(n_models - c + 1)
-    log_chance += c * np.log(share) + (n_models - c) * np.log1p(-share)  # of c in a binomial draw
+    log_chance += c * np.log(fraction) + (n_models - c) * np.log1p(-fraction)
     return c if (n_units - 1) * log_chance < np.log(_CHANCE) else 0
 
 
 def _correlations(member: Bool[Array, "K J"]) -> Float[Array, "K K"]:
-    """Of the memberships of each pair of rows; 0 where a row is in or out everywhere."""
+    """Compute the correlation of the memberships of each pair of rows; 0 where a row is constant."""
     centred = member - member.mean(axis=1, keepdims=True)
     length = np.sqrt((centred**2).sum(axis=1))
     scaled = centred / np.where(length > 0, length, 1)[:, None]
     return scaled @ scaled.T
 
 
-def _uneven(member: Bool[Array, "K J"], n_free: int) -> str:
-    """Why rows with constant counts were not drawn alike, as in blocks of models that hold each point equally often."""
+def _uneven_pairs(member: Bool[Array, "K J"], n_free: int) -> str:
+    """Say why rows with constant counts are not exchangeable, as with blocks of models that have each point once.
+
+    Exchangeable rows with constant counts have correlations of -1/(K - 1).
+    """
     n_models = len(member)
     if n_models < 3:
         return ""
@@ -252,32 +252,35 @@ def _uneven(member: Bool[Array, "K J"], n_free: int) -> str:
 
 
 def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_free: int) -> str:
-    """Why the memberships of a target are not independent of those of its references; "" where they seem to be."""
-    targets, references = _pairs(game)
-    usable = references[None, :] & ~same & ~np.eye(game.n_models, dtype=bool)
-    usable = usable[targets]
+    """Say why the memberships of a target are not independent of those of its references; "" if they seem to be."""
+    usable = ~same & ~np.eye(game.n_models, dtype=bool)
+    if not game.leave_one_out:
+        usable[:, : game.n_targets] = False
+    usable = usable[: game.n_targets]
     root = np.sqrt(n_free)
-    correlation = _correlations(member)[targets]
+    correlation = _correlations(member)[: game.n_targets]
     if usable.any() and np.abs(correlation[usable]).max() * root > _FAR:
         return DEPENDENT.format(how="pairs of models share more or fewer points than chance has it")
-    own = member[targets].astype(float)
-    n_others = usable.astype(float) @ member
+    # The correlation of a target's memberships with the number of its references that have the point.
+    own = member[: game.n_targets].astype(float)
+    n_references_in = usable.astype(float) @ member
     own -= own.mean(axis=1, keepdims=True)
-    n_others -= n_others.mean(axis=1, keepdims=True)
-    length = np.sqrt((own**2).sum(axis=1) * (n_others**2).sum(axis=1))
-    told = (own * n_others).sum(axis=1) / np.where(length > 0, length, 1)
-    if np.abs(told).max() * root > _FAR or _dispersion(game, member, usable) * np.sqrt(n_free / 2) > _FAR:
+    n_references_in -= n_references_in.mean(axis=1, keepdims=True)
+    length = np.sqrt((own**2).sum(axis=1) * (n_references_in**2).sum(axis=1))
+    count_correlation = (own * n_references_in).sum(axis=1) / np.where(length > 0, length, 1)
+    far_count = np.abs(count_correlation).max() * root > _FAR
+    if far_count or _dispersion(game, member, usable) * np.sqrt(n_free / 2) > _FAR:
         return DEPENDENT.format(how="by how many of them have a point")
     return ""
 
 
 def _dispersion(game: Game, member: Bool[Array, "K J"], usable: Bool[Array, "T K"]) -> float:
-    """How far the variance of the number of models with a point is from that of independent draws, relative to it.
+    """Compare the variance of the number of models with a point with that of independent draws; relative difference.
 
-    It sees all targets at once what the correlation of a target with the number of its references cannot.
+    It uses all targets at once, and so detects what the correlations of single targets are too noisy to show.
     """
-    if not game.leave_one_out or not usable.any(axis=1).all() or usable.sum() < game.n_models * (game.n_models - 1):
+    if not game.leave_one_out or usable.sum() < game.n_models * (game.n_models - 1):
         return 0.0
-    share = member.mean(axis=1)
-    expected = (share * (1 - share)).sum()
+    fraction = member.mean(axis=1)
+    expected = (fraction * (1 - fraction)).sum()
     return abs(member.sum(axis=0).var() / expected - 1) if expected > 0 else 0.0

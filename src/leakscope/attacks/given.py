@@ -14,7 +14,17 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Given:
-    """Scores that were computed elsewhere, as an attack."""
+    """Scores that were computed elsewhere, as an attack.
+
+    Parameters
+    ----------
+    name : str
+    value : array of shape (T, J)
+        Higher = member.
+    title : str
+    source : str
+    summary : str
+    """
 
     name: str
     value: Float[Array, "T J"]
@@ -23,6 +33,6 @@ class Given:
     summary: str = "scores that were computed elsewhere"
 
     def __call__(self, signals: Signals) -> Scores:
-        """The scores of the targets of this game."""
+        """Return the scores of the targets of this game."""
         member = signals.game.target_member
         return Scores(self.name, self.value[: len(member)], member, self.source)

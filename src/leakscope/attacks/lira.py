@@ -1,43 +1,50 @@
 """LiRA: the likelihood ratio of two Gaussians, one of models with the record and one of models without.
 
-Axes: B points of a block, M models, R references, T targets, J judged points, U points that some target
-judges.
+Of the references on one side of a point (those with it, or those without it) let n be the number, m the mean of phi and
+S the sum of ``(phi - m)^2``. With leave one out a target is a reference on its own side, and is taken out of it again:
+at the distance d = phi - m it leaves n - 1 references, and
+
+    phi - mean without it = d n / (n - 1),        sum of squares without it = S - d^2 n / (n - 1).
+
+So one pass over the references of a point serves all targets.
+
+Axes: B points of a block, R references, T targets, J target points, U points that are target points of some target.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from leakscope.attacks.blocks import Block, blocks, judge, judged_points, require_references
+from leakscope.attacks.blocks import Block, blocks, require_references, score_points, target_points
 from leakscope.core.checks import one_of
-from leakscope.core.types import Game, Signals
+from leakscope.core.types import Signals
 
 Array = np.ndarray
-# references that the pooled variance counts as, beside the references of the point itself
+# How many references the pooled variance counts as, when it is averaged with that of the point's own references.
 VARIANCES = {"shrunk": 8.0, "point": 0.0, "pooled": np.inf}
-_FLOOR = 1e-3  # least variance of a point, as a share of the pooled one
+_FLOOR = 1e-3  # least variance of a point, as a fraction of the pooled one
 _LEAST = 1e-12  # least variance of all, in squared units of the signal
 
 
 def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
-    """Online LiRA: ``log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out)``.
+    """Compute the online LiRA score ``log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out)``.
 
-    phi is the log-odds of the true label, or -log(loss + 1e-12) where a release has none (regressors). The
-    Gaussians are those of the references with and without the record. A record that has references on one
-    side only gets the score 0: nothing speaks for either side.
+    phi is the log-odds of the true label, or -log(loss + 1e-12) if the release has none (regressors). The Gaussians are
+    fitted to the references with and without the record. A record without references on both sides gets the score 0.
 
     Parameters
     ----------
     signals : Signals
         With ``log_odds`` or ``loss``.
     variance : {"shrunk", "point", "pooled"}
-        Point: of the references of each point. Pooled: one for all judged points with the record and one for
-        all without it, never one in place of the other. Shrunk: the mean of the two, weighted with the number
-        of references of the point and with 8. Each is divided by n and at least 1e-3 of the pooled one.
+        Point: of the references of each point. Pooled: one over all target points for the references with the point,
+        and one for those without. Shrunk: the mean of the two, with weights the number of references of the point and
+        8. Each has the divisor n, and is at least 1e-3 of the pooled one.
 
     Returns
     -------
@@ -47,11 +54,12 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     Raises
     ------
     NotApplicable
-        If the signal is missing, or references with and without the same judged point.
+        If the signal is missing, or references with and without the same target point.
 
     References
     ----------
-    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; pooled: their fixed variance, a side each.
+    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; pooled: their fixed variance, one for each
+    side.
 
     Examples
     --------
@@ -64,29 +72,26 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     4.5
     """
     require_references(signals, both=True)
-    game, phi = signals.game, _Phi.of(signals)
-    outside, inside = _sides(signals, variance)
+    outside, inside = _references(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
-        own = phi.targets(block)
-        left = _left_out(block, own)
-        square_out, variance_out = outside.distance(block, own, 1 - left if game.leave_one_out else left)
-        square_in, variance_in = inside.distance(block, own, left)
-        square_out /= variance_out
-        square_in /= variance_in
-        square_out -= square_in
-        value = np.log(variance_out / variance_in) + square_out
-        value /= 2
-        value[np.abs(value) < 1e-12] = 0  # what rounding of phi alone may give: it would tell which row was left out
-        return _neutral_where_missing(value, 0.0, block, (outside, inside))
+        phi = _phi(signals, block.targets)
+        n_out, distance_out, variance_out = outside.without_own_row(block, phi)
+        n_in, distance_in, variance_in = inside.without_own_row(block, phi)
+        log_ratio = np.log(variance_out / variance_in)
+        log_ratio += distance_out**2 / variance_out
+        log_ratio -= distance_in**2 / variance_in
+        log_ratio /= 2
+        log_ratio[np.abs(log_ratio) < 1e-12] = 0  # rounding of phi alone would tell which row was left out
+        return np.where((n_out > 0) & (n_in > 0), log_ratio, 0)
 
-    return judge(game, phi.array.dtype, score, game.n_targets)
+    return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
 
 
 def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
-    """Offline LiRA, one-sided: the log of the probability that a model without the record shows a smaller phi.
+    """Compute the offline LiRA score, the log-probability that a model without the record has a smaller phi.
 
-    ``log Phi((phi - mean_out) / sd_out)``. A record without references without it gets log(1/2).
+    ``log Phi((phi - mean_out) / sd_out)``, one-sided. A record that all references contain gets log(1/2).
 
     Parameters
     ----------
@@ -103,7 +108,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     Raises
     ------
     NotApplicable
-        If the signal is missing, or references without the judged points.
+        If the signal is missing, or references without the target points.
 
     References
     ----------
@@ -119,190 +124,94 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     0.97725
     """
     require_references(signals, without=True)
-    game, phi = signals.game, _Phi.of(signals)
-    outside, _ = _sides(signals, variance)
+    outside, _ = _references(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
-        own = phi.targets(block)
-        left = _left_out(block, own)
-        square, spread = outside.distance(block, own, 1 - left if game.leave_one_out else left)
-        z = np.copysign(np.sqrt(square / spread), own - outside.mean[block.place])
-        z[np.abs(z) < 1e-7] = 0  # what rounding of phi alone may give: it would tell which row was left out
-        return _neutral_where_missing(log_ndtr(z), np.log(0.5), block, (outside,))
+        n_out, distance, variance_out = outside.without_own_row(block, _phi(signals, block.targets))
+        z = distance / np.sqrt(variance_out)
+        z[np.abs(z) < 1e-7] = 0  # rounding of phi alone would tell which row was left out
+        return log_ndtr(np.where(n_out > 0, z, 0))
 
-    return judge(game, phi.array.dtype, score, game.n_targets)
+    return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
 
 
 @dataclass(frozen=True, eq=False)
-class _Phi:
-    """What LiRA reads: near to Gaussian over models."""
+class _References:
+    """The references with (or without) each point, a target's own row among them, in the dtype of the signal."""
 
-    array: Float[Array, "M N"]
-    is_loss: bool
-
-    @classmethod
-    def of(cls, signals: Signals) -> _Phi:
-        return cls(signals.array("log_odds", "loss"), "log_odds" not in signals.arrays)
-
-    def targets(self, block: Block) -> Float[Array, "B T"]:
-        return self._read(block.targets(self.array))
-
-    def references(self, block: Block) -> Float[Array, "B R"]:
-        return self._read(block.references(self.array))
-
-    def _read(self, values: Float[Array, "B m"]) -> Float[Array, "B m"]:
-        return -np.log(values + self.array.dtype.type(1e-12)) if self.is_loss else values
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Gaussians of phi over the references with each point, or over those without it.
-
-    The numbers of a point are of all its references, a target's own row included; ``distance`` takes it out.
-    The columns have the dtype of the signal, so that work on a block is on arrays of its own size only.
-    """
-
-    inside: bool
-    n: Float[Array, " U"]
+    with_point: bool
+    n: Float[Array, "U 1"]
     mean: Float[Array, "U 1"]
-    squares: Float[Array, "U 1"]  # n times the variance
-    grown: Float[Array, "U 1"]  # n / (n - 1)
-    excess: Float[Array, "U 1"]  # grown - 1 / grown
-    whole: Float[Array, "U 1"]  # 1 / (n + weight)
-    less: Float[Array, "U 1"]  # 1 / (n - 1 + weight) - whole
-    pooled: Float[Array, "1 T"]  # over all points that the target judges, its own row taken out
-    weight: float  # references that the pooled variance counts as
+    squares: Float[Array, "U 1"]  # sum of the squared distances to the mean
+    pooled: Float[Array, "1 T"]  # variance over all target points of a target
+    weight: float  # number of references that the pooled variance counts as
 
-    @classmethod
-    def of(
-        cls, inside: bool, moments: Float[Array, "3 U"], pooled: Float[Array, " T"], weight: float, like: np.dtype
-    ) -> _Side:
-        n, mean, variance = moments
-        grown = np.where(n > 1, n / np.maximum(n - 1, 1), 0)  # a side without references is set aside later
-        whole = 1 / np.maximum(n + weight, 1)
-
-        def column(values: Float[Array, " U"]) -> Float[Array, "U 1"]:
-            return values[:, None].astype(like)
-
-        return cls(
-            inside,
-            n,
-            mean=column(mean),
-            squares=column(n * variance),
-            grown=column(grown),
-            excess=column(grown - 1 / np.where(n > 1, grown, 1)),
-            whole=column(whole),
-            less=column(1 / np.maximum(n - 1 + weight, 1) - whole),
-            pooled=pooled[None, :].astype(like),
-            weight=weight,
-        )
-
-    def distance(
-        self, block: Block, own: Float[Array, "B T"], left: Float[Array, "_ _"]
-    ) -> tuple[Float[Array, "B T"], Float[Array, "_ T"]]:
-        """Squared distance of the target to the mean, and the variance; ``left`` is 1 where it is left out.
-
-        Without one of n values at distance d from their mean, the distance is d n / (n - 1) and the sum of
-        squares smaller by d^2 n / (n - 1).
-        """
-        place = block.place
-        square = own - self.mean[place]
-        square *= square
-        removed = left * self.grown[place] * square
-        variance = self.pooled
-        if np.isfinite(self.weight):
-            variance = self.weight * self.pooled + self.squares[place]
-            variance -= removed
-            share = left * self.less[place]
-            share += self.whole[place]
-            variance *= share
-            np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST), out=variance)
-        removed *= self.excess[place]
-        square += removed  # d^2 where nothing is left out, else d^2 grown^2
-        return square, variance
+    def without_own_row(
+        self, block: Block, phi: Float[Array, "B T"]
+    ) -> tuple[Float[Array, "B T"], Float[Array, "B T"], Float[Array, "B T"]]:
+        """Compute the number of references, phi less their mean, and their variance, for each target."""
+        n, squares = self.n[block.place], self.squares[block.place]
+        own = _own_rows(block, self.with_point, phi.dtype)
+        distance = phi - self.mean[block.place]
+        growth = 1 + own / np.maximum(n - 1, 1)  # n / (n - 1) where a row is taken out, else 1
+        if np.isinf(self.weight):
+            variance = np.broadcast_to(self.pooled, phi.shape)
+        else:
+            variance = squares + self.weight * self.pooled - own * growth * distance**2
+            variance /= np.maximum(n + self.weight - own, 1)
+            variance = np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST))
+        return n - own, growth * distance, variance
 
 
-def _left_out(block: Block, own: Float[Array, "B T"]) -> Float[Array, "b t"]:
-    """1 where a target's own row is among the references with the point; 0 for fixed references."""
-    if not block.game.leave_one_out:
-        return np.zeros((1, 1), dtype=own.dtype)
-    return block.left_out(True).astype(own.dtype)
-
-
-def _column(values: Float[Array, " B"], like: Float[Array, "B T"]) -> Float[Array, "B 1"]:
-    return values[:, None].astype(like.dtype)
-
-
-def _sides(signals: Signals, variance: str) -> tuple[_Side, _Side]:
-    """The Gaussians without and with each point."""
+def _references(signals: Signals, variance: str) -> tuple[_References, _References]:
+    """Estimate the Gaussians of the references without and of those with each point."""
     weight = VARIANCES[one_of("variance", variance, VARIANCES)]
-    game, phi = signals.game, _Phi.of(signals)
-    n, mean, var = _moments(game, phi)
-    pooled = _pooled(game, phi, n, mean, var)
-    moments = np.stack([n, mean, var], axis=1)
-    outside, inside = (_Side.of(bool(k), moments[k], pooled[k], weight, phi.array.dtype) for k in (0, 1))
-    return outside, inside
-
-
-def _moments(game: Game, phi: _Phi) -> Float[Array, "3 2 U"]:
-    """Number, mean and variance of the references without and with each judged point."""
-    points = judged_points(game)
-    result = np.empty((3, 2, len(points)))
+    game, dtype = signals.game, _array(signals).dtype
+    points = target_points(game)
+    moments = np.empty((2, 3, len(points), 1), dtype=dtype)
+    n_pooled, square_pooled = np.zeros((2, 2, game.n_targets))
     for block in blocks(game, points, game.n_models):
-        values = phi.references(block).astype(np.float64, order="C")
-        inside = block.references(game.member).astype(np.float64, order="C")
-        ones = np.ones(values.shape[1])
-        centre = values @ ones / len(ones)  # sums of squares keep their digits only around a centre
-        values -= centre[:, None]
-        n_in, sum_in = inside @ ones, np.vecdot(inside, values)
-        inside *= values
-        square_in = np.vecdot(inside, values)
-        n = np.stack([len(ones) - n_in, n_in])
-        mean = np.stack([-sum_in, sum_in]) / np.maximum(n, 1)  # around the centre all of them sum to 0
-        square = np.stack([np.vecdot(values, values) - square_in, square_in])
-        variance = np.maximum(square / np.maximum(n, 1) - mean * mean, 0)
-        result[:, :, block.place] = n, mean + centre, variance
-    return result
+        moments[:, :, block.place, 0] = _moments(block, signals)
+        phi, target = _phi(signals, block.targets), block.is_target.astype(dtype)
+        for side in (0, 1):
+            n, mean, squares = moments[side, :, block.place]
+            own = _own_rows(block, bool(side), dtype) * target
+            n_pooled[side] += np.sum(n * target, axis=0) - np.sum(own, axis=0)
+            square_pooled[side] += np.sum(squares * target, axis=0)
+            square_pooled[side] -= np.sum(n / np.maximum(n - 1, 1) * own * (phi - mean) ** 2, axis=0)
+    pooled = np.maximum(square_pooled / np.maximum(n_pooled, 1), _LEAST).astype(dtype)
+    sides = []
+    for side in (0, 1):
+        n, mean, squares = moments[side]
+        sides.append(_References(bool(side), n, mean, squares, pooled[side][None], weight))
+    return sides[0], sides[1]
 
 
-def _pooled(
-    game: Game,
-    phi: _Phi,
-    n: Float[Array, "2 U"],
-    mean: Float[Array, "2 U"],
-    variance: Float[Array, "2 U"],
-) -> Float[Array, "2 T"]:
-    """Variance of each side over all points that a target judges, the target's own row taken out."""
-    total, square = np.zeros((2, 2, game.n_targets))
-    for block in blocks(game, judged_points(game), game.n_targets):
-        place, judged = block.place, block.judged.astype(np.float64)
-        total += n[:, place] @ judged
-        square += (n[:, place] * variance[:, place]) @ judged
-        if not game.leave_one_out:
-            continue
-        own = phi.targets(block)
-        inside = block.left_out(True).astype(own.dtype)
-        distance = inside * _column(mean[1, place] - mean[0, place], own)
-        distance += _column(mean[0, place], own)  # now the mean of the side that the target is on
-        np.subtract(own, distance, out=distance)
-        distance *= distance
-        if game.judged.ndim == 2:
-            distance *= block.judged
-            inside *= block.judged
-        total -= [judged.sum(axis=0) - inside.sum(axis=0), inside.sum(axis=0)]
-        grown = (n[:, place] / np.maximum(n[:, place] - 1, 1)).astype(own.dtype)
-        square[0] -= grown[0] @ distance
-        distance *= inside
-        square += [[1], [-1]] * (grown @ distance)
-    return np.maximum(square / np.maximum(total, 1), _LEAST)
+def _moments(block: Block, signals: Signals) -> Float[Array, "2 3 B"]:
+    """Compute number, mean and sum of squares of all references without and of all with each point."""
+    values = _phi(signals, block.references).astype(np.float64)
+    inside = block.references(block.game.member).astype(np.float64)
+    centre = values.mean(axis=1, keepdims=True)
+    values -= centre  # sums of squares keep their digits only around a centre
+    n_in, sum_in = inside.sum(axis=1), np.vecdot(inside, values)
+    square, square_in = np.vecdot(values, values), np.vecdot(inside * values, values)
+    n = np.stack([values.shape[1] - n_in, n_in])
+    mean = np.stack([-sum_in, sum_in]) / np.maximum(n, 1)  # the values of both sides sum to 0
+    squares = np.stack([square - square_in, square_in]) - n * mean**2
+    return np.stack([n, mean + centre[:, 0], np.maximum(squares, 0)], axis=1)
 
 
-def _neutral_where_missing(
-    value: Float[Array, "B T"], neutral: float, block: Block, sides: tuple[_Side, ...]
-) -> Float[Array, "B T"]:
-    """The value that says nothing, where a side has no reference but the target's own row."""
-    for side in sides:
-        rows = np.flatnonzero(side.n[block.place] <= 1)
-        others = side.n[block.place][rows, None] - block.left_out(side.inside)[rows]
-        value[rows] = np.where(others > 0, value[rows], neutral)
-    return value
+def _own_rows(block: Block, with_point: bool, dtype: np.dtype) -> Float[Array, "B T"]:
+    """Return 1 where a target's own row is one of the references with (without) the point, else 0."""
+    return block.left_out(with_point).astype(dtype)
+
+
+def _array(signals: Signals) -> Float[Array, "M N"]:
+    """Return the signal that phi is computed from."""
+    return signals.array("log_odds", "loss")
+
+
+def _phi(signals: Signals, take: Callable[[Array], Array]) -> Float[Array, "B m"]:
+    """Take the log-odds as they are, and a loss as -log(loss + 1e-12): both are near to Gaussian over models."""
+    values = take(_array(signals))
+    return values if "log_odds" in signals.arrays else -np.log(values + 1e-12)

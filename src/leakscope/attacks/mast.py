@@ -1,6 +1,6 @@
 """MAST: the loss against a threshold for each point, estimated from reference models.
 
-Axes: B points of a block, M models, R references, T targets, J judged points.
+Axes: B points of a block, M models, R references, T targets, J target points.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakscope.attacks.blocks import Block, judge, log_mean_exp, require_references
+from leakscope.attacks.blocks import Block, log_mean_exp, require_references, score_points
 from leakscope.core.checks import positive
 from leakscope.core.types import Signals
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
-    """The loss against the soft minimum of the losses of models that have not seen the point.
+    """Compare the loss with the soft minimum of the losses of models without the point.
 
     ``s = (tau - loss) / T`` with ``tau = -T log mean exp(-loss_r / T)`` over the references r without the
     point. A record without such a reference gets the score 0.
@@ -26,7 +26,7 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     signals : Signals
         With ``loss``.
     temperature : float
-        T > 0: the models are thought to be drawn with probability proportional to exp(-sum of losses / T).
+        T > 0: the model is taken to be a draw with probability proportional to exp(-sum of losses / T).
 
     Returns
     -------
@@ -36,7 +36,7 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     Raises
     ------
     NotApplicable
-        If the loss is missing, or references without the judged points.
+        If the loss is missing, or references without the target points.
 
     References
     ----------
@@ -59,18 +59,18 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     def score(block: Block) -> Float[Array, "B T"]:
         own = block.targets(loss) / -temperature
         outside = ~block.references(game.member)
-        usual = log_mean_exp(block.references(loss) / -temperature, outside, game.leave_one_out)
-        return own - np.where(np.isfinite(usual), usual, own)
+        minus_tau = log_mean_exp(block.references(loss) / -temperature, outside, game.leave_one_out)
+        return own - np.where(np.isfinite(minus_tau), minus_tau, own)
 
-    return judge(game, loss.dtype, score, game.n_models)
+    return score_points(game, loss.dtype, score, game.n_models)
 
 
 def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
-    """The loss against the value that best separates the losses of references with and without the point.
+    """Compare the loss with the value that best separates the losses of references with and without the point.
 
-    ``s = tau - loss``; tau lies midway between two neighbouring losses, where most references are on their
-    side (members below tau), the lowest such place if there are several. If all losses are the same, tau is
-    that loss. A record without references on both sides gets the score 0.
+    ``s = tau - loss``; tau is the middle of the gap between two neighbouring losses that classifies most references
+    correctly (members below tau), the lowest such gap if there are several. If all losses are equal, tau is that loss.
+    A record without references both with and without it gets the score 0.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     Raises
     ------
     NotApplicable
-        If the loss is missing, or references with and without the same judged point.
+        If the loss is missing, or references with and without the same target point.
 
     References
     ----------
@@ -111,53 +111,57 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
         inside = np.take_along_axis(member, order, axis=1)
         if game.leave_one_out:
             tau = np.empty_like(ordered)
-            np.put_along_axis(tau, order, _best_cuts_without_each(ordered, inside), axis=1)
+            np.put_along_axis(tau, order, _best_thresholds_without_each(ordered, inside), axis=1)
         else:
-            tau = _best_cut(ordered, inside)
+            tau = _best_threshold(ordered, inside)
         n_in = member.sum(axis=1, keepdims=True)
         n_out = member.shape[1] - n_in
-        both = (n_in > block.left_out(True)) & (n_out > block.left_out(False))
-        return np.where(both, tau - block.targets(loss), 0)
+        has_both = (n_in > block.left_out(True)) & (n_out > block.left_out(False))
+        return np.where(has_both, tau - block.targets(loss), 0)
 
-    return judge(game, loss.dtype, score, game.n_models)
-
-
-_NONE = np.iinfo(np.int64).min // 4  # the key of a gap that is none, with room for sums
+    return score_points(game, loss.dtype, score, game.n_models)
 
 
-def _best_cut(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Float[Array, "B 1"]:
-    """The middle of the gap that best separates members (below) from non-members."""
+_NO_GAP = np.iinfo(np.int64).min // 4  # less than any key, and sums with it do not overflow
+
+
+def _best_threshold(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Float[Array, "B 1"]:
+    """Return the middle of the gap that best separates members (below) from non-members."""
     gap = np.argmax(_gap_keys(ordered, inside), axis=1)[:, None]
     return _middle(ordered, gap, gap + 1)
 
 
-def _best_cuts_without_each(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Float[Array, "B R"]:
-    """The best cut without the value at position p, for each p.
+def _best_thresholds_without_each(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Float[Array, "B R"]:
+    """Return the best threshold without the value at position p, for each p.
 
-    Without p the gaps below p - 1 stay as they are, the two gaps around p become one, and above the gaps after
-    p there is one value less. So the best gap is the largest of a running maximum from the left, the joined
-    gap, and a running maximum from the right.
+    Gap g lies between the values at g and g + 1. Without p the gaps below p - 1 keep their keys; the gaps p - 1 and p
+    become one; the keys of the gaps above p lose the contribution of p. So the best gap is the largest of a running
+    maximum from the left, the joined gap, and a running maximum from the right: R steps instead of R^2.
     """
     n = ordered.shape[1]
-    key, position = _gap_keys(ordered, inside), np.arange(n)
-    joined, left, right = (np.full(ordered.shape, _NONE) for _ in range(3))
+    position = np.arange(n)
+    contribution = np.where(inside, n, -n)
+    key = _gap_keys(ordered, inside)
+    joined, left, right = (np.full(ordered.shape, _NO_GAP) for _ in range(3))
     left[:, 2:] = np.maximum.accumulate(key, axis=1)[:, :-1]
     right[:, :-2] = np.maximum.accumulate(key[:, ::-1], axis=1)[:, ::-1][:, 1:]
-    right -= np.where(inside, n, -n)
-    parted = np.cumsum(np.where(inside, n, -n), axis=1)[:, :-2] - position[:-2]
-    joined[:, 1:-1] = np.where(ordered[:, :-2] < ordered[:, 2:], parted, _NONE)
+    right -= contribution
+    # The joined gap has the members below p on its left, and the number p - 1.
+    joined_key = np.cumsum(contribution, axis=1)[:, :-2] - position[:-2]
+    joined[:, 1:-1] = np.where(ordered[:, :-2] < ordered[:, 2:], joined_key, _NO_GAP)
     best = np.maximum(np.maximum(left, right), joined)
-    low = -best % n
+    low = -best % n  # a key is a multiple of n less the number of its gap
     high = np.where(best == joined, low + 2, low + 1)
-    none, other = best < _NONE // 2, (position == 0).astype(np.intp)  # all others are equal: take any of them
-    return _middle(ordered, np.where(none, other, low), np.where(none, other, high))
+    all_equal = best < _NO_GAP // 2  # the other values: take any of them
+    other = (position == 0).astype(np.intp)
+    return _middle(ordered, np.where(all_equal, other, low), np.where(all_equal, other, high))
 
 
 def _gap_keys(ordered: Float[Array, "B R"], inside: Bool[Array, "B R"]) -> Int[Array, "B G"]:
-    """R (members - non-members below the gap) - number of the gap: the best gap, and the lowest of equals."""
+    """Compute ``R (members - non-members below the gap) - index of the gap``, largest for the best and lowest gap."""
     n = ordered.shape[1]
-    parted = np.cumsum(np.where(inside, n, -n), axis=1)[:, :-1] - np.arange(n - 1)
-    return np.where(ordered[:, :-1] < ordered[:, 1:], parted, _NONE)
+    key = np.cumsum(np.where(inside, n, -n), axis=1)[:, :-1] - np.arange(n - 1)
+    return np.where(ordered[:, :-1] < ordered[:, 1:], key, _NO_GAP)
 
 
 def _middle(ordered: Float[Array, "B R"], low: Int[Array, "B t"], high: Int[Array, "B t"]) -> Float[Array, "B t"]:

@@ -1,6 +1,6 @@
-"""RMIA: how many points of the population does a record beat, each against its usual probability?
+"""RMIA: the fraction of the population whose likelihood ratio is smaller than that of the record.
 
-Axes: B points of a block, M models, R references, T targets, J judged points, Z population.
+Axes: B points of a block, M models, R references, T targets, J target points, Z population.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from leakscope.attacks.blocks import Block, blocks, judge, log_mean_exp, require_references
+from leakscope.attacks.blocks import Block, blocks, log_mean_exp, require_references, score_points
 from leakscope.core.checks import positive, probability
 from leakscope.core.types import Signals
 
@@ -18,20 +18,20 @@ Array = np.ndarray
 
 
 def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
-    """Pairwise likelihood-ratio test against the population, with references that may contain the record.
+    """Test the likelihood ratio of the record against that of each point of the population.
 
     The ratio of a point is ``p(x) / mean over the references of p_r(x)``, p = exp(-loss); the score is the
-    share of population points z with ``ratio(x) / ratio(z) >= gamma``, minus 1, as ``rank_share`` has it.
-    The population are the points that are in no model and not judged; without any, the points that the
-    target judges.
+    fraction of population points z with ``ratio(x) / ratio(z) >= gamma``, minus 1, computed by `rank_share`.
+    The population are the points that are in no model and are no target points; without any, the target points of the
+    target. The references may contain the record.
 
     Parameters
     ----------
     signals : Signals
         With ``loss``.
     gamma : float
-        How much larger than that of a population point the ratio must be, > 0. With 1 the scores of
-        non-members are uniform for every model, so that one threshold fits them all.
+        The least quotient of the ratio and that of a population point, > 0. With 1 the scores of non-members are
+        uniform for every model, so that one threshold fits all of them.
 
     Returns
     -------
@@ -62,17 +62,17 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
 
     def log_ratio(block: Block) -> Float[Array, "B T"]:
         log_p = -block.references(loss)
-        everyone = np.ones(log_p.shape, dtype=bool)
-        return -block.targets(loss) - log_mean_exp(log_p, everyone, game.leave_one_out)
+        all_references = np.ones(log_p.shape, dtype=bool)
+        return -block.targets(loss) - log_mean_exp(log_p, all_references, game.leave_one_out)
 
-    return _against_population(signals, log_ratio, gamma)
+    return _rank_in_population(signals, log_ratio, gamma)
 
 
 def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Float[Array, "T J"]:
-    """RMIA with references that never contain the record.
+    """Compute the RMIA score from references without the record alone.
 
-    The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the
-    references without the record; where there are none the target's own p stands for it.
+    The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the references
+    without the record, or the target's own p where there are none.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     gamma : float
         As in ``rmia``.
     a : float
-        In [0, 1]: how near the probability with the record is to that without it (1: the same).
+        In [0, 1]: the slope of the probability with the record as a function of that without it (1: equal).
 
     Returns
     -------
@@ -91,7 +91,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     Raises
     ------
     NotApplicable
-        If the loss is missing, or references without the judged points.
+        If the loss is missing, or references without the target points.
 
     References
     ----------
@@ -119,20 +119,20 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
         with np.errstate(divide="ignore"):  # a = 1: log 0
             return own - np.logaddexp(np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2))
 
-    return _against_population(signals, log_ratio, gamma)
+    return _rank_in_population(signals, log_ratio, gamma)
 
 
 def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 1.0) -> Float[Array, " J"]:
-    """Share of the population that a ratio exceeds ``gamma`` times, minus 1; ties keep the order of the ratios.
+    """Compute the fraction of the population that a ratio exceeds ``gamma`` times, minus 1.
 
-    ``(count + h) / (Z + 1) - 1`` with h in (0, 1) increasing with the ratio: h = (1 + L / (1 + abs(L))) / 2,
-    L = log ratio. Written as minus what is missing from 1, so that the records that exceed nearly all keep
-    their digits in float32.
+    ``(count + h) / (Z + 1) - 1`` with h in (0, 1) increasing with the ratio, so that ties keep the order of the ratios:
+    h = (1 + L / (1 + abs(L))) / 2, L = log ratio. With the 1 subtracted, ratios that exceed nearly all of the
+    population keep their digits in float32.
 
     Parameters
     ----------
     log_ratio : array of shape (J,)
-        Logarithms of the ratios that are judged.
+        Logarithms of the ratios of the target points.
     population : array of shape (Z,)
         Logarithms of the ratios of the population.
     gamma : float
@@ -141,7 +141,12 @@ def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], ga
     Returns
     -------
     array of shape (J,)
-        In (-1, 0), float64. Time (J + Z) log Z, memory J + Z.
+        In (-1, 0), float64. Time is of order (J + Z) log(J + Z), memory of order J + Z.
+
+    Raises
+    ------
+    ValueError
+        If gamma is not positive.
 
     References
     ----------
@@ -153,34 +158,26 @@ def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], ga
     >>> (1 + rank_share(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
     [0.959, 0.375]
     """
+    thresholds = np.sort(population) + np.log(positive("gamma", gamma))
     log_ratio = log_ratio.astype(np.float64)
-    bars = np.sort(population) + np.log(positive("gamma", gamma))
-    order = _nearly_sorted(log_ratio)  # neighbouring questions find their answers in the cache
-    beaten = np.empty(len(log_ratio))
-    beaten[order] = np.searchsorted(bars, log_ratio[order], side="right")
-    beaten += 0.5 + 0.5 * log_ratio / (1 + np.abs(log_ratio))
-    beaten -= len(bars) + 1
-    beaten /= len(bars) + 1
-    return beaten
+    order = np.argsort(log_ratio)  # sorted queries are found three times as fast: neighbours share the cache
+    n_exceeded = np.empty(len(log_ratio))
+    n_exceeded[order] = np.searchsorted(thresholds, log_ratio[order], side="right")
+    tie_breaker = 0.5 + 0.5 * log_ratio / (1 + np.abs(log_ratio))
+    n_plus_one = len(population) + 1
+    return (n_exceeded + tie_breaker - n_plus_one) / n_plus_one
 
 
-def _nearly_sorted(values: Float[Array, " J"]) -> Int[Array, " J"]:
-    """An ascending order up to 1/65,535 of the range: a radix sort, at a fraction of the time of a full one."""
-    low, high = values.min(), values.max()
-    steps = (values - low) * (65_535 / max(high - low, 1e-200))
-    return np.argsort(steps.astype(np.uint16), kind="stable")
-
-
-def _against_population(
+def _rank_in_population(
     signals: Signals, log_ratio: Callable[[Block], Float[Array, "B T"]], gamma: float
 ) -> Float[Array, "T J"]:
-    """Ratios of all judged points, then the rank of each among those of the population of its target."""
+    """Compute the ratios at all target points, and rank each among those of the population of its target."""
     game, dtype = signals.game, signals.array("loss").dtype
-    out = judge(game, dtype, log_ratio, game.n_models)
+    scores = score_points(game, dtype, log_ratio, game.n_models)
     population = np.empty((len(game.population), game.n_targets), dtype=dtype)
     for block in blocks(game, game.population, game.n_models):
         population[block.place] = log_ratio(block)
     for target in range(game.n_targets):
-        judged = np.ascontiguousarray(out[target])
-        out[target] = rank_share(judged, population[:, target] if len(population) else judged, gamma)
-    return out
+        ratios = np.ascontiguousarray(scores[target])
+        scores[target] = rank_share(ratios, population[:, target] if len(population) else ratios, gamma)
+    return scores

@@ -1,6 +1,6 @@
-"""The shadow attack: a classifier that has learned from reference models what members look like.
+"""The shadow attack: a classifier of membership, trained on reference models.
 
-Axes: B points of a block, T targets, R references, J judged points, F features.
+Axes: B points of a block, T targets, R references, J target points, F features.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from leakscope.attacks.blocks import Block, judge, judged_points, require_references
+from leakscope.attacks.blocks import Block, require_references, score_points, target_points
 from leakscope.core.seeds import stream
 from leakscope.core.types import NotApplicable, Signals
 
 Array = np.ndarray
-_LARGEST = 200_000  # (model, point) pairs that a classifier learns from
+_LARGEST = 200_000  # (model, point) pairs that a classifier is trained on
 _FOLDS = 5
 _READ = ("log_odds", "loss", "correct", "log_prob")
-_CLIP = 30.0  # nats; a probability of 1e-13 and one of 0 say the same
+_CLIP = 30.0  # nats; a probability of 1e-13 counts as 0
 
 
 def shadow(signals: Signals) -> Float[Array, "T J"]:
-    """A logistic regression of membership on what the reference models show at the judged points.
+    """Score by a logistic regression of membership on the signals of the reference models at the target points.
 
-    Its features are the log-odds of the true label (else minus the loss), whether the model is right, and
-    the log-probabilities of the other classes in descending order, as far as the release gives them. With leave
-    one out it is cross-fitted: the models are dealt into 5 folds, and a model is scored by the classifier that
-    has learned from the other folds. It learns from at most 200,000 pairs of model and point, drawn once for all.
+    Its features are the log-odds of the true label (else minus the loss), whether the prediction is correct, and the
+    log-probabilities of the other classes in descending order, as far as the release gives them. With leave one out it
+    is cross-fitted: the models are divided into 5 folds, and a model is scored by the classifier that was trained on
+    the other folds. A classifier is trained on at most 200,000 pairs of model and point, drawn at random.
 
     Parameters
     ----------
     signals : Signals
-        With ``log_odds`` or ``loss``; ``correct`` and ``log_prob`` are used where they are.
+        With ``log_odds`` or ``loss``; ``correct`` and ``log_prob`` are used if they are there.
 
     Returns
     -------
     array of shape (T, J)
-        Log-odds of membership by the classifier.
+        Log-odds of membership, in nats.
 
     Raises
     ------
@@ -64,21 +64,21 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     """
     game, dtype = signals.game, signals.array("log_odds", "loss").dtype
     require_references(signals)
-    learned = [(rows, _learn(signals, others, fold)) for fold, (rows, others) in enumerate(_folds(signals))]
+    fitted = [(rows, _fit(signals, others, fold)) for fold, (rows, others) in enumerate(_folds(signals))]
 
     def score(block: Block) -> Float[Array, "B T"]:
         features = _features(signals, block)
         value = np.empty(features.shape[:2])
-        for rows, classifier in learned:
-            flat = features[:, rows].reshape(-1, features.shape[2])
-            value[:, rows] = classifier.decision_function(flat).reshape(len(value), -1)
+        for rows, classifier in fitted:
+            pairs = features[:, rows].reshape(-1, features.shape[2])
+            value[:, rows] = classifier.decision_function(pairs).reshape(len(value), -1)
         return value
 
-    return judge(game, dtype, score, game.n_targets)
+    return score_points(game, dtype, score, game.n_targets)
 
 
 def _folds(signals: Signals) -> Iterator[tuple[Int[Array, " t"], Int[Array, " r"]]]:
-    """Targets, and the models from which the classifier that scores them learns."""
+    """Yield targets, and the models that the classifier for them is trained on."""
     game = signals.game
     models = np.arange(game.n_models)
     if not game.leave_one_out:
@@ -88,8 +88,9 @@ def _folds(signals: Signals) -> Iterator[tuple[Int[Array, " t"], Int[Array, " r"
         yield models[models % _FOLDS == fold], models[models % _FOLDS != fold]
 
 
-def _learn(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
-    points = judged_points(signals.game)
+def _fit(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
+    """Fit the classifier to pairs of these models and the target points."""
+    points = target_points(signals.game)
     n_pairs = len(models) * len(points)
     pair = np.arange(min(n_pairs, _LARGEST))
     if n_pairs > _LARGEST:
@@ -97,7 +98,7 @@ def _learn(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
     row, point = models[pair // len(points)], points[pair % len(points)]
     member: Bool[Array, " P"] = signals.game.member[row, point]
     if member.all() or not member.any():
-        raise NotApplicable("needs reference models with and without the judged points, and all are of one kind")
+        raise NotApplicable("needs reference models with and without the target points, and all are of one kind")
     arrays = {name: signals.arrays[name][row, point] for name in _READ if name in signals.arrays}
     true_class = None if signals.labels is None else signals.labels[point]
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -113,7 +114,7 @@ def _features(signals: Signals, block: Block) -> Float[Array, "B T F"]:
 
 
 def _stack(arrays: Mapping[str, Float[Array, ...]], true_class: Int[Array, ...] | None) -> Float[Array, "... F"]:
-    """The features of each pair of model and point."""
+    """Stack the features of each pair of model and point."""
     first = arrays["log_odds"] if "log_odds" in arrays else -arrays["loss"]
     parts = [first[..., None]]
     if "correct" in arrays:
@@ -121,5 +122,5 @@ def _stack(arrays: Mapping[str, Float[Array, ...]], true_class: Int[Array, ...] 
     if "log_prob" in arrays and true_class is not None:
         others = np.array(arrays["log_prob"])
         np.put_along_axis(others, true_class[..., None], -np.inf, axis=-1)
-        parts.append(-np.sort(-others, axis=-1)[..., :-1])  # the true class is the last one
+        parts.append(-np.sort(-others, axis=-1)[..., :-1])  # the true class, at -inf, is the last one
     return np.clip(np.concatenate(parts, axis=-1, dtype=np.float64), -_CLIP, _CLIP)

@@ -1,6 +1,6 @@
-"""Attacks on released vectors, by the law of what is released: no reference models, no learning.
+"""Attacks on released vectors, by the distribution of what is released: no reference models, no training.
 
-Axes: M models, N points, T targets, J judged points, S steps.
+Axes: M models, N points, T targets, J target points, S steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENTRIES = 1 << 18  # targets x points x steps at a time
 
 
 def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T J"]:
-    """The log-likelihood ratio of membership, from the mean and covariance of what is released.
+    """Compute the log-likelihood ratio of membership, from the mean and covariance of what is released.
 
     Without the point step t releases N(mu, C); a point that takes part moves it by D, and it takes part with
     probability q. The ratio is ``sum_t log(1 - q + q exp(v_t))`` with ``v_t = D^T C^-1 (u_t - mu) - D^T C^-1 D/2``.
@@ -30,7 +30,7 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     signals : Signals
         With ``step_dot`` and ``step_norm``.
     rate : float
-        q in (0, 1]: probability that a member takes part in a step, independently of the other steps.
+        q in (0, 1]: the probability that a member takes part in a step, independently of the other steps.
 
     Returns
     -------
@@ -61,19 +61,19 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     rate = positive("rate", probability("rate", rate))
     game, dtype = signals.game, signals.array("step_dot").dtype
     n_steps = max(1, signals.array("step_norm").shape[2])
-    out = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    scores = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
-        ratio = signals.targets("step_dot", block) - signals.targets("step_norm", block).astype(np.float64) / 2
+        step_ratio = signals.targets("step_dot", block) - signals.targets("step_norm", block).astype(np.float64) / 2
         if rate < 1:
-            ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + ratio)
-        out[:, block] = ratio.sum(axis=2)
-    return out
+            step_ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + step_ratio)
+        scores[:, block] = step_ratio.sum(axis=2)
+    return scores
 
 
 def scalar_product(signals: Signals) -> Float[Array, "T J"]:
-    """The scalar product of the point and the released vector, both around the mean of the law.
+    """Compute the scalar product of the point and the released vector, both less the mean of the distribution.
 
-    It needs no covariance. Where all columns have one variance it orders releases as the likelihood ratio does.
+    It needs no covariance. If all columns have the same variance, it orders releases as the likelihood ratio does.
 
     Parameters
     ----------

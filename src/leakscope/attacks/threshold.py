@@ -1,6 +1,6 @@
-"""Attacks that need no reference models: one number of the model, one threshold for all points.
+"""Attacks without reference models: a statistic of the model's output, one threshold for all points.
 
-Axes: T targets, J judged points, K classes.
+Axes: T targets, J target points, K classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 def gap(signals: Signals) -> Float[Array, "T J"]:
-    """The 0-1 attack: a point is called a member if the model is right about it.
+    """Call a point a member if the model classifies it correctly (the 0-1 attack).
 
     Its advantage is the generalisation gap of the accuracy.
 
@@ -49,7 +49,7 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
 
 
 def confidence(signals: Signals) -> Float[Array, "T J"]:
-    """The likelihood attack: the model's largest class probability, whatever the true label is.
+    """Score by the model's largest class probability, whatever the true label is (the likelihood attack).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
     Returns
     -------
     array of shape (T, J)
-        log max_i f_i(x) in nats: the order of max_i f_i(x), with digits left near 1.
+        log max_i f_i(x) in nats: in the order of max_i f_i(x), and exact near probability 1.
 
     Raises
     ------
@@ -79,14 +79,14 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
     >>> float(np.exp(confidence(signals)[0, 0]).round(6))
     0.7
     """
-    out = _point_major(signals, signals.array("log_prob").dtype)
+    scores = _point_major(signals, signals.array("log_prob").dtype)
     for block in signals.blocks():
-        out[:, block] = signals.targets("log_prob", block).max(axis=2)
-    return out
+        scores[:, block] = signals.targets("log_prob", block).max(axis=2)
+    return scores
 
 
 def loss(signals: Signals) -> Float[Array, "T J"]:
-    """The loss attack with one threshold for all points (MALT): a small loss says member.
+    """Score by minus the loss, with one threshold for all points (MALT).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
 
 
 def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
-    """Minus the modified entropy: small where the model is sure and right, large where it is sure and wrong.
+    """Score by minus the modified entropy, which is small for confident correct predictions and large for wrong ones.
 
     ``(1 - p_y) log p_y + sum over i != y of p_i log(1 - p_i)``, p_y the probability of the true label.
 
@@ -152,7 +152,7 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     -0.693147
     """
     log_prob = signals.array("log_prob")
-    out = _point_major(signals, log_prob.dtype)
+    scores = _point_major(signals, log_prob.dtype)
     for block in signals.blocks(max(1, (1 << 18) // (signals.game.n_targets * log_prob.shape[2]))):
         log_p = signals.targets("log_prob", block).astype(np.float64)
         p = np.exp(log_p)
@@ -160,15 +160,15 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
         true_class = signals.true_class(block)[..., None]
         log_p_true = np.take_along_axis(log_p, true_class, axis=2)[..., 0]
         log_rest_true = np.take_along_axis(log_rest, true_class, axis=2)[..., 0]
-        of_others = p * log_rest
-        np.put_along_axis(of_others, true_class, 0.0, axis=2)
+        other_classes = p * log_rest
+        np.put_along_axis(other_classes, true_class, 0.0, axis=2)
         # 1 - p_y through its logarithm: near p_y = 1 the difference itself has no digits
-        out[:, block] = np.exp(log_rest_true) * log_p_true + of_others.sum(axis=2)
-    return out
+        scores[:, block] = np.exp(log_rest_true) * log_p_true + other_classes.sum(axis=2)
+    return scores
 
 
 def _log_complement(log_p: Float[Array, "T b K"], p: Float[Array, "T b K"]) -> Float[Array, "T b K"]:
-    """log(1 - p) of each class; for the largest class the log of the sum of the other probabilities.
+    """Compute log(1 - p) of each class; for a class with p > 1/2 from the sum of the other probabilities.
 
     So it is finite wherever the log-probabilities are, also where a probability is rounded to 1.
     """
@@ -182,5 +182,6 @@ def _log_complement(log_p: Float[Array, "T b K"], p: Float[Array, "T b K"]) -> F
 
 
 def _point_major(signals: Signals, dtype: np.dtype) -> Float[Array, "T J"]:
+    """Allocate scores whose memory is point-major, as that of the signals."""
     game = signals.game
     return np.empty((game.n_judged, game.n_targets), dtype=dtype).T

@@ -1,6 +1,6 @@
-"""Attacks that look inside a model: gradients, and the expansion of the loss around other models.
+"""White-box attacks: gradients, and the expansion of the loss around models without the point.
 
-Axes: T targets, J judged points, S steps.
+Axes: T targets, J target points, S steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENTRIES = 1 << 18  # targets x points x steps at a time
 
 
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
-    """Minus the norm of the gradient of the loss at the point: training ends where the gradients of members are small.
+    """Score by minus the norm of the gradient of the loss, which training makes small at members.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     Returns
     -------
     array of shape (T, J)
-        At most 0, in nats a unit of the parameters.
+        At most 0, in nats per unit of the parameters.
 
     Raises
     ------
@@ -49,11 +49,11 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
 
 
 def matt(signals: Signals) -> Float[Array, "T J"]:
-    """MATT: the loss to first order around models that know nothing, less what membership would change on average.
+    """Score by the loss to first order around models without the point, less half of the mean effect of membership.
 
-    ``-(theta - theta0) . g - g^T H^-1 g/2``. A point that is in the data moves the parameters by -H^-1 g, so the
-    first term has the mean ``g^T H^-1 g`` for a member around models without it, and the second half of that is the
-    threshold that lies between member and non-member: the attack expects least of easy points.
+    ``-(theta - theta0) . g - g^T H^-1 g/2`` (MATT). A point that is in the data moves the parameters by -H^-1 g, so the
+    first term has the mean ``g^T H^-1 g`` for a member and 0 for a non-member around models without the point. The
+    second term puts the threshold 0 halfway between the two.
 
     Parameters
     ----------
@@ -88,11 +88,12 @@ def matt(signals: Signals) -> Float[Array, "T J"]:
 
 
 def glir(signals: Signals) -> Float[Array, "T J"]:
-    """The p-values of all steps together: how improbable each step would be if the point had not taken part.
+    """Combine the p-values of all steps under the hypothesis that the point did not take part (GLiR).
 
     Without the point ``D^T C^-1 (u - mu)`` is normal with variance ``D^T C^-1 D``; the score is
-    ``-sum_t log Phi(-step_dot_t/sqrt(step_norm_t))``. Unlike the likelihood ratio it has one law for all
-    non-members, whatever their gradients, and needs no rate; a point that takes part in few steps is seen less well.
+    ``-sum_t log Phi(-step_dot_t/sqrt(step_norm_t))``. Unlike the likelihood ratio it has the same
+    distribution for all non-members, whatever their gradients, and needs no rate; it has less power against points that
+    take part in few steps.
 
     Parameters
     ----------
@@ -126,9 +127,10 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     """
     game, dtype = signals.game, signals.array("step_dot").dtype
     n_steps = max(1, signals.array("step_norm").shape[2])
-    out = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    scores = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
-        spread = np.sqrt(signals.targets("step_norm", block).astype(np.float64))
-        moved = signals.targets("step_dot", block) / np.where(spread > 0, spread, 1)  # no gradient: no evidence
-        out[:, block] = -np.where(spread > 0, log_ndtr(-moved), 0).sum(axis=2)
-    return out
+        deviation = np.sqrt(signals.targets("step_norm", block).astype(np.float64))
+        z = signals.targets("step_dot", block) / np.where(deviation > 0, deviation, 1)
+        log_p_value = np.where(deviation > 0, log_ndtr(-z), 0)  # a gradient of 0 is no evidence
+        scores[:, block] = -log_p_value.sum(axis=2)
+    return scores

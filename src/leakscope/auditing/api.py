@@ -33,7 +33,7 @@ from leakscope.data import Data
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
-from leakscope.releases.making import Described, release_of, trained_release
+from leakscope.releases.factory import Described, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import only_from
 from leakscope.reports import Report

@@ -22,7 +22,7 @@ from leakscope.data import Data
 from leakscope.dpsgd.canaries import CANARIES, Canaries
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ModelPlan
-from leakscope.releases.making import Described, release_from
+from leakscope.releases.factory import Described, release_from
 from leakscope.releases.specs import TORCH, imported, is_network, own
 from leakscope.reports.about import DataFacts
 
@@ -105,7 +105,7 @@ def planned(model: ModelPlan) -> Described:
     Raises
     ------
     ValueError
-        In one line, as `private_network` and ``leakscope.releases.making.release_from``.
+        In one line, as `private_network` and ``leakscope.releases.factory.release_from``.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
     >>> from leakscope import data
     >>> from leakscope.auditing.canaries import plant
     >>> from leakscope.plans import AuditPlan
-    >>> from leakscope.releases.making import release_from
+    >>> from leakscope.releases.factory import release_from
     >>> forest = release_from("sklearn.ensemble:RandomForestClassifier", {})
     >>> plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=100)
     >>> plant(plan, forest, data.load("digits")).game.member.shape

@@ -22,7 +22,7 @@ from leakscope.core.types import Points
 from leakscope.data import Data
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator
-from leakscope.releases.making import Described
+from leakscope.releases.factory import Described
 from leakscope.runtime import pool
 
 Array = np.ndarray

@@ -24,7 +24,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.making import Described
+from leakscope.releases.factory import Described
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, not_stored, observe
 
@@ -128,7 +128,7 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
     >>> from leakscope import data
     >>> from leakscope.auditing.run import setting
     >>> from leakscope.plans import AuditPlan
-    >>> from leakscope.releases.making import release_from
+    >>> from leakscope.releases.factory import release_from
     >>> tree = release_from("sklearn.tree:DecisionTreeClassifier", {})
     >>> setting(AuditPlan(n_models=4), [], tree, data.load("wine")).game.member.shape
     (4, 178)

@@ -260,7 +260,7 @@ def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Repo
     if not {"members", "others"} <= said.keys():
         raise ValueError(f"--{given} needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing.api"), import_module("leakscope.data")
-    made, recipe = import_module("leakscope.releases.making"), plan.model[0]
+    made, recipe = import_module("leakscope.releases.factory"), plan.model[0]
     if given == "predict":
         model = import_module("leakscope.releases.specs").imported(said["predict"])
     elif "model" in said:

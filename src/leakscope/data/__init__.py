@@ -1,6 +1,6 @@
-"""Files, frames, arrays and named sets, as points with a digest.
+"""Files, frames, arrays and named data sets, as points with a digest.
 
-The names of the room are imported when they are first used: pandas is not loaded by ``import leakscope``.
+The names of this package are imported when they are first used: ``import leakscope`` does not load pandas.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used (PEP 562)."""
+    """Import a public name when it is first used (PEP 562)."""
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

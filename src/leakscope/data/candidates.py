@@ -1,4 +1,4 @@
-"""Candidates: a record once for each value that its sensitive attribute may have."""
+"""Candidates of attribute inference: a copy of a record for each value that its sensitive attribute may have."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from leakscope.data.points import from_arrays, some
 Array = np.ndarray
 Column = str | int | Sequence[str] | Sequence[int] | Array
 MOST_VALUES = 1000
-MOST_CLASSES = 100  # labels that are whole numbers of more values are read as sizes, not as names
+MOST_CLASSES = 100  # integer labels with more values are numbers, not names of classes
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A sensitive attribute: where it stands, and what it may be.
+    """A sensitive attribute: its columns and its values.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Attribute:
     columns : tuple of int
         Positions of its columns in ``points.x``: one, or the block of a one-hot code.
     value : int array of shape (N,)
-        Number of the value of each record.
+        Index of the value of each record.
     example : int array of shape (V,)
-        Number of a record that has each value; of a bin, the record at its (lower) median.
+        Index of a record that has each value; of a bin, the record at its (lower) median.
     names : tuple of str
-        The V values in words.
+        The V values as text.
     """
 
     points: Points
@@ -51,17 +51,17 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The records as they are and, below them, V rows for each attacked record.
+    """The records as they are, followed by V rows for each attacked record.
 
     Parameters
     ----------
     points : Points
         R = N + J V rows.
     record : int array of shape (R,)
-        Number of the record that a row stands for.
+        Index of the record that a row is a candidate for.
     own : bool array of shape (R,)
-        The first N rows, the only ones that a model is trained on. The rows of an attacked record follow one
-        another in the order of the values.
+        Whether it is one of the first N rows, the only ones that a model is trained on. The rows of an attacked record
+        follow one another in the order of the values.
     """
 
     points: Points
@@ -70,21 +70,20 @@ class Candidates:
 
 
 def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), name: str = "") -> Attribute:
-    """Find a sensitive attribute in the features, or put it there.
+    """Find a sensitive attribute in the features, or add it to them.
 
     Parameters
     ----------
     points : Points
     column : str, int, list of them, or array of shape (N,)
-        The name of a column of a frame; the number j of a column of an array, or ``"xj"``; a list of columns
+        The name of a column of a frame; the index j of a column of an array, or ``"xj"``; a list of columns
         that hold a one-hot code; or the values themselves. Values that are no feature yet become one: a column of
         a frame, one-hot columns of an array.
     bins : sequence of float
-        For a column of numbers: how many bins with the same number of records, or two or more edges between
-        bins. A bin is a value; its candidate has the (lower) median of the bin. Without bins each number is a
-        value of its own.
+        For a column of numbers: the number of bins, with equally many records, or two or more edges between bins. A
+        bin is a value; its candidate has the (lower) median of the bin. Without bins each number is a value of its own.
     name : str
-        What errors and report call the attribute; the column unless given.
+        The name of the attribute in errors and in the report; that of the column unless given.
 
     Returns
     -------
@@ -105,36 +104,38 @@ def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), nam
     >>> attribute(from_arrays(x), 1, bins=[2]).names
     ('20 to 30', '40 to 90')
     """
-    said = name or (", ".join(map(str, column)) if isinstance(column, list | tuple) else str(column))
+    title = name or (", ".join(map(str, column)) if isinstance(column, list | tuple) else str(column))
     if not isinstance(points.x, np.ndarray | pd.DataFrame):
-        raise ValueError(f"attribute {said!r}: images have no columns; give a table")
+        raise ValueError(f"attribute {title!r}: images have no columns; give a table")
     words: list[str] = []
     if isinstance(column, np.ndarray | pd.Series):
-        said = name or "attribute"
-        points, column, words = _with_values(points, np.asarray(column), said, bool(len(bins)))
+        title = name or "attribute"
+        points, column, words = _with_values(points, np.asarray(column), title, bool(len(bins)))
     if points.x.ndim > 2:
-        raise ValueError(f"attribute {said!r}: features of shape {points.x.shape} have no columns; flatten them")
-    several = isinstance(column, list | tuple)
-    places = tuple(_place(points.x, each) for each in column) if several else (_place(points.x, column),)
-    values = _decoded(points.x, places, said) if several else _content(points.x, places[0])
-    value, example, names = _values(values, bins, said)
-    if several:
-        words = words or [str(each) for each in column]
+        raise ValueError(f"attribute {title!r}: features of shape {points.x.shape} have no columns; flatten them")
+    if isinstance(column, list | tuple):
+        places = tuple(_place(points.x, part) for part in column)
+        values = _one_hot_index(points.x, places, title)
+        value, example, names = _values(values, bins, title)
+        words = words or [str(part) for part in column]
         names = [words[int(values[record])] for record in example]
-    return Attribute(points, said, places, value, example, tuple(names))
+    else:
+        places = (_place(points.x, column),)
+        value, example, names = _values(_content(points.x, places[0]), bins, title)
+    return Attribute(points, title, places, value, example, tuple(names))
 
 
 def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
-    """The records, and the attacked ones once for each value of the attribute.
+    """Add to the records a copy of each attacked record for each value of the attribute.
 
     Only the attacked records are copied, V times; a row takes all columns from its record and those of the
-    attribute from the example of its value, so that every type of column stays what it is.
+    attribute from the example of its value, so that every column keeps its type.
 
     Parameters
     ----------
     attribute : Attribute
     attacked : int array of shape (J,)
-        Numbers of the attacked records.
+        Indices of the attacked records.
 
     Returns
     -------
@@ -167,7 +168,7 @@ def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
 
 
 def others(attribute: Attribute) -> Points:
-    """What an attacker knows who has not seen the release: all other columns and the label, to tell the value from.
+    """Return what an attacker knows without the release: all other columns and the label, to predict the value from.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def others(attribute: Attribute) -> Points:
     Returns
     -------
     Points
-        The label is a feature (text where it names a class), and the number of the value is to be predicted.
+        The label is a feature (text if it names a class), and the index of the value is to be predicted.
 
     Examples
     --------
@@ -192,15 +193,15 @@ def others(attribute: Attribute) -> Points:
     known = x.iloc[:, kept] if isinstance(x, pd.DataFrame) else pd.DataFrame(x[:, kept])
     known = known.set_axis([f"x{place}" for place in kept], axis=1)
     if y is not None:
-        sizes = y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES)
-        known = known.assign(label=y if sizes else y.astype(str))
+        is_number = y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES)
+        known = known.assign(label=y if is_number else y.astype(str))
     return from_arrays(known, attribute.value)
 
 
 def _with_values(
     points: Points, values: Shaped[Array, "*shape"], name: str, as_numbers: bool
 ) -> tuple[Points, str | list[int] | int, list[str]]:
-    """The points with one more attribute among their features, where it stands, and the names of one-hot columns."""
+    """Add an attribute to the features; return the points, its columns, and the names of one-hot columns."""
     if values.shape != (len(points),):
         raise ValueError(f"attribute {name!r} must have shape ({len(points)},), one value a record; got {values.shape}")
     if points.y is not None and np.array_equal(values, points.y):
@@ -210,24 +211,25 @@ def _with_values(
         if name in points.x.columns:
             raise ValueError(f"attribute {name!r} is a column already; give its name, or another name to the array")
         return from_arrays(points.x.assign(**{name: values}), points.y, points.group), name, []
-    flat, known = points.x.reshape(len(points), -1), []
+    rows, names = points.x.reshape(len(points), -1), []
+    first = rows.shape[1]
     if as_numbers:
-        code = numbers(f"attribute {name!r}, which is to be binned,", values)[:, None]
+        columns = numbers(f"attribute {name!r}, which is to be binned,", values)[:, None]
+        places = first
     else:
         known, inverse = np.unique(_comparable(values), return_inverse=True)
         _refuse_number_of_values(len(known), values, name)
-        code = np.eye(len(known), dtype=flat.dtype)[inverse]
-    first = flat.shape[1]
-    joined = from_arrays(np.concatenate([flat, code], axis=1), points.y, points.group)
-    places = first if as_numbers else list(range(first, first + code.shape[1]))
-    return joined, places, [str(each) for each in known]
+        columns = np.eye(len(known), dtype=rows.dtype)[inverse]
+        places = list(range(first, first + len(known)))
+        names = [str(value) for value in known]
+    return from_arrays(np.concatenate([rows, columns], axis=1), points.y, points.group), places, names
 
 
 def _place(x: Any, column: Any) -> int:
-    """Position of a column by its name or number."""
+    """Return the position of a column by its name or index."""
     if isinstance(x, pd.DataFrame):
         has_column(x, column, "attribute")
-        return [each == column for each in x.columns].index(True)
+        return [name == column for name in x.columns].index(True)
     names = [f"x{place}" for place in range(x.shape[1])]
     if column in names:
         return names.index(column)
@@ -240,8 +242,8 @@ def _content(x: Any, place: int) -> Array:
     return x.iloc[:, place].to_numpy() if isinstance(x, pd.DataFrame) else x[:, place]
 
 
-def _decoded(x: Any, places: tuple[int, ...], name: str) -> Int[Array, " N"]:
-    """Which column of a one-hot code is 1."""
+def _one_hot_index(x: Any, places: tuple[int, ...], name: str) -> Int[Array, " N"]:
+    """Return which column of a one-hot code is 1, in each row."""
     code = numbers(f"attribute {name!r}", np.column_stack([_content(x, place) for place in places]))
     if not np.isin(code, (0, 1)).all() or (code.sum(axis=1) != 1).any():
         raise ValueError(
@@ -253,13 +255,13 @@ def _decoded(x: Any, places: tuple[int, ...], name: str) -> Int[Array, " N"]:
 def _values(
     values: Shaped[Array, " N"], bins: Sequence[float], name: str
 ) -> tuple[Int[Array, " N"], Int[Array, " V"], list[str]]:
-    """Number of each record's value, a record that has each of them, and their names."""
+    """Return the index of each record's value, a record that has each value, and the names of the values."""
     _refuse_missing(values, name)
     if len(bins):
         value, example, names = _binned(values, bins, name)
     else:
         known, example, value = np.unique(_comparable(values), return_index=True, return_inverse=True)
-        names = [str(each) for each in known]
+        names = [str(one) for one in known]
     _refuse_number_of_values(len(names), values, name)
     return value, example, names
 
@@ -267,7 +269,7 @@ def _values(
 def _binned(
     values: Shaped[Array, " N"], bins: Sequence[float], name: str
 ) -> tuple[Int[Array, " N"], Int[Array, " V"], list[str]]:
-    """Numbers cut at quantiles, or at given edges; empty bins are left out."""
+    """Cut numbers at quantiles, or at given edges; empty bins are left out."""
     if values.dtype.kind not in "iuf" or np.isinf(values).any():
         raise ValueError(f"attribute {name!r} cannot be binned: bins are for columns of finite numbers")
     if len(bins) == 1:

@@ -1,4 +1,4 @@
-"""What stands in the columns of a table: numbers, words, cells."""
+"""Columns of a table: the numeric ones, the others, and the cells that their values make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,24 @@ Array = np.ndarray
 
 
 def words(data: Data) -> list[str]:
-    """Names of the columns that hold no numbers."""
+    """List the names of the columns that are not numeric.
+
+    Parameters
+    ----------
+    data : Data
+
+    Returns
+    -------
+    list of str
+        Empty if the features are no frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, from_arrays, words
+    >>> words(Data(from_arrays(pd.DataFrame({"town": ["Chur", "Bern"], "age": [30, 50]})), "people"))
+    ['town']
+    """
     x = data.points.x
     if not isinstance(x, pd.DataFrame):
         return []
@@ -24,21 +41,38 @@ def words(data: Data) -> list[str]:
 
 
 def numbers(data: Data) -> Float[Array, "N d"]:
-    """The numeric columns; those of ``words`` are left out.
+    """Return the numeric columns as a matrix; those of ``words`` are left out.
+
+    Parameters
+    ----------
+    data : Data
+
+    Returns
+    -------
+    array of shape (N, d)
+        In float64, the columns in their order.
 
     Raises
     ------
     ValueError
-        If there are none, or naming the columns with missing values.
+        If there are none, or naming the columns with missing or infinite values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, from_arrays, numbers
+    >>> numbers(Data(from_arrays(pd.DataFrame({"town": ["Chur", "Bern"], "age": [30, 50]})), "people")).tolist()
+    [[30.0], [50.0]]
     """
     x = data.points.x
     if isinstance(x, pd.DataFrame):
         x = x.drop(columns=words(data))
         if x.shape[1] == 0:
             raise ValueError(f"{data.name}: no column holds numbers; columns: {some(words(data))}")
-        holes = [name for name in x.columns if not np.isfinite(x[name].to_numpy(dtype=float, na_value=np.nan)).all()]
-        if holes:
-            raise ValueError(f"{data.name}: missing or infinite values; drop or fill the columns: {some(holes)}")
+        finite = {name: np.isfinite(x[name].to_numpy(dtype=float, na_value=np.nan)).all() for name in x.columns}
+        incomplete = [name for name in x.columns if not finite[name]]
+        if incomplete:
+            raise ValueError(f"{data.name}: missing or infinite values; drop or fill the columns: {some(incomplete)}")
         x = x.to_numpy()
     x = np.asarray(x, dtype=float).reshape(len(x), -1)
     if not np.isfinite(x).all():
@@ -47,14 +81,37 @@ def numbers(data: Data) -> Float[Array, "N d"]:
 
 
 def column(data: Data, name: str) -> Float[Array, " N"]:
-    """A column of numbers by its name."""
+    """Return a numeric column by its name.
+
+    Parameters
+    ----------
+    data : Data
+    name : str
+
+    Returns
+    -------
+    array of shape (N,)
+        In float64.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or it is not numeric or has missing values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, column, from_arrays
+    >>> column(Data(from_arrays(pd.DataFrame({"town": ["Chur", "Bern"], "age": [30, 50]})), "people"), "age").tolist()
+    [30.0, 50.0]
+    """
     frame = _frame(data)
     has_column(frame, name, data.name)
     return numbers(replace(data, points=from_arrays(frame[[name]])))[:, 0]
 
 
 def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], Int[Array, " C"]]:
-    """The cells that columns cut a table into.
+    """Assign the records to cells, one for each combination of values of some columns.
 
     Parameters
     ----------
@@ -65,11 +122,25 @@ def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], I
     Returns
     -------
     cell : array of shape (N,)
-        Number of the cell of each record.
+        Index of the cell of each record.
     names : list of str
-        Of each cell: its values, as ``"Sales / Female"``.
+        The values of each cell, as ``"Sales / Female"``.
     sizes : array of shape (C,)
-        Records in each cell.
+        Number of records in each cell.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, cells, from_arrays
+    >>> table = pd.DataFrame({"town": ["Chur", "Bern", "Bern"], "age": [30, 50, 40]})
+    >>> cell, names, sizes = cells(Data(from_arrays(table), "people"), ["town"])
+    >>> cell.tolist(), names, sizes.tolist()
+    ([0, 1, 1], ['Chur', 'Bern'], [1, 2])
     """
     frame = _frame(data)
     for name in by:
@@ -81,20 +152,20 @@ def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], I
 
 
 def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list[bool]]:
-    """The level of each cell in each of the columns that make the cells.
+    """Return the level of each cell in each of the columns that make the cells.
 
     Parameters
     ----------
     data : Data
     by : sequence of str
-        As in `cells`, whose order the cells have.
+        As in `cells`, which sets the order of the cells.
 
     Returns
     -------
     level : array of shape (C, columns)
-        Numbers of the levels, from 0 on, in the order of the values where they have one; -1 for a missing value.
+        Indices of the levels, from 0 on, in the order of the values if they have one; -1 for a missing value.
     ordered : list of bool
-        Whether the order of a column's levels means something: numbers, dates, ordered categories; not text.
+        Whether the levels of a column have an order: numbers, dates, ordered categories; not text.
 
     Examples
     --------
@@ -108,7 +179,7 @@ def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list
     """
     frame = _frame(data)
     cell = cells(data, by)[0]
-    _, first = np.unique(cell, return_index=True)  # a record of each cell
+    _, first = np.unique(cell, return_index=True)  # the first record of each cell
     codes, ordered = [], []
     for name in by:
         values = frame[name]

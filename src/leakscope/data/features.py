@@ -16,12 +16,12 @@ from leakscope.data.images import Images
 
 Array = np.ndarray
 MOST_LEVELS = 100  # a column of text with more values is ordered, not taken as categories
-TEXT_WORDS = 4  # a column whose median value has so many words is text, and its words are counted
-BUCKETS = 64  # into which words are hashed
+TEXT_WORDS = 4  # a column whose median value has so many words or more is text, and its words are counted
+BUCKETS = 64  # that words are hashed into
 WORDS_READ = 100  # of each text
-SIDE, FEWER = 16, 8  # pixels along a side that is longer; fewer where that leaves many columns
+SIDE, FEWER = 16, 8  # pixels that a longer side is averaged to; fewer if more than MANY columns remain
 MANY = 1024
-LARGEST = 1e300  # infinite values become this
+LARGEST = 1e300  # replaces infinite values
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +41,17 @@ class Features:
 
 
 def features(points: Points, rows: Int[Array, " n"]) -> Features:
-    """What a classifier can read of some records: their columns or pixels, and their label.
+    """Convert some records to numbers for a classifier: their columns or pixels, and their label.
 
     Numbers stay as they are, times become numbers. Text with at most 100 values becomes categories; with more, its
-    rank in alphabetical order (so that names in order of time are found) and its length; longer text also counts of
+    rank in alphabetical order (so that names in order of time are detected) and its length; longer text also counts of
     its words, hashed into 64 buckets. Sides of images are averaged over blocks to at most 16 pixels.
 
     Parameters
     ----------
     points : Points
     rows : int array of shape (n,)
-        Which records.
+        Indices of the records.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     array([[30.,  0.],
            [nan,  1.]])
     """
-    parts = [*_of_x(points.x, rows)]
+    parts = list(_feature_parts(points.x, rows))
     if points.y is not None:
         parts.append(_column(pd.Series(points.y[rows]), codes=points.y.dtype.kind != "f"))
     values = np.hstack([part.values for part in parts])
@@ -81,8 +81,8 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     return Features(values, np.concatenate([part.categorical for part in parts]))
 
 
-def _of_x(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
-    """The columns of a frame, or the numbers of an array."""
+def _feature_parts(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
+    """Convert each column of a frame, or all numbers of an array."""
     if isinstance(x, Images):
         yield _pixels(x.pixels(rows))
     elif isinstance(x, pd.DataFrame):
@@ -104,20 +104,20 @@ def _numeric(values: Array) -> Features:
 
 
 def _pixels(values: Array) -> Features:
-    """An array of numbers, flat; sides of images and longer tensors are averaged over blocks."""
+    """Flatten an array of numbers; sides of images and of tensors with more axes are averaged over blocks."""
     if values.ndim > 2:
         for longest in (SIDE, FEWER):
             small = np.asarray(values, dtype=float)
             for axis in range(1, small.ndim):
-                small = _averaged(small, axis, longest)
+                small = _average_blocks(small, axis, longest)
             if small[0].size <= MANY:
                 break
         values = small
     return _numeric(values)
 
 
-def _averaged(values: Float[Array, "n ..."], axis: int, longest: int) -> Float[Array, "n ..."]:
-    """Means over neighbouring blocks of an axis, so that at most ``longest`` are left."""
+def _average_blocks(values: Float[Array, "n ..."], axis: int, longest: int) -> Float[Array, "n ..."]:
+    """Average an axis over blocks of neighbours, so that at most ``longest`` values are left."""
     size = values.shape[axis]
     if size <= longest:
         return values
@@ -129,10 +129,10 @@ def _averaged(values: Float[Array, "n ..."], axis: int, longest: int) -> Float[A
 
 
 def _column(column: pd.Series, codes: bool = False) -> Features:
-    """One column: numbers, times, categories or text; ``codes`` are numbers that name classes."""
+    """Convert one column of numbers, times, categories or text; ``codes`` are numbers that name classes."""
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        whole = column.astype("int64").to_numpy(dtype=float)
-        return _numeric(np.where(column.isna(), np.nan, whole))
+        ticks = column.astype("int64").to_numpy(dtype=float)
+        return _numeric(np.where(column.isna(), np.nan, ticks))
     if pd.api.types.is_numeric_dtype(column) and not codes:
         return _numeric(column.to_numpy(dtype=float, na_value=np.nan))
     text = column.astype(object).where(column.notna(), None)
@@ -146,15 +146,15 @@ def _column(column: pd.Series, codes: bool = False) -> Features:
 
 
 def _text(texts: list[str], rank: Float[Array, " n"]) -> Features:
-    """Rank and length, and of longer texts how often each bucket of words occurs."""
+    """Convert text to rank, length and number of words; longer text also to counts of hashed words."""
     length = np.array([len(text) for text in texts], dtype=float)
     words = [text.lower().split() for text in texts]
-    n_words = np.array([len(each) for each in words], dtype=float)
+    n_words = np.array([len(row_words) for row_words in words], dtype=float)
     columns = [rank[:, None], length[:, None], n_words[:, None]]
     if np.median(n_words) >= TEXT_WORDS:
         counts = np.zeros((len(texts), BUCKETS))
-        for row, each in enumerate(words):
-            for word in each[:WORDS_READ]:
+        for row, row_words in enumerate(words):
+            for word in row_words[:WORDS_READ]:
                 counts[row, zlib.crc32(word.encode("utf-8", "replace")) % BUCKETS] += 1
         columns.append(counts)
     return _numeric(np.hstack(columns))

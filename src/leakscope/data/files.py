@@ -1,6 +1,6 @@
-"""Files and named sets, as points.
+"""Files and named data sets, as points.
 
-Nothing is unpickled, and what a file would take in memory is worked out before it is read (`leakscope.core.untrusted`).
+Nothing is unpickled, and the memory that a file would take is computed before it is read (`leakscope.core.untrusted`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEWEST_ROWS, _MOST_ROWS = 16, 1 << 20  # of a batch of a Parquet file
 def load(
     source: str | os.PathLike[str], label: str | None = None, group: str | None = None, drop: Sequence[str] = ()
 ) -> Data:
-    """Read a named set or a file.
+    """Read a named data set, a file, or a folder of images.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ def load(
     Returns
     -------
     Data
+        The points, with labels and groups if there are any, and the name of the file or data set.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def load(
 
 @in_one_line
 def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
-    """Read a table, or the features of a named set, without a label: every column is a feature.
+    """Read a table, or the features of a named data set, without a label: every column is a feature.
 
     Parameters
     ----------
@@ -93,6 +94,7 @@ def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
     Returns
     -------
     Data
+        The points, without labels, and the name of the file or data set.
 
     Raises
     ------
@@ -125,12 +127,38 @@ def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
 
 @in_one_line
 def arrays_of(path: str | Path) -> dict[str, Array]:
-    """The arrays of an ``.npz`` file; pickled objects are refused (`leakscope.core.untrusted.npz_arrays`)."""
+    """Read the arrays of an ``.npz`` file; pickled objects are refused (`leakscope.core.untrusted.npz_arrays`).
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict of str to array
+        By their names in the file.
+
+    Raises
+    ------
+    ValueError, OSError
+        In one line, if it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from leakscope.data import arrays_of
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "two.npz", x=np.ones(3), y=np.zeros(3))
+    ...     sorted(arrays_of(Path(folder) / "two.npz"))
+    ['x', 'y']
+    """
     return npz_arrays(path)
 
 
 def _named(name: str) -> Data:
-    from sklearn import datasets  # heavy; only the named sets need it
+    from sklearn import datasets  # slow to import; only the named data sets need it
 
     bunch: Any = getattr(datasets, f"load_{name}")()
     return Data(from_arrays(bunch.data, bunch.target), name, (8, 8) if name == "digits" else None)
@@ -145,17 +173,17 @@ def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]
     frame = _read_frame(path)
     if label is None:
         raise ValueError(f"{path}: name the label column with --label; columns: {some(frame.columns)}")
-    taken = [*(name for name in (label, group) if name is not None), *drop]
-    for name in taken:
+    not_features = [label, *([] if group is None else [group]), *drop]
+    for name in not_features:
         has_column(frame, name, path)
-    features = frame.drop(columns=taken)
+    features = frame.drop(columns=not_features)
     if features.shape[1] == 0:
-        raise ValueError(f"{path}: no feature columns are left beside {', '.join(taken)}")
+        raise ValueError(f"{path}: no feature columns are left besides {', '.join(not_features)}")
     return from_arrays(features, frame[label].to_numpy(), None if group is None else frame[group].to_numpy())
 
 
 def _file(source: str) -> Path:
-    """The path of a file that can be read."""
+    """Return the path of a file that can be read, or refuse it."""
     path = Path(source)
     if not path.suffix:
         one_of("data set", source, NAMED)
@@ -189,9 +217,9 @@ def _parsed(path: Path) -> pd.DataFrame:
 
 
 def _refuse_large_parquet(path: Path, parquet: Any) -> None:
-    """Refuse a table by its metadata; columns of texts and of lists by the length of each batch of rows.
+    """Refuse a table that is too large by its metadata; text and lists also by the size of each batch of rows.
 
-    The metadata of single chunks of columns are not touched: where they are damaged, pyarrow ends the process.
+    The metadata of single column chunks are not read: if they are damaged, pyarrow ends the process.
     """
     with parquet.ParquetFile(path) as file:
         meta, schema = file.metadata, file.metadata.schema
@@ -200,17 +228,17 @@ def _refuse_large_parquet(path: Path, parquet: Any) -> None:
         values = meta.num_rows * sum(max(8, column.length) for column in columns)
         refuse_large(path, max(values, sum(n_bytes)))
 
-        # a text that stands once in a dictionary may be as long as its group of rows, and stand in every row
+        # a text that is stored once, in a dictionary, may be as long as its row group, and be repeated in every row
         open_ended = [
             column.path for column in columns if column.physical_type == "BYTE_ARRAY" or column.max_repetition_level
         ]
         longest = max(n_bytes, default=0)
         if not open_ended or longest * meta.num_rows <= FREE:
             return
-        seen, n_rows = 0, min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
+        total_bytes, n_rows = 0, min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
         for batch in file.iter_batches(n_rows, columns=open_ended, use_threads=False):
-            seen += batch.nbytes
-            refuse_large(path, seen)
+            total_bytes += batch.nbytes
+            refuse_large(path, total_bytes)
 
 
 def _npz(path: Path, label: str | None, group: str | None) -> Points:
@@ -225,14 +253,19 @@ def _npz(path: Path, label: str | None, group: str | None) -> Points:
 
 
 def has_column(frame: pd.DataFrame, name: str, source: str | Path) -> None:
-    """Refuse a column that is not there, with the nearest one.
+    """Refuse a column that is not there, and suggest the nearest one.
 
     Parameters
     ----------
     frame : DataFrame
     name : str
     source : str or path
-        What the error names.
+        The name of the table in the error.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
     """
     if name not in frame.columns:
         raise ValueError(

@@ -20,7 +20,7 @@ Array = np.ndarray
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 IN_MEMORY = 1_000_000_000  # bytes of pixels that are decoded once and kept
 MOST_PIXELS = 50_000_000  # of one image
-FORMATS = ("PNG", "JPEG", "BMP", "WEBP")  # by content, whatever the name says: others of Pillow start programs
+FORMATS = ("PNG", "JPEG", "BMP", "WEBP")  # by content, not by name: some other decoders of Pillow start programs
 _GREY = ("1", "L", "LA")  # modes of Pillow that lose nothing in 8 bits of grey
 _COLOUR = ("RGB", "RGBA", "RGBX", "P", "PA", "CMYK", "YCbCr")
 _PILLOW = "images need Pillow; install it with: pip install 'leakscope[images]'"
@@ -40,7 +40,7 @@ class Images:
     content : array of shape (N,)
         A hash of each file's bytes: equal files have equal hashes.
     decoded : array of shape (N, H, W) or (N, H, W, 3), or None
-        None where they are decoded each time.
+        None if they are decoded each time.
     """
 
     files: Sequence[str]
@@ -58,13 +58,13 @@ class Images:
         return (len(self), *self.size, *((3,) if self.colour else ()))
 
     def take(self, indices: Int[Array, " n"]) -> Images:
-        """The images at these positions."""
+        """Return the images at these positions."""
         decoded = None if self.decoded is None else self.decoded[indices]
         files = [self.files[index] for index in indices.tolist()]
         return replace(self, files=files, content=self.content[indices], decoded=decoded)
 
     def pixels(self, indices: Int[Array, " b"]) -> UInt8[Array, "b H W ..."]:
-        """Some of them, decoded.
+        """Decode the images at these positions.
 
         Raises
         ------
@@ -73,19 +73,19 @@ class Images:
         """
         if self.decoded is not None:
             return self.decoded[indices]
-        made = np.empty((len(indices), *self.shape[1:]), dtype=np.uint8)
+        pixels = np.empty((len(indices), *self.shape[1:]), dtype=np.uint8)
         for row, index in enumerate(indices):
-            made[row] = _decoded(self.files[int(index)], self.colour)
-        return made
+            pixels[row] = _decode(self.files[int(index)], self.colour)
+        return pixels
 
     def kept(self) -> Images:
-        """The same images, decoded now if all of them take at most a gigabyte, and half of the memory that is free."""
+        """Decode all images now if they take at most a gigabyte and half of the memory that is free."""
         if self.decoded is not None or math.prod(self.shape) > min(IN_MEMORY, free_memory() // 2):
             return self
         return replace(self, decoded=self.pixels(np.arange(len(self))))
 
     def followed_by(self, other: Images) -> Images:
-        """These images and then the others.
+        """Append other images to these.
 
         Raises
         ------
@@ -94,15 +94,16 @@ class Images:
         """
         if self.shape[1:] != other.shape[1:]:
             raise ValueError(f"members are images of shape {self.shape[1:]}, others {other.shape[1:]}")
-        both = (self.decoded, other.decoded)
-        decoded = None if both[0] is None or both[1] is None else np.concatenate([both[0], both[1]])
+        decoded = None
+        if self.decoded is not None and other.decoded is not None:
+            decoded = np.concatenate([self.decoded, other.decoded])
         content = np.concatenate([self.content, other.content])
         return replace(self, files=[*self.files, *other.files], content=content, decoded=decoded)
 
 
 @in_one_line
 def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
-    """The images of a folder, the name of each one's class, and a digest of names and contents.
+    """Find the images of a folder, the class of each one, and a digest of their names and contents.
 
     Parameters
     ----------
@@ -113,9 +114,9 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
     Returns
     -------
     images : Images
-        Grey if all of them are, else in colour; transparency is left out.
+        In grey if all of them are, else in colour; transparency is dropped.
     label : array of shape (N,)
-        Names of sub-folders.
+        The name of each one's sub-folder.
     digest : str
 
     Raises
@@ -125,7 +126,7 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
         missing.
     """
     root = Path(folder)
-    classes = sorted(each.name for each in root.iterdir() if each.is_dir() and not each.name.startswith("."))
+    classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     if len(classes) < 2:
         raise ValueError(f"{folder}: needs a sub-folder of images for each of at least 2 classes, has {len(classes)}")
     files, label = [], []
@@ -135,12 +136,12 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
             raise ValueError(f"{folder}: the sub-folder {name!r} has no images; read are {', '.join(SUFFIXES)}")
         files += own
         label += [name] * len(own)
-    size, colour = _looked_at(files)
+    size, colour = _common_size(files)
     sha, content = hashlib.sha256(), np.empty(len(files), dtype=np.uint64)
     for row, file in enumerate(files):
-        own = hashlib.sha256(file.read_bytes()).digest()
-        content[row] = int.from_bytes(own[:8], "little")
-        sha.update(f"{file.relative_to(root).as_posix()}\0".encode() + own)
+        file_digest = hashlib.sha256(file.read_bytes()).digest()
+        content[row] = int.from_bytes(file_digest[:8], "little")
+        sha.update(f"{file.relative_to(root).as_posix()}\0".encode() + file_digest)
     images = Images([str(file) for file in files], size, colour, content)
     return images.kept(), np.array(label), sha.hexdigest()
 
@@ -149,8 +150,8 @@ def _is_image(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
 
 
-def _looked_at(files: Sequence[Path]) -> tuple[tuple[int, int], bool]:
-    """Height and width of all images, and whether one of them is in colour; only their headers are read."""
+def _common_size(files: Sequence[Path]) -> tuple[tuple[int, int], bool]:
+    """Return height and width of all images, and whether any is in colour; only their headers are read."""
     first, colour = None, False
     for file in files:
         size, mode = _header(file)
@@ -167,7 +168,7 @@ def _looked_at(files: Sequence[Path]) -> tuple[tuple[int, int], bool]:
 
 
 def _header(file: Path) -> tuple[tuple[int, int], str]:
-    """Height, width and mode of an image; nothing is decoded yet."""
+    """Read height, width and mode of an image; nothing is decoded."""
     with _opened(file) as image:
         n_pixels = image.height * image.width
         if n_pixels > MOST_PIXELS:
@@ -175,24 +176,24 @@ def _header(file: Path) -> tuple[tuple[int, int], str]:
         return (image.height, image.width), image.mode
 
 
-def _decoded(file: str, colour: bool) -> UInt8[Array, "H W ..."]:
+def _decode(file: str, colour: bool) -> UInt8[Array, "H W ..."]:
     with _opened(file) as image:
         return np.asarray(image.convert("RGB" if colour else "L"))
 
 
 @contextmanager
 def _opened(file: str | Path) -> Iterator[Any]:
-    """An image, read by one of four decoders; whatever is wrong with it is one line."""
+    """Open an image by one of four decoders; every error is one line."""
     image_of = _pillow()
     with parsing(file, "an image"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is large, which is refused here, and of odd metadata
+        warnings.simplefilter("ignore")  # about large images, which are refused here, and about odd metadata
         with image_of.open(file, formats=FORMATS) as image:
             yield image
 
 
 def _pillow():
     try:
-        from PIL import Image  # an extra, and only folders of images need it
+        from PIL import Image  # an optional dependency, for folders of images only
     except ModuleNotFoundError:
         raise ValueError(_PILLOW) from None
     return Image

@@ -1,4 +1,4 @@
-"""Points of arrays and frames, checked, with a digest of their content; rows that occur twice."""
+"""Points from arrays and frames, checked, with a digest of their content; duplicate rows."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Data:
-    """Points with what a person calls them.
+    """Points and the name of their source.
 
     Parameters
     ----------
     points : Points
     name : str
-        The file's name or the name of the set.
+        The name of the file or of the data set.
     image : tuple of int, optional
-        Height and width where the features of a point are the pixels of an image.
+        Height and width, if the features of a point are the pixels of an image.
+
+    Examples
+    --------
+    >>> from leakscope.data import Data, from_arrays
+    >>> Data(from_arrays([[1.0], [2.0]]), "two numbers").name
+    'two numbers'
     """
 
     points: Points
@@ -37,7 +43,7 @@ class Data:
 
 
 def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
-    """Points of arrays, lists or a frame, checked, with a digest of their content.
+    """Check arrays, lists or a frame, and return them as points with a digest of their content.
 
     Parameters
     ----------
@@ -45,11 +51,23 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     y : array-like of shape (N,), optional
         Labels (numbers or text) or responses.
     group : array-like of shape (N,), optional
+        The unit of privacy of each point, a person with several rows.
+
+    Returns
+    -------
+    Points
+        A frame with a new index; a label of one column as a vector; labels of objects as text.
 
     Raises
     ------
     ValueError
         If there are fewer than 2 points, lengths differ, or a label is missing.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays
+    >>> len(from_arrays([[1.0, 2.0], [3.0, 4.0]], ["a", "b"]))
+    2
     """
     if not isinstance(x, (pd.DataFrame, np.ndarray, Images)):
         x = np.asarray(x)
@@ -67,23 +85,103 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
 
 
 def rows(points: Points) -> UInt64[Array, " N"]:
-    """A 64-bit hash of each point's features and label: equal rows have equal hashes."""
-    hashed = points.x.content if isinstance(points.x, Images) else _hashes(_framed(points.x))
-    return hashed if points.y is None else hashed * np.uint64(31) + _hashes(pd.DataFrame(points.y))
+    """Hash each point's features and label: equal rows have equal hashes.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    uint64 array of shape (N,)
+        A hash of 64 bits for each point; of an image, of the bytes of its file.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays, rows
+    >>> hashes = rows(from_arrays([[1.0], [2.0], [1.0]]))
+    >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
+    (True, False)
+    """
+    if isinstance(points.x, Images):
+        hashes = points.x.content
+    else:
+        hashes = _hashes(_as_frame(points.x))
+    if points.y is None:
+        return hashes
+    return hashes * np.uint64(31) + _hashes(pd.DataFrame(points.y))
 
 
 def repeated(points: Points) -> Bool[Array, " N"]:
-    """Whether a point repeats an earlier one in all features and the label."""
+    """Find the points that repeat an earlier one in all features and the label.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    bool array of shape (N,)
+        False for the first of equal points.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays, repeated
+    >>> repeated(from_arrays([[1.0], [2.0], [1.0]])).tolist()
+    [False, False, True]
+    """
     return pd.Series(rows(points)).duplicated().to_numpy()
 
 
 def shared(members: Points, others: Points) -> int:
-    """How many of the others stand among the members too."""
+    """Count the non-members that equal a member in all features and the label.
+
+    Parameters
+    ----------
+    members : Points
+    others : Points
+        The non-members.
+
+    Returns
+    -------
+    int
+        Number of such non-members, repeated ones included.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays, shared
+    >>> shared(from_arrays([[1.0], [2.0]]), from_arrays([[2.0], [3.0]]))
+    1
+    """
     return int(np.isin(rows(others), rows(members)).sum())
 
 
 def join(first: Points, second: Points) -> Points:
-    """One set of points after the other."""
+    """Concatenate two sets of points.
+
+    Parameters
+    ----------
+    first : Points
+        The members, as errors call them.
+    second : Points
+        The others.
+
+    Returns
+    -------
+    Points
+        Those of `first`, then those of `second`; without groups.
+
+    Raises
+    ------
+    ValueError
+        If one is a frame or images and the other is not, or shapes, columns or the presence of labels differ.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays, join
+    >>> join(from_arrays([[1.0], [2.0]]), from_arrays([[3.0], [4.0]])).x.ravel().tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
     if type(first.x) is not type(second.x):
         raise ValueError("members and others must both be frames or both be arrays, or both images")
     if isinstance(first.x, Images):
@@ -103,28 +201,49 @@ def join(first: Points, second: Points) -> Points:
 
 
 def preview(data: Data, record: int) -> dict[str, Any]:
-    """A record as a person would recognise it: its picture, or its first fields by name."""
+    """Show a record so that a person recognises it: its image, or its first four fields by name.
+
+    Parameters
+    ----------
+    data : Data
+    record : int
+        Index of the point.
+
+    Returns
+    -------
+    dict
+        ``image``: nested lists of pixels from 0 to 255; or ``fields``: text by the name of the column.
+
+    Examples
+    --------
+    >>> from leakscope.data import Data, from_arrays, preview
+    >>> preview(Data(from_arrays([[1.5, 2.0], [3.0, 4.0]]), "numbers"), 0)
+    {'fields': {'x0': '1.5', 'x1': '2'}}
+    """
     x = data.points.x
     if isinstance(x, Images):
         return {"image": x.pixels(np.array([record]))[0].tolist()}
     if data.image is not None:
         picture = np.asarray(x[record], dtype=float).reshape(*data.image, *np.shape(x)[3:])
-        top = 255 if picture.max() > 1 and np.asarray(x).dtype == np.uint8 else picture.max()
-        return {"image": np.rint(picture / top * 255 if top > 0 else picture).astype(int).tolist()}
+        in_bytes = picture.max() > 1 and np.asarray(x).dtype == np.uint8
+        white = 255 if in_bytes else picture.max()
+        if white > 0:
+            picture = picture / white * 255
+        return {"image": np.rint(picture).astype(int).tolist()}
     if isinstance(x, pd.DataFrame):
         return {"fields": {str(name): str(x.iloc[record][name]) for name in x.columns[:4]}}
-    flat = np.asarray(x[record]).reshape(-1)[:4]
-    return {"fields": {f"x{number}": f"{value:.4g}" for number, value in enumerate(flat)}}
+    values = np.asarray(x[record]).reshape(-1)[:4]
+    return {"fields": {f"x{column}": f"{value:.4g}" for column, value in enumerate(values)}}
 
 
 def picture_size(x: Any) -> tuple[int, int] | None:
-    """Height and width of pixels in 8 bits, an array of shape (N, H, W) or (N, H, W, 3); None for anything else."""
+    """Return height and width of 8-bit pixels of shape (N, H, W) or (N, H, W, 3); None for anything else."""
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.shape[3:] in ((), (3,)) and x.ndim in (3, 4):
         return x.shape[1], x.shape[2]
     return None
 
 
-def _framed(x: Any) -> pd.DataFrame:
+def _as_frame(x: Any) -> pd.DataFrame:
     return x if isinstance(x, pd.DataFrame) else pd.DataFrame(x.reshape(len(x), -1))
 
 
@@ -159,12 +278,12 @@ def _digest(x: Any, *columns: Array | None) -> str:
 
 
 def _hashes(frame: pd.DataFrame) -> UInt64[Array, " N"]:
-    """A hash of each row; in columns of objects the number 1 and the text "1" differ."""
+    """Hash each row; in columns of objects the number 1 and the text "1" differ."""
     typed = frame.apply(lambda column: column.map(repr) if column.dtype == object else column)
     return hash_pandas_object(typed, index=False).to_numpy()  # pyright: ignore[reportCallIssue] -- exported lazily
 
 
 def some(names: Iterable[Any], most: int = 12) -> str:
-    """The first names of many, in words."""
+    """List the first names of many, for an error message."""
     words = [str(name) for name in names]
     return ", ".join(words[:most]) + (f", ... ({len(words)} in all)" if len(words) > most else "")

@@ -1,6 +1,6 @@
-"""DP-SGD: how it trains, what its accountant proves, the noise for a target, canaries, and the steps as seen.
+"""DP-SGD: configuration, accountant, noise for a privacy target, training, canaries, and the observer of the steps.
 
-The names of this package are imported when they are first used: PyTorch is not loaded by ``import leakscope``.
+The names of this package are imported when they are first used: ``import leakscope`` does not load PyTorch.
 """
 
 from __future__ import annotations

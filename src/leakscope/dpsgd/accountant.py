@@ -1,9 +1,9 @@
-"""DP-SGD to a trade-off curve, by privacy loss distributions.
+"""The trade-off curve of DP-SGD, by privacy loss distributions.
 
-A step of DP-SGD is dominated by a pair of one-dimensional laws, the release with the record ("in") and
-without it ("out"); T steps are dominated by T independent copies of the pair. The pair is put on a grid of
-privacy losses log(in/out) so that every hockey stick can only grow (connect the dots), convolved T times, and
-read off as lines below the trade-off curve. Every error is on the side of less privacy.
+A step of DP-SGD is dominated by a pair of one-dimensional distributions, of the release with the record ("in") and
+without it ("out"); T steps are dominated by T independent copies of the pair. The pair is discretised on a grid of
+privacy losses log(in/out) so that every hockey-stick divergence can only grow (connect the dots), convolved T times,
+and converted to lines below the trade-off curve. Every error is on the side of less privacy.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from leakscope.core.tradeoff import Gaussian, Profile, TradeOff
 Array = np.ndarray
 HockeyStick = Callable[[np.ndarray], np.ndarray]  # delta at each order epsilon
 
-_LOST = 1e-12  # probability that truncation and rounding may hide in each direction; counted as certain loss
+_LOST = 1e-12  # probability lost to truncation and rounding in each direction; counted as infinite loss
 _LEAST_NOISE = 0.05  # below it N(0, sigma^2) and N(1, sigma^2) overlap by less than 2e-23
-_APART = 80.0  # standard deviations of the total loss beyond which the two laws do not overlap either
+_APART = 80.0  # standard deviation of the total loss beyond which the two distributions do not overlap either
 _STEPS = 10**9
 _FINENESS = 500  # grid points in one standard deviation of the loss of a step
-_WIDTH = 2**18  # largest number of grid points of a step, and
-_LENGTH = 2**21  # about that of all steps
-_LINES = 2000  # kept of each direction
+_WIDTH = 2**18  # largest number of grid points of a step
+_LENGTH = 2**21  # about the largest number of grid points of all steps
+_LINES = 2000  # kept in each direction
 
 
 def dpsgd(
@@ -43,34 +43,34 @@ def dpsgd(
     *,
     batches: Literal["poisson", "fixed"] = "poisson",
 ) -> TradeOff:
-    """Ceiling of every attack on DP-SGD: Gaussian noise on sums of clipped gradients of random batches.
+    """Bound every attack on DP-SGD: Gaussian noise on sums of clipped gradients of random batches.
 
     Parameters
     ----------
     noise_multiplier : float
         Standard deviation sigma of the noise in units of the clipping norm, > 0.
     sample_rate : float
-        Probability q with which a record is in a batch, in (0, 1]: of fixed batches their share of the records of
-        the data with it.
+        Probability q that a record is in a batch, in (0, 1]: with fixed batches, their fraction of the records of the
+        data with it.
     steps : int
         Number of batches, at most 10^9.
     adjacency : {"add_remove", "replace_one"}
-        What the attacker has to tell apart. ``add_remove``: the record is in the data or not, in a step
+        What the attacker has to distinguish. ``add_remove``: the record is in the data or not, in a step
         (1 - q) N(0, sigma^2) + q N(1, sigma^2) against N(0, sigma^2). ``replace_one``: this record or
         another, (1 - q) N(0, sigma^2) + q N(1, sigma^2) against (1 - q) N(0, sigma^2) + q N(-1, sigma^2). A
         game that swaps one record for another (data of fixed size) needs ``replace_one``.
     coarseness : float
-        Interval of the grid in units of the finest, >= 1. Time falls with it and the error grows with its square.
+        Interval of the grid in units of the finest, >= 1. Time falls with it, and the error grows with its square.
     batches : {"poisson", "fixed"}
-        Each record by a coin of its own, or the same number of records in each step, drawn without replacement. Who
-        is in a fixed batch is there in somebody's place, whose gradient is up to 2 clipping norms away: a step of
+        Each record independently, or the same number of records in each step, drawn without replacement. A record in
+        a fixed batch takes the place of another, whose gradient is up to 2 clipping norms away: a step of
         ``add_remove`` is (1 - q) N(0, sigma^2) + q N(2, sigma^2) against N(0, sigma^2), one of ``replace_one`` the
         worse of that pair and its mirror image.
 
     Returns
     -------
     TradeOff
-        Never above the true curve but for floating-point rounding, some 1e-16 a step: below 1e-10 to 100,000
+        Never above the true curve but for floating-point rounding, some 1e-16 per step: below 1e-10 up to 100,000
         steps. With sample rate 1 it is exact, a `Gaussian`; else a `Profile` of about 4,000 points at most.
         Noise below 0.05 (0.1 with fixed batches) counts as none: a step shows the records of its batch.
 
@@ -86,12 +86,12 @@ def dpsgd(
     Fixed batches and add/remove: in a batch with the record put a uniform one of those outside in its place, and it
     is a uniform batch of the data without it. So a step is (1 - q) Q + q P against Q, where P and Q are mixtures over
     the same batches of Gaussians at most 2 apart. Hockey sticks are jointly convex: N(2, sigma^2) and N(0, sigma^2)
-    dominate P and Q, and what they give of order (e^epsilon - 1 + q)/q, times q, is that of the step.
+    dominate P and Q, and q times their divergence of order (e^epsilon - 1 + q)/q is that of the step.
 
     Discretisation: Doroshenko et al. 2022, algorithm 1. A grid of interval d adds at most about d^2/6 to the variance
     of a step. With d = 1/500 of its standard deviation the advantage is about 1e-7 too large; the points left out
     cost another 1e-5 of a hockey stick elsewhere. Small noise at a small sample rate (losses with heavy tails) makes
-    the grid coarser, on the same side.
+    the grid coarser, with errors on the same side.
 
     Examples
     --------
@@ -115,23 +115,28 @@ def dpsgd(
     if noise < _LEAST_NOISE:
         return _without_noise(rate, steps, replace)
     step = _Step(1 / noise, rate, both_shift)
-    bulk, whole = step.spread()
-    if bulk * math.sqrt(steps) > _APART:
+    spread_outside, spread = step.spread()
+    if spread_outside * math.sqrt(steps) > _APART:
         return _without_noise(rate, steps, replace)
-    ahead, back = step.reach(_LOST / (4 * steps))
-    width = max(ahead, back) / _WIDTH
-    interval = coarseness * max(bulk / _FINENESS, width, 16 * whole * math.sqrt(steps) / _LENGTH, 1e-9)
-    gains = _Half.of(step.ahead, ahead, interval)
-    losses = gains if replace and fixed else _Half.of(step.back, back, interval)
-    forward = _Losses.of(gains, losses, steps)
-    return _curve([forward] if replace else [forward, _Losses.of(losses, gains, steps)])
+    reach_in, reach_out = step.reach(_LOST / (4 * steps))
+    by_step = max(spread_outside / _FINENESS, max(reach_in, reach_out) / _WIDTH)
+    interval = coarseness * max(by_step, 16 * spread * math.sqrt(steps) / _LENGTH, 1e-9)
+    losses_in = _Half.of(step.in_to_out, reach_in, interval)
+    losses_out = losses_in if replace and fixed else _Half.of(step.out_to_in, reach_out, interval)
+    total_in = _Losses.of(losses_in, losses_out, steps)
+    if replace:  # the other direction is the mirror image
+        return _curve([total_in])
+    return _curve([total_in, _Losses.of(losses_out, losses_in, steps)])
 
 
 def _without_noise(rate: float, steps: int, replace: bool) -> TradeOff:
-    """The record is seen for certain unless it is in no batch; less noise never helps, so this is a ceiling."""
+    """Return the curve without noise: the record is revealed unless it is in no batch.
+
+    Noise never adds to what is revealed, so this bounds the curve with any noise.
+    """
     log_never = steps * math.log1p(-rate)
-    seen = -math.expm1(log_never)
-    return Profile([0.0], [seen]) if replace else Profile([-log_never], [seen], [0.0])
+    revealed = -math.expm1(log_never)
+    return Profile([0.0], [revealed]) if replace else Profile([-log_never], [revealed], [0.0])
 
 
 @dataclass(frozen=True)
@@ -139,8 +144,8 @@ class _Step:
     """The pair of one step at x, in units of the noise: s = 1/sigma, q the sample rate.
 
     In: (1 - q) N(0, 1) + q N(s, 1). Out: N(0, 1), or (1 - q) N(0, 1) + q N(-s, 1) for another record. The loss
-    log(in/out) grows with x, so a hockey stick is taken on a half-line; written in differences of order q,
-    because those of dp-accounting are differences of numbers near 1 and lose the digits of a fine grid.
+    log(in/out) grows with x, so a hockey-stick divergence is attained on a half-line. It is written in differences of
+    order q: those of dp-accounting are differences of numbers near 1, and lose the digits that a fine grid needs.
     """
 
     shift: float
@@ -148,43 +153,45 @@ class _Step:
     replace: bool
 
     def loss(self, x: Float[Array, " K"]) -> Float[Array, " K"]:
-        """log(in/out), ``log(1 - q + q e^(s x - s^2/2))`` less that of -x for another record."""
-        one, other = (
-            np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + self.shift * z - self.shift**2 / 2)
-            for z in (x, -x)
-        )
-        return one - other if self.replace else one
+        """Compute log(in/out), ``log(1 - q + q e^(s x - s^2/2))``, less that of -x for another record."""
+        loss = self._loss_against_noise(x)
+        return loss - self._loss_against_noise(-x) if self.replace else loss
+
+    def _loss_against_noise(self, x: Float[Array, " K"]) -> Float[Array, " K"]:
+        log_ratio = math.log(self.rate) + self.shift * x - self.shift**2 / 2
+        return np.logaddexp(math.log1p(-self.rate), log_ratio)
 
     def spread(self) -> tuple[float, float]:
-        """Root mean square of the loss where the record is not in the batch, and over all batches."""
+        """Compute the root mean square of the loss over batches without the record, and over all batches."""
         z, weight = np.polynomial.hermite_e.hermegauss(64)
-        without, within = (float(weight @ self.loss(x) ** 2 / weight.sum()) for x in (z, z + self.shift))
+        without = float(weight @ self.loss(z) ** 2 / weight.sum())
+        within = float(weight @ self.loss(z + self.shift) ** 2 / weight.sum())
         return math.sqrt(without), math.sqrt((1 - self.rate) * without + self.rate * within)
 
     def reach(self, hidden: float) -> tuple[float, float]:
-        """Losses that in, and negative losses that out, exceeds with at most this probability."""
+        """Return the losses that in, and the negative losses that out, exceed with at most this probability."""
         x = self.shift - float(ndtri(hidden))
         low, high = self.loss(np.array([-x, x]))
         return float(high), float(-low)
 
-    def ahead(self, order: Float[Array, " n"]) -> Float[Array, " n"]:
-        """H(in || out) of e^order, order >= 0; against N(0, 1) it is q times that of two Gaussians."""
+    def in_to_out(self, order: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Compute H(in || out) at e^order, order >= 0; against N(0, 1) it is q times that of two Gaussians."""
         if self.replace:
             return self._against_another(order)
         inner = np.logaddexp(0.0, _log_expm1(order) - math.log(self.rate))  # log((e^order - 1 + q)/q)
         cut = inner / self.shift + self.shift / 2
         return self.rate * (ndtr(self.shift - cut) - np.exp(inner + log_ndtr(-cut)))
 
-    def back(self, order: Float[Array, " n"]) -> Float[Array, " n"]:
-        """H(out || in) of e^order, order >= 0; nothing is left from -log(1 - q) on."""
+    def out_to_in(self, order: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Compute H(out || in) at e^order, order >= 0; it is 0 from -log(1 - q) on."""
         if self.replace:
             return self._against_another(order)  # the mirror image
-        left = np.maximum(1 + np.expm1(-order) / self.rate, np.finfo(float).tiny)  # (e^-order - 1 + q)/q
-        cut = np.log(left) / self.shift + self.shift / 2
-        return self.rate * np.exp(order) * (left * ndtr(cut) - ndtr(cut - self.shift))
+        inner = np.maximum(1 + np.expm1(-order) / self.rate, np.finfo(float).tiny)  # (e^-order - 1 + q)/q
+        cut = np.log(inner) / self.shift + self.shift / 2
+        return self.rate * np.exp(order) * (inner * ndtr(cut) - ndtr(cut - self.shift))
 
     def _against_another(self, order: Float[Array, " n"]) -> Float[Array, " n"]:
-        """H of two shifted mixtures: s x = order/2 + asinh(sinh(order/2) (1 - q) e^(s^2/2)/q) at the cut."""
+        """Compute H of two mixtures; at the cut, s x = order/2 + asinh(sinh(order/2) (1 - q) e^(s^2/2)/q)."""
         ratio = math.log1p(-self.rate) - math.log(self.rate) + self.shift**2 / 2
         log_sinh = _log_expm1(order) - order / 2 - math.log(2) + ratio
         cut = (order / 2 + np.logaddexp(log_sinh, np.logaddexp(2 * log_sinh, 0.0) / 2)) / self.shift
@@ -193,32 +200,32 @@ class _Step:
 
 
 def _log_expm1(x: Float[Array, " n"]) -> Float[Array, " n"]:
-    """log(e^x - 1), at x >= 0."""
+    """Compute log(e^x - 1), at x >= 0."""
     with np.errstate(divide="ignore"):
         return x + np.log(-np.expm1(-x))
 
 
 @dataclass(frozen=True, eq=False)
 class _Half:
-    """The positive losses of one step, in one direction: mass of the first law at 1, 2, ... intervals."""
+    """The positive losses of one step, in one direction: mass of the first distribution at 1, 2, ... intervals."""
 
     mass: Float[Array, " n"]
-    certain: float
+    certain: float  # mass at infinite loss
     interval: float
 
     @classmethod
     def of(cls, stick: HockeyStick, reach: float, interval: float) -> _Half:
-        """Connect the dots: the hockey sticks are exact at the grid and linear in e^epsilon between."""
+        """Connect the dots: the hockey sticks are exact on the grid, and linear in e^epsilon between its points."""
         n = max(1, math.ceil(reach / interval))
         delta = np.minimum.accumulate(np.clip(stick(interval * np.arange(n + 1)), 0.0, 1.0))
-        falls = np.diff(delta)
-        inner = np.diff(falls) / math.expm1(interval) - falls[:-1]
-        mass = np.append(inner, falls[-1] / math.expm1(-interval))
+        step = np.diff(delta)
+        inner = np.diff(step) / math.expm1(interval) - step[:-1]
+        mass = np.append(inner, step[-1] / math.expm1(-interval))
         return cls(np.maximum(mass, 0.0), float(delta[-1]), interval)
 
     @property
-    def other_law(self) -> Float[Array, " n"]:
-        """Mass of the second law at the same losses."""
+    def other_mass(self) -> Float[Array, " n"]:
+        """Mass of the second distribution at the same losses."""
         return self.mass * np.exp(-self.interval * np.arange(1, len(self.mass) + 1))
 
 
@@ -227,46 +234,50 @@ class _Losses:
     """The positive losses of all steps, in one direction; entry k is about k intervals."""
 
     mass: Float[Array, " n"]
-    stick: Float[Array, " n"]
+    stick: Float[Array, " n"]  # hockey-stick divergence at each loss
     interval: float
 
     @classmethod
-    def of(cls, ahead: _Half, back: _Half, steps: int) -> _Losses:
-        """``ahead``: the losses of this direction; ``back``: those of the other one, which are negative here.
+    def of(cls, positive_losses: _Half, negative_losses: _Half, steps: int) -> _Losses:
+        """Add up the losses of all steps.
 
-        Each half is taken from the direction in which it is a loss > 0, where its small masses are exact.
+        The positive losses of a step are those of this direction; its negative ones are the positive losses of the
+        other direction. Each is taken from the direction in which it is positive, where small masses are exact.
         """
-        below = back.other_law[::-1]
-        zero = max(0.0, 1 - ahead.certain - ahead.mass.sum() - below.sum())
-        step = np.concatenate([below, [zero], ahead.mass])
-        offset, total = _self_convolved(step, steps, ahead.certain)
+        below = negative_losses.other_mass[::-1]
+        zero = max(0.0, 1 - positive_losses.certain - positive_losses.mass.sum() - below.sum())
+        step = np.concatenate([below, [zero], positive_losses.mass])
+        offset, total = _self_convolve(step, steps, positive_losses.certain)
         first = offset - steps * len(below)
-        certain = _LOST - math.expm1(steps * math.log1p(-ahead.certain))
+        certain = _LOST - math.expm1(steps * math.log1p(-positive_losses.certain))
         mass = np.maximum(np.concatenate([np.zeros(max(first, 0)), total[max(-first, 0) :]]), 0.0)
         mass[:1] = 0.0
-        least = 1 + math.floor(700 / ahead.interval)  # e^700 is the largest ratio of a hockey stick
-        certain, mass = certain + float(mass[least:].sum()), mass[:least]
-        loss = ahead.interval * np.arange(len(mass))
-        beyond, other = (_sums_after(each) for each in (mass, mass * np.exp(-loss)))
-        return cls(mass, np.clip(certain + beyond - np.exp(loss) * other, 0.0, 1.0), ahead.interval)
+        interval = positive_losses.interval
+        n_entries = 1 + math.floor(700 / interval)  # e^700 is the largest ratio of a hockey stick
+        certain, mass = certain + float(mass[n_entries:].sum()), mass[:n_entries]
+        loss = interval * np.arange(len(mass))
+        # H(e^loss) = P(in beyond) - e^loss P(out beyond)
+        in_beyond, out_beyond = _sums_after(mass), _sums_after(mass * np.exp(-loss))
+        return cls(mass, np.clip(certain + in_beyond - np.exp(loss) * out_beyond, 0.0, 1.0), interval)
 
     def chosen(self) -> Int[Array, " k"]:
-        """Entries whose lines keep the others near: the gap of a line left out is about mass x distance / 8.
+        """Choose the entries whose lines are kept.
 
-        Spread so that this gap is the same share of the hockey stick, down to 1e-6.
+        A line that is left out costs about mass x distance / 8. The entries are spaced so that this cost is the same
+        fraction of the hockey stick, down to 1e-6.
         """
         weight = np.cumsum(np.sqrt(self.mass / (self.stick + 1e-6)))
         return np.unique(np.searchsorted(weight, np.linspace(0.0, weight[-1], _LINES)))
 
     def at(self, entries: Int[Array, " k"]) -> Float[Array, " k"]:
-        """Hockey sticks at these entries, beyond the last loss its own."""
+        """Return the hockey sticks at these entries; beyond the last loss, that of the last."""
         return self.stick[np.minimum(entries, len(self.stick) - 1)]
 
 
-def _self_convolved(step: Float[Array, " n"], steps: int, certain: float) -> tuple[int, Float[Array, " m"]]:
-    """First entry and mass of the sum of all steps; what lies outside, at most _LOST / 4, wraps around.
+def _self_convolve(step: Float[Array, " n"], steps: int, certain: float) -> tuple[int, Float[Array, " m"]]:
+    """Return the first entry and the masses of the sum of all steps; mass outside, at most _LOST / 4, wraps around.
 
-    Chernoff's bound is tried near the order that is best for a normal law, and at those for rare large losses.
+    Chernoff's bound is tried near the best order for a normal distribution, and at orders for rare large losses.
     """
     entry = np.arange(len(step))
     variance = max(float(step @ (entry - step @ entry) ** 2), 1e-300)
@@ -284,11 +295,11 @@ def _self_convolved(step: Float[Array, " n"], steps: int, certain: float) -> tup
 
 
 def _sums_after(values: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Sum of the later entries."""
+    """Sum the later entries, for each entry."""
     return np.append(np.cumsum(values[:0:-1])[::-1], 0.0)
 
 
 def _curve(directions: list[_Losses]) -> Profile:
-    """The lines of the chosen hockey sticks, of both directions at the same epsilons."""
-    entries = np.unique(np.concatenate([[0], *(each.chosen() for each in directions)]))
-    return Profile(entries * directions[0].interval, *(each.at(entries) for each in directions))
+    """Build the curve from the chosen hockey sticks, of both directions at the same epsilons."""
+    entries = np.unique(np.concatenate([[0], *(losses.chosen() for losses in directions)]))
+    return Profile(entries * directions[0].interval, *(losses.at(entries) for losses in directions))

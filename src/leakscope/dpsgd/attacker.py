@@ -1,4 +1,4 @@
-"""Who watches the steps of DP-SGD: whose records, and what is known of the others.
+"""The attacker who observes the steps of DP-SGD: the watched points, and what is known of the other records.
 
 Axes: J watched points, P known records, r reference gradients.
 """
@@ -21,22 +21,22 @@ MOST_REFERENCES = 256
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """Whose steps are watched, and what is known of the others.
+    """The watched points, and what the attacker knows of the other records.
 
     Parameters
     ----------
     watched : int array of shape (J,)
-        Numbers of the watched points, each in by a fair coin.
+        Indices of the watched points, each in with probability 1/2.
     known : int array of shape (P,)
-        Numbers of the records that everybody knows to be in.
+        Indices of the records that the attacker knows to be in.
     knowledge : {"distribution", "others"}
-        The gradients of these records, or their batches too.
+        The gradients of these records, or also which batches they are in.
     coordinates : int array of shape (J,) or (0,)
-        Where each watched point is a Dirac canary: the one coordinate of its gradient.
+        If the watched points are Dirac canaries: the one coordinate of each one's gradient.
     n_references : int
-        Records whose gradients are followed to know the law of all, 2 to 256.
+        Number of records whose gradients are followed to estimate the distribution of all, 2 to 256.
     seed : int
-        Of their draw.
+        Of the draw of these records.
 
     Raises
     ------
@@ -56,10 +56,10 @@ class Attacker:
         if count("references", self.n_references, least=2) > MOST_REFERENCES:
             raise ValueError(f"references must be <= {MOST_REFERENCES}, got {self.n_references:,}")
         if not len(self.watched) or len(self.coordinates) not in (0, len(self.watched)):
-            given = f"{len(self.coordinates):,} coordinates for {len(self.watched):,} watched points"
-            raise ValueError(f"{given}; give at least one point, and a coordinate to each or to none")
+            numbers = f"{len(self.coordinates):,} coordinates for {len(self.watched):,} watched points"
+            raise ValueError(f"{numbers}; give at least one point, and a coordinate to each or to none")
         if self.knowledge == "distribution" and not self.unknown:
-            raise ValueError("the law of the others needs at least 2 records beside a watched point")
+            raise ValueError("the distribution of the others needs at least 2 records besides a watched point")
 
     @property
     def records(self) -> Int[Array, " k"]:
@@ -75,42 +75,42 @@ class Attacker:
     def unknown(self) -> tuple[Stratum, ...]:
         """The records whose batches are not known: watched points and known members apart."""
         groups = [(self.records, 0.5)] + ([(self.known, 1.0)] if self.knowledge == "distribution" else [])
-        groups = [(numbers, inside) for numbers, inside in groups if len(numbers) >= 2]
-        n_expected = sum(len(numbers) * inside for numbers, inside in groups)
-        shares = [round(self.n_references * len(numbers) * inside / n_expected) for numbers, inside in groups]
-        return tuple(
-            Stratum(numbers, inside, min(len(numbers), max(2, share)))
-            for (numbers, inside), share in zip(groups, shares, strict=True)
-        )
+        groups = [(indices, inside) for indices, inside in groups if len(indices) >= 2]
+        n_expected = sum(len(indices) * inside for indices, inside in groups)
+        strata = []
+        for indices, inside in groups:
+            n_drawn = round(self.n_references * len(indices) * inside / n_expected)  # in proportion to the members
+            strata.append(Stratum(indices, inside, min(len(indices), max(2, n_drawn))))
+        return tuple(strata)
 
     def references(self, step: int) -> Int[Array, " r"]:
-        """The records that stand for all in a step, stratum by stratum.
+        """Draw the records that represent all others in a step, stratum by stratum.
 
         They are drawn anew for each step: with the same ones the errors of all steps would add up.
         """
         rng = stream(self.seed, "references", step)
-        drawn = [np.sort(rng.choice(each.numbers, each.n_drawn, replace=False)) for each in self.unknown]
+        drawn = [np.sort(rng.choice(stratum.indices, stratum.n_drawn, replace=False)) for stratum in self.unknown]
         return np.concatenate([np.zeros(0, dtype=int), *drawn])
 
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Records that are alike: those drawn in a step stand for all.
+    """Records with the same probability of being in: those drawn in a step represent all of them.
 
     Parameters
     ----------
-    numbers : int array of shape (n,)
+    indices : int array of shape (n,)
     inside : float
         Probability that one of them is in the training data.
     n_drawn : int
-        r.
+        r, the number of records that are drawn in a step.
     """
 
-    numbers: Int[Array, " n"]
+    indices: Int[Array, " n"]
     inside: float
     n_drawn: int
 
     @property
     def n(self) -> int:
-        """How many there are."""
-        return len(self.numbers)
+        """Number of records."""
+        return len(self.indices)

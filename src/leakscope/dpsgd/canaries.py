@@ -1,4 +1,4 @@
-"""Canaries: points whose membership DP-SGD hides worst, and gradients that no record has.
+"""Canaries: points whose membership DP-SGD hides least well, and gradients that no record has.
 
 ``CANARIES`` is the table of them; a row names a function and does not import it.
 """
@@ -26,16 +26,16 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """Points to play with, and which of them are canaries.
+    """The points of a game, and which of them are canaries.
 
     Parameters
     ----------
     points : Points
         All records of the game.
     numbers : int array of shape (C,)
-        Those of the canaries, ascending: for ``games.canaries``.
+        Indices of the canaries, ascending: for ``games.canaries``.
     coordinates : int array of shape (C,) or (0,)
-        Of Dirac canaries.
+        Of Dirac canaries: the coordinate of each one's gradient.
     """
 
     points: Points
@@ -43,13 +43,13 @@ class Canaries:
     coordinates: Int[Array, " c"] = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def watched_by(self, release: PrivateNetwork) -> PrivateNetwork:
-        """The release with its steps seen at the canaries."""
-        numbers, coordinates = (tuple(each.tolist()) for each in (self.numbers, self.coordinates))
-        return replace(release, watched=numbers, coordinates=coordinates)
+        """Make a release whose steps are observed at the canaries."""
+        watched, coordinates = tuple(self.numbers.tolist()), tuple(self.coordinates.tolist())
+        return replace(release, watched=watched, coordinates=coordinates)
 
 
 def random(points: Points, n: int, seed: int = 0) -> Canaries:
-    """Records as they are: what an audit without designed canaries attacks.
+    """Draw records at random, unchanged: an audit without designed canaries attacks these.
 
     Parameters
     ----------
@@ -70,16 +70,19 @@ def random(points: Points, n: int, seed: int = 0) -> Canaries:
     >>> len(random(Points(np.zeros((100, 2)), np.arange(100) % 2), 10).numbers)
     10
     """
-    return Canaries(points, _drawn(points, n, seed))
+    return Canaries(points, _draw(points, n, seed))
 
 
 def mislabelled(points: Points, n: int, seed: int = 0) -> Canaries:
-    """Random records, each with another label than its own, drawn uniformly from the other classes.
+    """Draw records at random and give each another label, drawn uniformly from the other classes.
 
     Parameters
     ----------
-    points, n, seed
-        As in `random`; with labels of at least 2 classes.
+    points : Points
+        With labels of at least 2 classes.
+    n : int
+        C, fewer than there are points.
+    seed : int
 
     Returns
     -------
@@ -104,26 +107,28 @@ def mislabelled(points: Points, n: int, seed: int = 0) -> Canaries:
     classes, label = np.unique(points.y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"mislabelled canaries need at least 2 classes, got only {classes[0]}")
-    numbers, y = _drawn(points, n, seed), points.y.copy()
+    canary_idx, y = _draw(points, n, seed), points.y.copy()
     shift = stream(seed, "canaries", "labels").integers(1, len(classes), size=n)
-    y[numbers] = classes[(label[numbers] + shift) % len(classes)]
-    digest = _digest(points, "mislabelled", numbers, y[numbers].astype(str))
-    return Canaries(replace(points, y=y, digest=digest), numbers)
+    y[canary_idx] = classes[(label[canary_idx] + shift) % len(classes)]
+    digest = _digest(points, "mislabelled", canary_idx, y[canary_idx].astype(str))
+    return Canaries(replace(points, y=y, digest=digest), canary_idx)
 
 
 def mahalanobis(
     points: Points, n: int, seed: int = 0, *, release: PrivateNetwork, candidates: int | None = None
 ) -> Canaries:
-    """Records whose clipped gradients are the farthest out, in the metric of what a step releases without them.
+    """Choose the records with the largest clipped gradients, in the metric of what a step releases without them.
 
-    One network is trained without the candidates, who are ranked in each step by ``g^T C0^-1 g``; those with the
-    largest sums of ranks are taken. C0 has the noise of the step and the second moment of the gradients of the other
-    records; azize2024, Algorithm 6 leaves out the noise, so that its matrix has no inverse.
+    One network is trained without the candidates, which are ranked in each step by ``g^T C0^-1 g``; those with the
+    largest sums of ranks are chosen. C0 is the covariance of the noise of the step plus the second moment of the
+    gradients of the other records; azize2024, Algorithm 6 leaves out the noise, so that its matrix has no inverse.
 
     Parameters
     ----------
-    points, n, seed
-        As in `random`.
+    points : Points
+    n : int
+        C, at most the number of candidates.
+    seed : int
     release : PrivateNetwork
         The training to be audited.
     candidates : int, optional
@@ -154,34 +159,35 @@ def mahalanobis(
     n_candidates = len(points) // 2 if candidates is None else count("candidates", candidates)
     if n > n_candidates:
         raise ValueError(f"{n:,} canaries of {n_candidates:,} candidates; allowed: at most as many as candidates")
-    drawn = _drawn(points, n_candidates, seed, "candidates")
+    candidate_idx = _draw(points, n_candidates, seed, "candidates")
     member = np.ones((1, len(points)), dtype=bool)
-    member[0, drawn] = False
-    looking = replace(release, watched=tuple(drawn.tolist()), coordinates=(), knowledge="distribution")
+    member[0, candidate_idx] = False
+    observing = replace(release, watched=tuple(candidate_idx.tolist()), coordinates=(), knowledge="distribution")
     seeds = np.array([integer(seed, "canaries", "train")])
-    norms = looking.observe(points, member, seeds, ["step_norm"])["step_norm"][0, drawn]
+    norms = observing.observe(points, member, seeds, ["step_norm"])["step_norm"][0, candidate_idx]
     best = np.argsort(-rank_sums(norms), kind="stable")[:n]
-    return Canaries(points, np.sort(drawn[best]))
+    return Canaries(points, np.sort(candidate_idx[best]))
 
 
 def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> Canaries:
-    """Gradients of the clipping norm at one coordinate each, put into the sum as if a record had them.
+    """Make gradients with the clipping norm at one coordinate each, added to the sum as if a record had them.
 
-    No record has such a gradient, yet the promise of DP-SGD holds for any. Canaries of different coordinates do not
-    disturb each other, so that many fit into one run (Nasr et al. 2023, Section C.2).
+    No record has such a gradient, but the guarantee of DP-SGD holds for any. Canaries of different coordinates do not
+    interfere, so that many fit into one run (Nasr et al. 2023, Section C.2).
 
     Parameters
     ----------
-    points, seed
-        As in `random`.
+    points : Points
     n : int
-        C, at most as many as the network has parameters; in a user-supplied training loop each gets some of its own.
+        C, at most the number of parameters of the network; in a user-supplied training loop, which gets parameters for
+        the canaries alone, any number.
+    seed : int
     release : PrivateNetwork
 
     Returns
     -------
     Canaries
-        The points with n more of them, which stand for the canaries: repeats of the first one, never trained on.
+        The points, followed by n that represent the canaries: copies of the first one, never trained on.
 
     Raises
     ------
@@ -197,21 +203,21 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     >>> from leakscope.dpsgd.network import PrivateNetwork
     >>> from leakscope.core.types import Points
     >>> points = Points(np.zeros((20, 3)), np.arange(20) % 2)
-    >>> made = dirac(points, 4, release=PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd()))
-    >>> made.numbers.tolist(), made.points.x.shape
+    >>> canaries = dirac(points, 4, release=PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd()))
+    >>> canaries.numbers.tolist(), canaries.points.x.shape
     ([20, 21, 22, 23], (24, 3))
     """
-    n_places = release.n_parameters() if release.train is None else count("canaries", n)
-    if count("canaries", n) > n_places:
-        raise ValueError(f"{n:,} Dirac canaries in {n_places:,} parameters; allowed: one a parameter")
-    coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_places, n, replace=False))
-    numbers = np.arange(len(points), len(points) + n)
-    more = points.take(np.concatenate([np.arange(len(points)), np.zeros(n, dtype=int)]))
-    return Canaries(replace(more, digest=_digest(points, "dirac", coordinates)), numbers, coordinates)
+    n_parameters = release.n_parameters() if release.train is None else count("canaries", n)
+    if count("canaries", n) > n_parameters:
+        raise ValueError(f"{n:,} Dirac canaries in {n_parameters:,} parameters; allowed: one a parameter")
+    coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_parameters, n, replace=False))
+    canary_idx = np.arange(len(points), len(points) + n)
+    with_canaries = points.take(np.concatenate([np.arange(len(points)), np.zeros(n, dtype=int)]))
+    return Canaries(replace(with_canaries, digest=_digest(points, "dirac", coordinates)), canary_idx, coordinates)
 
 
 def rank_sums(values: Float[Array, "C S"]) -> Float[Array, " C"]:
-    """Sum over the steps of each candidate's rank in it, the largest value last; equal values share a rank.
+    """Sum the ranks of each candidate over the steps, the largest value ranked last; equal values share a rank.
 
     Parameters
     ----------
@@ -240,16 +246,16 @@ CANARIES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _drawn(points: Points, n: int, seed: int, what: str = "numbers") -> Int[Array, " C"]:
-    """Numbers of random points, ascending."""
+def _draw(points: Points, n: int, seed: int, what: str = "numbers") -> Int[Array, " C"]:
+    """Draw the indices of random points, ascending."""
     if not 1 <= count("canaries", n) < len(points):
         raise ValueError(f"canaries must be fewer than the {len(points):,} points, got {n:,}")
     return np.sort(stream(seed, "canaries", what).choice(len(points), n, replace=False))
 
 
 def _digest(points: Points, kind: str, *what: Array) -> str:
-    """Identifies points that were made from others."""
+    """Compute a digest of points that were derived from others."""
     sha = hashlib.sha256(f"{points.digest}|{kind}".encode())
-    for each in what:
-        sha.update(b"|" + ",".join(map(str, each.tolist())).encode())
+    for values in what:
+        sha.update(b"|" + ",".join(map(str, values.tolist())).encode())
     return sha.hexdigest()

@@ -16,25 +16,25 @@ Array = np.ndarray
 
 
 class Marked(nn.Module):
-    """A network with a linear layer beside it that canaries alone reach.
+    """A network with an additional linear layer that only canaries reach.
 
-    What the layer gives is added to the answer and taken off again as a constant: the answer stays as it is, but the
-    gradient of a canary's cross-entropy has ``length (p - 1)``, p the probability of its class, at a parameter of its
-    own, where no other record's has anything. Clipping leaves about the clipping norm there.
+    The output of the layer is added to that of the network and subtracted again as a constant: the output stays as it
+    is, but the gradient of a canary's cross-entropy has ``length (p - 1)``, p the probability of its class, at a
+    parameter of its own, where the gradients of all other records are 0. Clipping leaves about the clipping norm there.
 
-    The canaries show what is done to gradients in this layer, and nothing else: a training that clips it but not the
+    The canaries test what is done to gradients in this layer, and nothing else: a training that clips it but not the
     layers of the network itself passes.
 
     Parameters
     ----------
     network : nn.Module
-        Its output has a column a class.
+        Its output has one column for each class.
     shape : tuple of int
-        Of a point as the network reads it.
+        The shape of a point as the network reads it.
     n_canaries, n_classes : int
         Canary j = 1, 2, ... has the class (j - 1) mod n_classes.
     length : float
-        Of the gradients, about.
+        The approximate norm of the gradients.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Marked(nn.Module):
         self._shape, self._n_classes, self._length = shape, n_classes, length
 
     def forward(self, x: Float[Tensor, "B features"]) -> Float[Tensor, "B K"]:
-        """Of flattened features, and the number of a canary, from 1; 0 of other records."""
+        """Compute the output for flattened features, followed by the number of a canary, from 1; 0 of other records."""
         features, number = x[:, :-1].unflatten(1, self._shape), x[:, -1:]
         numbers = torch.arange(1, self.canaries.in_features + 1, device=x.device)
         classes = torch.arange(self._n_classes, device=x.device)
@@ -67,7 +67,7 @@ class Marked(nn.Module):
 def marked(
     network: nn.Module, inputs: Inputs, label: Int[Tensor, " N"], canaries: Int[Array, " C"], length: float
 ) -> tuple[Marked, Inputs, Int[Tensor, " N"]]:
-    """The network, its points and their labels, with canaries among them.
+    """Extend the network, its points and their labels, so that some of the points are canaries.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def marked(
     inputs : Inputs
     label : int64 tensor of shape (N,)
     canaries : int array of shape (C,)
-        Numbers of the points that become canaries: features of 0, and all classes in turn, so that none is learned.
+        Indices of the points that become canaries: features of 0, and all classes in turn, so that none is learned.
     length : float
         As in `Marked`.
 
     Returns
     -------
     Marked, Inputs, int64 tensor of shape (N,)
-        The network is part of the first: it is trained with it.
+        The given network is part of the first, and is trained with it.
     """
     features, labels = inputs.batch(np.arange(len(inputs)), label.device).flatten(1), label.clone()
     with torch.no_grad():
@@ -91,6 +91,6 @@ def marked(
     number = features.new_zeros(len(features), 1)
     number[where, 0] = torch.arange(1, len(where) + 1).to(features)
     labels[where] = (torch.arange(len(where)) % n_classes).to(labels)
-    read = torch.cat([features * (number == 0), number], dim=1)
-    both = Marked(network, inputs.shape, len(where), n_classes, length).to(label.device)
-    return both, Inputs(read, tuple(read.shape[1:])), labels
+    columns = torch.cat([features * (number == 0), number], dim=1)
+    module = Marked(network, inputs.shape, len(where), n_classes, length).to(label.device)
+    return module, Inputs(columns, tuple(columns.shape[1:])), labels

@@ -1,4 +1,4 @@
-"""Gradients of a network's loss at single points, and their clipped sum.
+"""Per-sample gradients of a network's loss, and their clipped sum.
 
 Axes: B points, d parameters (flat, in the order of ``module.parameters()``). The loss is the cross-entropy in nats.
 """
@@ -22,9 +22,9 @@ from leakscope.dpsgd.gradient_rows import DenseRows, Layer, LayerRows, Rows
 
 How = Literal["auto", "layers", "vmap", "opacus"]
 WAYS = ("auto", "layers", "vmap", "opacus")
-AT_ONCE = 8 << 20  # numbers of gradients at a time, 32 MB
-_LAYERED_AT_ONCE = 4096  # points, where gradients are kept by layer
-_IN_PLACE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.SELU, nn.SiLU)  # if asked to be
+AT_ONCE = 8 << 20  # entries of gradients at a time, 32 MB
+_LAYERED_AT_ONCE = 4096  # points at a time, if gradients are kept by layer
+_IN_PLACE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.SELU, nn.SiLU)  # may work in place
 _POINTWISE = (
     *_IN_PLACE,
     nn.Identity,
@@ -34,7 +34,7 @@ _POINTWISE = (
     nn.Tanh,
     nn.Sigmoid,
 )
-_REFUSED = {  # the base classes of all of a kind have no public names
+_REFUSED = {  # these base classes have no public names
     nn.modules.batchnorm._BatchNorm: "mixes the points of a batch: no point has a gradient of its own; use GroupNorm",
     nn.modules.dropout._DropoutNd: "makes the gradient of a point random: no attacker knows it; leave it out",
 }
@@ -42,15 +42,15 @@ _REFUSED = {  # the base classes of all of a kind have no public names
 
 @runtime_checkable
 class Gradients(Protocol):
-    """A network's gradients at single points."""
+    """The per-sample gradients of a network."""
 
     @property
     def block(self) -> int:
-        """Points to ask for at a time, so that memory stays small."""
+        """Number of points at a time, so that memory stays small."""
         ...
 
     def rows(self, theta: Float[Tensor, " d"], x: Float[Tensor, "B ..."], y: Int[Tensor, " B"]) -> Rows:
-        """The gradients of the losses of B points with labels y, at the parameters theta."""
+        """Compute the gradients of the losses of B points with labels y, at the parameters theta."""
         ...
 
 
@@ -74,26 +74,27 @@ class ByLayer:
         stack = linear_stack(module)
         if stack is None:
             raise ValueError("gradients by layer need a Sequential of Linear, Flatten and activations; use 'vmap'")
-        self._stack = [out_of_place(each) for each in stack]
+        self._stack = [out_of_place(layer) for layer in stack]
 
     def rows(self, theta: Float[Tensor, " d"], x: Float[Tensor, "B ..."], y: Int[Tensor, " B"]) -> LayerRows:
-        inputs, outputs, first, value = [], [], 0, x.to(theta.dtype)
-        for each in self._stack:
-            if not isinstance(each, nn.Linear):
-                value = each(value)
+        inputs, outputs, linears = [], [], []
+        value, first = x.to(theta.dtype), 0
+        for layer in self._stack:
+            if not isinstance(layer, nn.Linear):
+                value = layer(value)
                 continue
             inputs.append(value.detach())
-            last = first + each.weight.numel()
-            weight, bias = theta[first:last].view_as(each.weight), None
-            if each.bias is not None:
-                bias = theta[last : last + each.out_features]
-                last += each.out_features
+            linears.append(layer)
+            last = first + layer.weight.numel()
+            weight, bias = theta[first:last].view_as(layer.weight), None
+            if layer.bias is not None:
+                bias = theta[last : last + layer.out_features]
+                last += layer.out_features
             value, first = linear(value, weight, bias).requires_grad_(), last
             outputs.append(value)
         errors = torch.autograd.grad(cross_entropy(value, y, reduction="sum"), outputs)
-        linears = (each for each in self._stack if isinstance(each, nn.Linear))
         parts = zip(inputs, errors, linears, strict=True)
-        return LayerRows(tuple(Layer(given, error, each.bias is not None) for given, error, each in parts))
+        return LayerRows(tuple(Layer(input, error, layer.bias is not None) for input, error, layer in parts))
 
 
 class ByPoint:
@@ -107,15 +108,15 @@ class ByPoint:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = out_of_place(module).eval()
-        self._shapes = {name: each.shape for name, each in module.named_parameters()}
+        self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
         self.block = max(1, AT_ONCE // max(1, sum(shape.numel() for shape in self._shapes.values())))
-        self._each = vmap(grad(self._loss), in_dims=(None, 0, 0), chunk_size=self.block)
+        self._per_sample = vmap(grad(self._loss), in_dims=(None, 0, 0), chunk_size=self.block)
 
     def rows(self, theta: Float[Tensor, " d"], x: Float[Tensor, "B ..."], y: Int[Tensor, " B"]) -> DenseRows:
         if not len(x):
             return DenseRows(theta.new_zeros(0, len(theta)))
-        made = self._each(self._named(theta), x.to(theta.dtype), y)
-        return DenseRows(torch.cat([each.flatten(1) for each in made.values()], dim=1))
+        gradients = self._per_sample(self._named(theta), x.to(theta.dtype), y)
+        return DenseRows(torch.cat([gradient.flatten(1) for gradient in gradients.values()], dim=1))
 
     def _named(self, theta: Float[Tensor, " d"]) -> dict[str, Tensor]:
         parts = theta.split([shape.numel() for shape in self._shapes.values()])
@@ -126,15 +127,16 @@ class ByPoint:
 
 
 def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
-    """The gradients of a network at single points, in the way that suits it.
+    """Choose how the per-sample gradients of a network are computed.
 
     Parameters
     ----------
     module : nn.Module
-        Its output has a column a class. It is copied and stays as it is.
+        Its output has one column for each class. It is copied and not changed.
     how : {"auto", "layers", "vmap", "opacus"}
-        By layer for stacks of linear layers and activations: the cost of a plain gradient. ``vmap`` of the gradient
-        for others. ``opacus``: the hooks of its ``GradSampleModule``, for layers that ``vmap`` cannot take.
+        ``layers``: for stacks of linear layers and activations, at the cost of an ordinary gradient. ``vmap`` of the
+        gradient: for others. ``opacus``: the hooks of its ``GradSampleModule``, for layers that ``vmap`` cannot handle.
+        ``auto``: the first of these that applies.
 
     Returns
     -------
@@ -158,12 +160,12 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     one_of("gradients", how, WAYS)
     if not any(True for _ in module.parameters()):
         raise ValueError(f"{type(module).__name__} has no parameters to train")
-    if not all(each.requires_grad for each in module.parameters()):
+    if not all(parameter.requires_grad for parameter in module.parameters()):
         raise ValueError(f"{type(module).__name__} has frozen parameters; the audit is of trainings of all of them")
     for kind, reason in _REFUSED.items():
-        for each in module.modules():
-            if isinstance(each, kind):
-                raise ValueError(f"{type(each).__name__} {reason}")
+        for part in module.modules():
+            if isinstance(part, kind):
+                raise ValueError(f"{type(part).__name__} {reason}")
     if how == "opacus":
         from leakscope.dpsgd.grad_samples import ByHooks
 
@@ -175,33 +177,38 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
 
 
 def linear_stack(module: nn.Module) -> list[nn.Module] | None:
-    """The layers of a ``Sequential`` of linear layers and activations, in order; None for any other network."""
-    if isinstance(module, nn.Sequential):
-        parts = [linear_stack(each) for each in module]
-        layers = [layer for part in parts if part is not None for layer in part]
-        known = all(part is not None for part in parts) and len({*map(id, layers)}) == len(layers)
-        return layers if known else None
-    return [module] if type(module) in (nn.Linear, *_POINTWISE) else None
+    """List the layers of a ``Sequential`` of linear layers and activations; None for any other network."""
+    if not isinstance(module, nn.Sequential):
+        return [module] if type(module) in (nn.Linear, *_POINTWISE) else None
+    layers = []
+    for child in module:
+        child_layers = linear_stack(child)
+        if child_layers is None:
+            return None
+        layers += child_layers
+    shared = len({id(layer) for layer in layers}) < len(layers)
+    return None if shared else layers
 
 
 def out_of_place(module: nn.Module) -> nn.Module:
-    """A copy whose activations leave what they are given as it is: gradients need it."""
+    """Copy a network so that its activations do not overwrite their inputs: gradients need these."""
     module = deepcopy(module)
-    for each in module.modules():
-        if isinstance(each, _IN_PLACE):
-            each.inplace = False
+    for part in module.modules():
+        if isinstance(part, _IN_PLACE):
+            part.inplace = False
     return module
 
 
 def clipped(rows: Rows, clip: float) -> Rows:
-    """Rows that are longer than ``clip``, scaled down to it."""
-    return rows.times((clip / rows.squares().sqrt().clamp(min=torch.finfo(torch.float32).tiny)).clamp(max=1.0))
+    """Scale rows that are longer than ``clip`` down to it."""
+    length = rows.squares().sqrt().clamp(min=torch.finfo(torch.float32).tiny)
+    return rows.times((clip / length).clamp(max=1.0))
 
 
 def noisy_sum(
     parts: Iterable[Rows], dpsgd: DpSgd, noise: Float[Tensor, " d"], normaliser: float
 ) -> Float[Tensor, " d"]:
-    """What a step of DP-SGD releases of its batch: the sum of the clipped gradients and noise.
+    """Compute what a step of DP-SGD releases: the sum of the clipped gradients of its batch, and noise.
 
     Parameters
     ----------
@@ -211,7 +218,7 @@ def noisy_sum(
     noise : tensor of shape (d,)
         Standard normal.
     normaliser : float
-        B, by which the sum will be divided. The noise belongs to the sum, so it plays no part.
+        B, by which the sum will be divided; not used, because the noise is that of the sum.
 
     Returns
     -------
@@ -221,7 +228,7 @@ def noisy_sum(
 
 
 def clipped_sum(parts: Iterable[Rows], clip: float, start: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
-    """The sum of the clipped rows of all parts, added to ``start``.
+    """Add the clipped rows of all parts to ``start``.
 
     Parameters
     ----------
@@ -251,6 +258,6 @@ def clipped_sum(parts: Iterable[Rows], clip: float, start: Float[Tensor, " d"]) 
 
 
 def blocks(indices: Int[np.ndarray, " n"], size: int) -> Iterator[Int[np.ndarray, " b"]]:
-    """Runs of at most ``size`` of them."""
+    """Split indices into blocks of at most ``size``."""
     for start in range(0, len(indices), size):
         yield indices[start : start + size]

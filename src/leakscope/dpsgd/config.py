@@ -1,4 +1,4 @@
-"""DP-SGD as plain data: what is drawn, clipped, added and promised in each step."""
+"""The configuration of DP-SGD: sampling, clipping, noise and step size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakscope.releases.specs import from_words
 class DpSgd:
     """Stochastic gradient descent on clipped gradients with Gaussian noise (Abadi et al. 2016, algorithm 1).
 
-    Step t moves the parameters by ``-lr u_t``: ``B u_t`` is the sum of the batch's clipped gradients, and
+    Step t changes the parameters by ``-lr u_t``: ``B u_t`` is the sum of the batch's clipped gradients plus a draw of
     N(0, sigma^2 c^2 I).
 
     Parameters
@@ -26,12 +26,13 @@ class DpSgd:
     clip : float
         c, the largest Euclidean norm of a record's gradient; longer ones are scaled down to it.
     sample_rate : float
-        q in (0, 1]: probability that a record is in a batch.
+        q in (0, 1]: the probability that a record is in a batch.
     steps : int
+        Number of steps.
     lr : float
         Step size.
     batches : {"poisson", "fixed"}
-        Each record by a coin of its own, or a fixed number of records drawn without replacement.
+        Each record independently, or a fixed number of records drawn without replacement.
 
     Raises
     ------
@@ -66,7 +67,7 @@ class DpSgd:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> DpSgd:
-        """From a mapping, as a table of a plan.
+        """Build from a mapping, as a table of a plan.
 
         Raises
         ------
@@ -76,16 +77,16 @@ class DpSgd:
         return from_words(cls, words, "DP-SGD")
 
     def describe(self) -> dict[str, Any]:
-        """Every field, as plain data."""
+        """Return every field as plain data."""
         return asdict(self)
 
     def ceiling(
         self, adjacency: Literal["add_remove", "replace_one"] = "add_remove", coarseness: float = 1.0
     ) -> TradeOff:
-        """What no attacker exceeds, were the training correct: the curve of ``leakscope.dpsgd.accountant.dpsgd``.
+        """Bound every attack, if the training is correct, by ``leakscope.dpsgd.accountant.dpsgd``.
 
-        For batches of fixed size ``sample_rate`` must be at least their share of the records; a rate that was
-        rounded, or data whose size is not known, may ask for a larger one.
+        For batches of fixed size ``sample_rate`` must be at least their fraction of the records; if the rate was
+        rounded, or the size of the data is not known, that may need a larger one.
 
         Parameters
         ----------
@@ -100,6 +101,6 @@ class DpSgd:
         Raises
         ------
         ValueError
-            Without noise, which promises nothing.
+            Without noise, which gives no guarantee.
         """
         return dpsgd(self.noise_multiplier, self.sample_rate, self.steps, adjacency, coarseness, batches=self.batches)

@@ -1,4 +1,4 @@
-"""Gradients at single points by the hooks of Opacus."""
+"""Per-sample gradients by the hooks of Opacus."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class ByHooks:
     Parameters
     ----------
     module : nn.Module
-        A network of its own, of layers that Opacus knows and that write over none of their inputs.
+        It is changed, so give a copy; of layers that Opacus supports and that do not overwrite their inputs.
     block : int
-        How many points are taken at once.
+        Number of points at a time.
     """
 
     def __init__(self, module: nn.Module, block: int) -> None:
-        # in training mode, because Opacus records nothing else; dropout is refused before
+        # In training mode, because Opacus records nothing otherwise; dropout is refused before.
         self._module = GradSampleModule(module.train(), loss_reduction="sum")
         self.block = block
 
@@ -37,6 +37,6 @@ class ByHooks:
             vector_to_parameters(theta, self._module.parameters())
         cross_entropy(self._module(x.to(theta.dtype)), y, reduction="sum").backward()
         parameters: list[Any] = list(self._module.parameters())  # Opacus adds grad_sample to each
-        made = torch.cat([each.grad_sample.flatten(1) for each in parameters], dim=1)
+        matrix = torch.cat([parameter.grad_sample.flatten(1) for parameter in parameters], dim=1)
         self._module.zero_grad(set_to_none=True)
-        return DenseRows(made)
+        return DenseRows(matrix)

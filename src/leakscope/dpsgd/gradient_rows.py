@@ -1,4 +1,4 @@
-"""Matrices of gradients, a row a point, whose products are known without the matrix where possible.
+"""Matrices of per-sample gradients, one row for each point; products are computed without the matrix where possible.
 
 Axes: B points, d parameters (flat, in the order of ``module.parameters()``).
 """
@@ -16,36 +16,36 @@ from torch.nn.functional import linear
 
 @runtime_checkable
 class Rows(Protocol):
-    """The rows of a matrix of gradients (B, d), which need not be there."""
+    """The rows of a matrix of gradients (B, d), which need not be in memory."""
 
     def squares(self) -> Float[Tensor, " B"]:
-        """Squared Euclidean norm of each row."""
+        """Compute the squared Euclidean norm of each row."""
         ...
 
     def times(self, weights: Float[Tensor, " B"]) -> Rows:
-        """Each row times its weight."""
+        """Multiply each row by its weight."""
         ...
 
     def sum(self) -> Float[Tensor, " d"]:
-        """Of all rows."""
+        """Add up all rows."""
         ...
 
     def dots(self, vector: Float[Tensor, " d"]) -> Float[Tensor, " B"]:
-        """Inner product of each row with a vector."""
+        """Compute the inner product of each row with a vector."""
         ...
 
     def gram(self, other: Any) -> Float[Tensor, "B C"]:
-        """Inner products with the rows of another matrix (C, d), made in the same way."""
+        """Compute the inner products with the rows of another matrix (C, d) of the same class."""
         ...
 
-    def columns(self, numbers: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
-        """Some of the d columns."""
+    def columns(self, indices: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
+        """Return some of the d columns."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """Gradients as they are.
+    """Gradients as a matrix.
 
     Parameters
     ----------
@@ -69,21 +69,22 @@ class DenseRows:
     def gram(self, other: DenseRows) -> Float[Tensor, "B C"]:
         return self.matrix @ other.matrix.T
 
-    def columns(self, numbers: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
-        return self.matrix[:, numbers]
+    def columns(self, indices: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
+        return self.matrix[:, indices]
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What one linear layer has of the gradients: that of its weights is ``error x input^T``, of its bias ``error``.
+    """The gradients of one linear layer: ``error x input^T`` for its weights, ``error`` for its bias.
 
     Parameters
     ----------
     input : tensor of shape (B, i)
-        The numbers that it was given.
+        The inputs of the layer.
     error : tensor of shape (B, o)
-        Gradient of the loss with respect to the numbers that it gave.
+        Gradient of the loss with respect to the outputs of the layer.
     bias : bool
+        Whether the layer has one.
     """
 
     input: Float[Tensor, "B i"]
@@ -92,27 +93,27 @@ class Layer:
 
     @property
     def n_parameters(self) -> int:
-        """Weights and biases."""
+        """Number of weights and biases."""
         return (self.input.shape[1] + self.bias) * self.error.shape[1]
 
     def dots(self, part: Float[Tensor, " p"]) -> Float[Tensor, " B"]:
-        """Inner products with this layer's part of a vector."""
+        """Compute the inner products with this layer's part of a vector."""
         n_weights = self.error.shape[1] * self.input.shape[1]
         weight = part[:n_weights].view(self.error.shape[1], -1)
-        given = linear(self.input, weight, part[n_weights:] if self.bias else None)
-        return (given * self.error).sum(1)
+        output = linear(self.input, weight, part[n_weights:] if self.bias else None)
+        return (output * self.error).sum(1)
 
-    def columns(self, numbers: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
-        """Columns by their numbers in this layer."""
+    def columns(self, indices: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
+        """Return columns by their indices in this layer."""
         width, n_weights = self.input.shape[1], self.error.shape[1] * self.input.shape[1]
-        weight = numbers < n_weights
-        error = self.error[:, torch.where(weight, numbers // width, numbers - n_weights)]
-        return error * torch.where(weight, self.input[:, numbers % width], 1.0)
+        is_weight = indices < n_weights
+        error = self.error[:, torch.where(is_weight, indices // width, indices - n_weights)]
+        return error * torch.where(is_weight, self.input[:, indices % width], 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LayerRows:
-    """Gradients of a stack of linear layers, kept as the two factors of each layer's: no row is ever made.
+    """Gradients of a stack of linear layers, kept as the two factors of each layer: no row is ever computed.
 
     Norms: Goodfellow (2015); the clipped sum from the same backward pass: Bu, Wang, Zha & Karypis (2023).
 
@@ -124,49 +125,51 @@ class LayerRows:
     layers: tuple[Layer, ...]
 
     def squares(self) -> Float[Tensor, " B"]:
-        return torch.stack(
-            [(each.input.square().sum(1) + each.bias) * each.error.square().sum(1) for each in self.layers]
-        ).sum(0)
+        squares = [(layer.input.square().sum(1) + layer.bias) * layer.error.square().sum(1) for layer in self.layers]
+        return torch.stack(squares).sum(0)
 
     def times(self, weights: Float[Tensor, " B"]) -> LayerRows:
-        return LayerRows(tuple(replace(each, error=each.error * weights[:, None]) for each in self.layers))
+        return LayerRows(tuple(replace(layer, error=layer.error * weights[:, None]) for layer in self.layers))
 
     def sum(self) -> Float[Tensor, " d"]:
         parts = []
-        for each in self.layers:
-            parts.append((each.error.T @ each.input).ravel())
-            if each.bias:
-                parts.append(each.error.sum(0))
+        for layer in self.layers:
+            parts.append((layer.error.T @ layer.input).ravel())
+            if layer.bias:
+                parts.append(layer.error.sum(0))
         return torch.cat(parts)
 
     def dots(self, vector: Float[Tensor, " d"]) -> Float[Tensor, " B"]:
-        parts = vector.split([each.n_parameters for each in self.layers])
-        return torch.stack([each.dots(part) for each, part in zip(self.layers, parts, strict=True)]).sum(0)
+        parts = vector.split([layer.n_parameters for layer in self.layers])
+        return torch.stack([layer.dots(part) for layer, part in zip(self.layers, parts, strict=True)]).sum(0)
 
     def gram(self, other: LayerRows) -> Float[Tensor, "B C"]:
         pairs = zip(self.layers, other.layers, strict=True)
         products = [(one.input @ two.input.T + one.bias) * (one.error @ two.error.T) for one, two in pairs]
         return torch.stack(products).sum(0)
 
-    def columns(self, numbers: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
-        found = self.layers[0].error.new_zeros(len(self.layers[0].error), len(numbers))
+    def columns(self, indices: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
+        columns = self.layers[0].error.new_zeros(len(self.layers[0].error), len(indices))
         first = 0
-        for each in self.layers:
-            here = (numbers >= first) & (numbers < first + each.n_parameters)
-            found[:, here] = each.columns(numbers[here] - first)
-            first += each.n_parameters
-        return found
+        for layer in self.layers:
+            here = (indices >= first) & (indices < first + layer.n_parameters)
+            columns[:, here] = layer.columns(indices[here] - first)
+            first += layer.n_parameters
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
 class CoordinateRows:
-    """Gradients that are 0 but at one coordinate each.
+    """Gradients that are 0 except at one coordinate each.
 
     Parameters
     ----------
     where : int tensor of shape (B,)
+        The coordinate of each row.
     value : tensor of shape (B,)
+        Its value there.
     d : int
+        Number of coordinates.
     """
 
     where: Int[Tensor, " B"]
@@ -188,5 +191,5 @@ class CoordinateRows:
     def gram(self, other: Rows) -> Float[Tensor, "B C"]:
         return self.value[:, None] * other.columns(self.where).T
 
-    def columns(self, numbers: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
-        return self.value[:, None] * (self.where[:, None] == numbers)
+    def columns(self, indices: Int[Tensor, " k"]) -> Float[Tensor, "B k"]:
+        return self.value[:, None] * (self.where[:, None] == indices)

@@ -1,4 +1,4 @@
-"""Networks trained by DP-SGD, seen from outside and step by step."""
+"""Networks trained by DP-SGD: their outputs, and their steps as an attacker observes them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
-from leakscope.releases.networks.training import Lesson
+from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import canonical, described, first_line, reason, versions
 
 Array = np.ndarray
 STEPS = ("step_dot", "step_norm", "step_noise")
-LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: seen beside all others of a batch
+LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: more than all others of a batch
 Follow = Callable[[Any, float], AbstractContextManager[None]]
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
@@ -48,7 +48,7 @@ class Train(Protocol):
     def __call__(
         self, module: nn.Module, x: Float[Tensor, "n ..."], y: Int[Tensor, " n"], follow: Follow, seed: int
     ) -> None:
-        """Train the module, in place, on n records; its steps are seen within ``follow(optimizer, normaliser)``."""
+        """Train the module, in place, on n records, with the steps inside of ``follow(optimizer, normaliser)``."""
         ...
 
 
@@ -57,38 +57,37 @@ class PrivateNetwork:
     """A network that is trained by DP-SGD anew for each row of a game.
 
     It gives ``loss``, ``log_odds``, ``correct``, ``log_prob`` and ``gradient_norm`` of every point, and for attackers
-    who see the parameters after every step ``step_dot`` and ``step_norm``, which the attack `likelihood_ratio` with
-    the rate q of the batches turns into the best score, and ``step_noise``, which tells how much noise there was at
-    most.
+    who observe the parameters after every step ``step_dot`` and ``step_norm``, from which the attack `likelihood_ratio`
+    with the rate q of the batches computes the best score, and ``step_noise``, which bounds the noise from above.
 
     Parameters
     ----------
     make : callable
-        Gives an ``nn.Module`` whose output has a column a class, without batch normalisation and dropout.
+        Returns an ``nn.Module`` whose output has one column for each class, without batch normalisation and dropout.
     dpsgd : DpSgd
-        How it is trained, or claimed to be.
+        How it is trained, or claimed to be trained.
     parameters : mapping
         Keywords of ``make``.
     watched : tuple of int
-        Numbers of the points whose steps are seen, as the canaries of a game; all unless given. The signals of a step
-        are 0 at the others.
+        Indices of the points at which the steps are observed, as the canaries of a game; all unless given. The
+        signals of the steps are 0 at the others.
     coordinates : tuple of int
-        Makes the watched points Dirac canaries: records that are nothing but a gradient, 100 c at one coordinate each
-        and 0 elsewhere, which clipping brings down to c. Their features and labels are not read in training. In a
-        user-supplied loop they are records of a network with a layer more, see `leakscope.dpsgd.canary_layer`.
+        Makes the watched points Dirac canaries, given by their gradients alone: 100 c at one coordinate each and 0
+        elsewhere, clipped to c. Their features and labels are not read in training. In a user-supplied loop they are
+        records of a network with an additional layer, see `leakscope.dpsgd.canary_layer`.
     knowledge : {"distribution", "others"}
-        What the attacker knows of the members that are not watched: their gradients, or their batches too. Of the
-        watched points: their gradients, and that fair coins decide.
+        What the attacker knows of the members that are not watched: their gradients, or also which batches they are
+        in. Of the watched points: their gradients, and that each is in with probability 1/2.
     references : int
-        Records whose gradients tell the attacker the law, at most 256.
+        Number of records from whose gradients the attacker estimates the distribution of a step, at most 256.
     gradients : {"auto", "layers", "vmap", "opacus"}
         How they are computed, see `leakscope.dpsgd.clipping.gradients_of`.
     aggregate : callable
-        How the gradients of a batch become a noisy sum, as `leakscope.dpsgd.clipping.noisy_sum`: another one is
+        Computes the noisy sum of the gradients of a batch, as `leakscope.dpsgd.clipping.noisy_sum`: another one is
         audited against the claims of ``dpsgd``.
     train : callable, optional
         A user-supplied training loop (module, x, y, follow, seed), to be audited in the same way. Its Dirac canaries
-        reach an added layer alone: whether the network's own layers are clipped is not seen.
+        only reach an additional layer: whether the network's own layers are clipped is not tested.
     device : {"cpu", "cuda", "auto"}
     name : str
     chunk : int
@@ -101,8 +100,8 @@ class PrivateNetwork:
 
     Notes
     -----
-    The normaliser is ``B = q n``, rounded for batches of fixed size. It must not depend on who is in, so n is what
-    everybody knows: the members that are not watched, and half of the watched records. Batches, noise and initial
+    The normaliser is ``B = q n``, rounded for batches of fixed size. It must not depend on who is in, so n is
+    public: the number of members that are not watched, plus half of the watched records. Batches, noise and initial
     parameters come from the seed of the row; the noise of a real release must not.
 
     Examples
@@ -114,8 +113,8 @@ class PrivateNetwork:
     >>> from leakscope.core.types import Points
     >>> points = Points(np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2)
     >>> release = PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd(steps=5), watched=(0, 1))
-    >>> seen = release.observe(points, np.ones((1, 40), dtype=bool), np.array([0]), ["loss", "step_dot"])
-    >>> {name: array.shape for name, array in seen.items()}
+    >>> signals = release.observe(points, np.ones((1, 40), dtype=bool), np.array([0]), ["loss", "step_dot"])
+    >>> {name: array.shape for name, array in signals.items()}
     {'loss': (1, 40), 'step_dot': (1, 40, 5)}
     """
 
@@ -149,36 +148,36 @@ class PrivateNetwork:
             )
 
     def describe(self) -> Mapping[str, Any] | None:
-        """Import paths with the code behind them, parameters and versions; None where one has no canonical form."""
+        """Return import paths with the code behind them, parameters and versions; None without a canonical form."""
         return described(self._description)
 
     @property
     def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty where there is one."""
+        """Why there is no description, and its models are not stored; empty if there is one."""
         return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
-        words = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")
-        made = {name: canonical(getattr(self, name)) for name in ("make", "aggregate", "train", *words)}
+        fields = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")
+        network = {name: canonical(getattr(self, name)) for name in ("make", "aggregate", "train", *fields)}
         module = built(self.make, self.parameters, 0)
-        made["architecture"] = Architecture.of(module, Recipe(device=self.device)).digest
-        made["classes"] = digest_of_classes({type(each) for each in module.modules()})
-        return {"private_network": made, "dpsgd": self.dpsgd.describe(), "versions": versions({"torch", "numpy"})}
+        network["architecture"] = Architecture.of(module, Recipe(device=self.device)).digest
+        network["classes"] = digest_of_classes({type(part) for part in module.modules()})
+        return {"private_network": network, "dpsgd": self.dpsgd.describe(), "versions": versions({"torch", "numpy"})}
 
     @property
     def description(self) -> str:
-        """In words: the factory, and how it is trained."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{getattr(self.make, '__name__', self.name)}({given}), {self.dpsgd!r}"
+        """The factory and its parameters, and how it is trained."""
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.dpsgd!r}"
 
     def n_parameters(self) -> int:
-        """Length of a gradient."""
-        return sum(each.numel() for each in built(self.make, self.parameters, 0).parameters())
+        """Count the parameters of a network: the length of a gradient."""
+        return sum(parameter.numel() for parameter in built(self.make, self.parameters, 0).parameters())
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """Train one network for each row and see it, and its steps if they are wanted."""
+        """Train one network for each row and return its signals, and those of its steps if they are wanted."""
         if self.knowledge == "others" and not self.watched:
             raise ValueError("knowledge='others' is of all records that are not watched; name the watched ones")
         if any(not 0 <= number < len(points) for number in self.watched):
@@ -191,8 +190,8 @@ class PrivateNetwork:
             for inside, seed in zip(member, seeds, strict=True):
                 module = built(self.make, self.parameters, integer(int(seed), "init")).to(device)
                 column = torch.from_numpy(columns_of(module, inputs, classes, label, self.name)).to(device)
-                run = _Run(self, Lesson(inputs, column, recipe, device, self.name), inside, int(seed))
-                rows.append(run.seen(module, want))
+                training = _Training(self, TrainingData(inputs, column, recipe, device, self.name), inside, int(seed))
+                rows.append(training.signals(module, want))
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     @property
@@ -204,32 +203,35 @@ class PrivateNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _Training:
     """One training, on the records of one row."""
 
     release: PrivateNetwork
-    lesson: Lesson
+    data: TrainingData
     inside: Bool[Array, " N"]
     seed: int
 
-    def seen(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
-        """Train the network, and see it."""
-        taught = module, self.lesson.inputs, self.lesson.label
+    def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
+        """Train the network, and return the wanted signals."""
+        network, inputs, label = module, self.data.inputs, self.data.label
         if self.release.train is not None and self.release.coordinates:
-            taught = marked(*taught, np.array(self.release.watched), LENGTH * self.release.dpsgd.clip)
-        gradients, attacker = gradients_of(taught[0], self.release.gradients), self._attacker()
+            watched = np.array(self.release.watched)
+            network, inputs, label = marked(network, inputs, label, watched, LENGTH * self.release.dpsgd.clip)
+        gradients, attacker = gradients_of(network, self.release.gradients), self._attacker()
         watch = None
         if any(name in STEPS for name in want):
-            watch = Watch(gradients, *taught[1:], self.release.dpsgd, attacker)
+            watch = Watch(gradients, inputs, label, self.release.dpsgd, attacker)
         if self.release.train is None:
             self._descend(module, gradients, attacker, watch)
         else:
-            self._given(self.release.train, *taught, watch)
-        if not all(bool(each.isfinite().all()) for each in module.parameters()):
+            self._run_user_loop(self.release.train, network, inputs, label, watch)
+        if not all(bool(parameter.isfinite().all()) for parameter in module.parameters()):
             raise ValueError(f"{self.release.name}: training ended with NaN or infinite parameters; give a smaller lr")
-        steps = watch.signals(len(self.inside)) if watch is not None else {}
-        made = dict(signals_of(module.eval(), self.lesson, want))
-        return made | {name: array for name, array in steps.items() if name in want}
+        signals = dict(signals_of(module.eval(), self.data, want))
+        if watch is not None:
+            step_signals = watch.signals(len(self.inside))
+            signals |= {name: array for name, array in step_signals.items() if name in want}
+        return signals
 
     def _attacker(self) -> Attacker:
         release = self.release
@@ -239,19 +241,21 @@ class _Run:
         known[watched] = False
         return Attacker(watched, np.flatnonzero(known), release.knowledge, coordinates, release.references, self.seed)
 
-    def _given(self, train: Train, module: nn.Module, inputs: Inputs, label: Tensor, watch: Watch | None) -> None:
-        """Let somebody else train."""
-        indices, into, module = np.flatnonzero(self.inside), module, deepcopy(module)
-        x, y = inputs.batch(indices, self.lesson.device), label[torch.from_numpy(indices)]
+    def _run_user_loop(
+        self, train: Train, module: nn.Module, inputs: Inputs, label: Tensor, watch: Watch | None
+    ) -> None:
+        """Train by the user-supplied loop, on a copy, and take over its parameters."""
+        indices, trained = np.flatnonzero(self.inside), deepcopy(module)
+        x, y = inputs.batch(indices, self.data.device), label[torch.from_numpy(indices)]
         follow: Follow = watch.follow if watch is not None else lambda *_: nullcontext()
         try:
-            train(module, x, y, follow, integer(self.seed, "train"))
+            train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.release.name} cannot be trained: {first_line(error)}") from error
-        into.load_state_dict(module.state_dict())
+        module.load_state_dict(trained.state_dict())
 
     def _descend(self, module: nn.Module, gradients: Gradients, attacker: Attacker, watch: Watch | None) -> None:
-        """DP-SGD (Abadi et al. 2016, algorithm 1)."""
+        """Train by DP-SGD (Abadi et al. 2016, algorithm 1)."""
         dpsgd, theta = self.release.dpsgd, parameters_to_vector(module.parameters()).detach()
         normaliser = dpsgd.sample_rate * attacker.n_records
         if dpsgd.batches == "fixed":
@@ -271,7 +275,7 @@ class _Run:
         vector_to_parameters(theta, module.parameters())
 
     def _batches(self, size: int) -> Iterator[Int[Array, " b"]]:
-        """Numbers of the members in each step's batch; the coins of a record do not depend on who else is in."""
+        """Yield the members in each step's batch; whether a record is drawn does not depend on who else is in."""
         rng, rate, members = stream(self.seed, "batches"), self.release.dpsgd.sample_rate, np.flatnonzero(self.inside)
         if self.release.dpsgd.batches == "fixed" and size > len(members):
             raise ValueError(
@@ -285,23 +289,23 @@ class _Run:
 
     @cached_property
     def _coordinate(self) -> Int[Array, " N"]:
-        """Of each Dirac canary, and -1 for records."""
+        """The coordinate of each Dirac canary, and -1 for records."""
         coordinate = np.full(len(self.inside), -1)
         if self.release.coordinates:
             coordinate[list(self.release.watched)] = self.release.coordinates
         return coordinate
 
     def _records(self, gradients: Gradients, theta: Float[Tensor, " d"], batch: Int[Array, " b"]) -> Iterator[Rows]:
-        """The gradients of the records of a batch, some at a time."""
+        """Yield the gradients of the records of a batch, some at a time."""
         for block in blocks(batch[self._coordinate[batch] < 0], gradients.block):
             yield gradients.rows(theta, *self._batch(block))
 
     def _canaries(self, theta: Float[Tensor, " d"], batch: Int[Array, " b"]) -> Iterator[Rows]:
-        """The gradients of the Dirac canaries of a batch, before clipping."""
+        """Yield the gradients of the Dirac canaries of a batch, before clipping."""
         where = torch.from_numpy(self._coordinate[batch[self._coordinate[batch] >= 0]]).to(theta.device)
         if len(where):
             yield CoordinateRows(where, theta.new_full((len(where),), LENGTH * self.release.dpsgd.clip), len(theta))
 
     def _batch(self, indices: Int[Array, " b"]) -> tuple[Float[Tensor, "b ..."], Int[Tensor, " b"]]:
-        """Inputs and columns of records."""
-        return self.lesson.inputs.batch(indices, self.lesson.device), self.lesson.label[torch.from_numpy(indices)]
+        """Return inputs and columns of records."""
+        return self.data.inputs.batch(indices, self.data.device), self.data.label[torch.from_numpy(indices)]

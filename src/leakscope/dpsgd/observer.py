@@ -1,8 +1,9 @@
-"""The steps of DP-SGD as an attacker sees them: each step's products for the likelihood ratio of each watched point.
+"""The steps of DP-SGD as an attacker observes them: the terms of the likelihood ratio of each watched point.
 
-Axes: J watched points, S steps, r reference gradients, d parameters. Everything is in units of the sum of a batch's
-clipped gradients: what a step releases is ``w_t = B u_t = B (theta_{t-1} - theta_t)/lr``, so that the normaliser B
-cancels.
+Everything is in units of the sum of a batch's clipped gradients: a step releases
+``w_t = B u_t = B (theta_{t-1} - theta_t)/lr``, so that the normaliser B cancels.
+
+Axes: J watched points, S steps, r reference gradients, d parameters.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 
 Array = np.ndarray
 _TINY = 1e-300
-COARSEST = 1 / 16  # largest rounding error of a parameter that the noise is measured at, in deviations of the noise
+COARSEST = 1 / 16  # largest rounding error of a parameter that is used to measure the noise, in its deviations
 
 
-class _Seen(NamedTuple):
+class _Products(NamedTuple):
     """Inner products of watched gradients x: ``x.x``, ``x.w``, and with the reference gradients."""
 
     squares: Float[Array, " J"]
@@ -42,69 +43,69 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
-    """The sum of the others' clipped gradients, from those U of r references.
+class _OthersSum:
+    """The distribution of the sum of the others' clipped gradients, estimated from the gradients U of r references.
 
     Its mean is ``mu0 = U^T mean``, its covariance and that of the noise ``C0 = floor I + F^T F``, ``F = factors U``.
 
     A record that is in the sum with probability p adds ``p g`` to the mean and ``p (1 - p) g g^T`` to the covariance:
     for n of them at rate q the uncentred second moment ``n q (1 - q) M2``, because the size of a batch is random too.
-    Of batches of fixed size only that part is left which does not move the size: ``A - b b^T/s`` with A, b, s the sums
-    of ``p (1 - p)`` times ``g g^T``, g, 1, which for n alike is ``B (1 - B/n) C``, C the centred covariance, and exact
-    with the factor n/(n - 1); a record takes the place of another, so its shift is g less their mean. Where r of the n
-    records of a stratum are followed, each stands for n/r, and the error of their mean adds its variance,
+    With batches of fixed size only the part that keeps the size is left: ``A - b b^T/s`` with A, b, s the sums of
+    ``p (1 - p)`` times ``g g^T``, g, 1. For n records of equal p this is ``B (1 - B/n) C``, C the centred covariance,
+    exact with the factor n/(n - 1). A record takes the place of another, so its shift is g less their mean. If r of the
+    n records of a stratum are followed, each represents n/r, and the error of their mean adds its variance,
     ``(n p)^2 (1 - r/n) C/(r - 1)``.
     """
 
     mean: Float[Array, " r"]
     factors: Float[Array, "r r"]
     floor: float
-    replaces: bool
+    replaces: bool  # a record in a batch takes the place of another
 
     @classmethod
-    def of(cls, dpsgd: DpSgd, attacker: Attacker) -> _Law:
+    def of(cls, dpsgd: DpSgd, attacker: Attacker) -> _OthersSum:
         rate, fixed, strata = dpsgd.sample_rate, dpsgd.batches == "fixed", attacker.unknown
         if fixed:
             n_records = attacker.n_records
             if attacker.knowledge == "distribution":  # a batch without the point is full of the others
-                n_records = sum(each.n * each.inside for each in strata)
+                n_records = sum(stratum.n * stratum.inside for stratum in strata)
             rate = batch_size(rate, attacker.n_records) / n_records
-        sizes = [each.n_drawn for each in strata]
-        p = np.repeat([rate * each.inside for each in strata], sizes)
-        mean = p * np.repeat([each.n / each.n_drawn for each in strata], sizes)
+        sizes = [stratum.n_drawn for stratum in strata]
+        p = np.repeat([rate * stratum.inside for stratum in strata], sizes)
+        mean = p * np.repeat([stratum.n / stratum.n_drawn for stratum in strata], sizes)
         variance = mean * (1 - p)
         weights = np.diag(variance)
-        if fixed:
-            n = sum(each.n for each in strata)
+        if fixed:  # A - b b^T/s, with the factor n/(n - 1)
+            n = sum(stratum.n for stratum in strata)
             weights = (weights - np.outer(variance, variance) / max(variance.sum(), _TINY)) * n / max(n - 1, 1)
         first = 0
-        for each, r in zip(strata, sizes, strict=True):
-            here = slice(first, first + r)
-            error = (rate * each.inside * each.n) ** 2 * (1 - r / each.n) / (r - 1)
-            weights[here, here] += error * (np.eye(r) / r - 1 / r**2)
+        for stratum, r in zip(strata, sizes, strict=True):
+            block = slice(first, first + r)
+            error = (rate * stratum.inside * stratum.n) ** 2 * (1 - r / stratum.n) / (r - 1)
+            weights[block, block] += error * (np.eye(r) / r - 1 / r**2)
             first += r
         eigenvalues, vectors = np.linalg.eigh(weights)
         factors = np.sqrt(np.maximum(eigenvalues, 0))[:, None] * vectors.T
         return cls(mean, factors, (dpsgd.noise_multiplier * dpsgd.clip) ** 2, fixed and bool(strata))
 
     def products(
-        self, seen: _Seen, gram: Float[Array, "r r"], total: Float[Array, " r"]
+        self, watched: _Products, gram: Float[Array, "r r"], total: Float[Array, " r"]
     ) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """``D^T C0^-1 (w - mu0)`` and ``D^T C0^-1 D`` from inner products: of U with itself, and of U with w."""
+        """Compute ``D^T C0^-1 (w - mu0)`` and ``D^T C0^-1 D`` from the inner products of U with itself and with w."""
         covariance = LowRankGram(self.floor, self.factors @ gram @ self.factors.T)
-        rest = total - gram @ self.mean  # U (w - mu0)
-        dots, cross, squares = seen.dots - seen.cross @ self.mean, seen.cross, seen.squares
-        if self.replaces:
-            share = self.mean / self.mean.sum()
-            squares = squares - 2 * cross @ share + share @ gram @ share
-            dots, cross = dots - share @ rest, cross - gram @ share
+        residual = total - gram @ self.mean  # U (w - mu0)
+        squares, dots, cross = watched.squares, watched.dots - watched.cross @ self.mean, watched.cross
+        if self.replaces:  # D is the gradient less the mean of the others
+            fraction = self.mean / self.mean.sum()
+            squares = squares - 2 * cross @ fraction + fraction @ gram @ fraction
+            dots, cross = dots - fraction @ residual, cross - gram @ fraction
         along = cross @ self.factors.T
-        dot = covariance.product(dots, along, self.factors @ rest)
+        dot = covariance.product(dots, along, self.factors @ residual)
         return dot, np.maximum(covariance.product(squares, along, along), 0)
 
 
 class Watch:
-    """What every step of a training says of each watched point.
+    """An observer of the steps of a training: the terms of the likelihood ratio of each watched point.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class Watch:
         Of all points of the game; those of Dirac canaries are not read.
     label : int64 tensor of shape (N,)
     dpsgd : DpSgd
-        As it is claimed to be.
+        The claimed training.
     attacker : Attacker
 
     Raises
@@ -126,8 +127,8 @@ class Watch:
     -----
     Without the point a step releases N(mu0, C0), with it N(mu0 + D, C0). The likelihood ratio of a step is
     ``log(1 - q + q e^v)``, ``v = D^T C0^-1 (w - mu0) - D^T C0^-1 D/2``, and that of all steps is their sum, because
-    given who is in the batches and noises of the steps are independent. azize2024, Algorithm 7 leaves out the noise,
-    has a singular covariance, and takes the largest v.
+    the batches and the noise of the steps are independent given the memberships. azize2024, Algorithm 7 leaves out the
+    noise, has a singular covariance, and takes the largest v.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Watch:
             )
         self._gradients, self._inputs, self._label = gradients, inputs, label
         self._dpsgd, self._attacker = dpsgd, attacker
-        self._law = _Law.of(dpsgd, attacker)
+        self._others = _OthersSum.of(dpsgd, attacker)
         self._dots: list[Float[Array, " J"]] = []
         self._norms: list[Float[Array, " J"]] = []
         self._noise = _NoiseSum(dpsgd.noise_multiplier * dpsgd.clip, attacker.seed)
@@ -156,21 +157,22 @@ class Watch:
         known: Int[Array, " P"],
         references: int = MOST_REFERENCES,
     ) -> Watch:
-        """The watch of a user-supplied training loop, by whatever library.
+        """Build the observer of a user-supplied training loop, of whatever library.
 
         Parameters
         ----------
         module : nn.Module
-            The network before anything is wrapped around it; it is copied.
+            The network before it is wrapped; it is copied.
         points : Points
             All records of the game.
         dpsgd : DpSgd
-            What the training is claimed to be.
+            The claimed training.
         watched : int array of shape (J,)
-            Numbers of the points whose membership is guessed, each in by a fair coin.
+            Indices of the points whose membership is guessed, each in with probability 1/2.
         known : int array of shape (P,)
-            Numbers of the records that everybody knows to be in.
+            Indices of the records that the attacker knows to be in.
         references : int
+            As in `Attacker`.
 
         Returns
         -------
@@ -189,18 +191,25 @@ class Watch:
         known: Float[Tensor, " d"] | None = None,
         rounding: Rounding | None = None,
     ) -> None:
-        """See a step.
+        """Observe a step.
 
         Parameters
         ----------
-        before, after : tensors of shape (d,)
-            The parameters.
+        before : tensor of shape (d,)
+            The parameters before the step.
+        after : tensor of shape (d,)
+            The parameters after it.
         scale : float
-            B/lr, from a move of the parameters to the noisy sum.
+            B/lr, from a change of the parameters to the noisy sum.
         known : tensor of shape (d,), optional
-            What others, who are known, have added to the sum: needed by an attacker who knows everyone else.
+            The part of the sum from the others, if they are known: needed by an attacker who knows everyone else.
         rounding : Rounding, optional
-            How the parameters are rounded; as numbers of the tensors' own type unless given.
+            How the parameters are rounded; as the dtype of the tensors unless given.
+
+        Raises
+        ------
+        ValueError
+            If parameters are not finite, or the attacker knows everyone else and `known` is not given.
         """
         if rounding is None:
             rounding = Rounding.of([after])
@@ -212,18 +221,19 @@ class Watch:
                 raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
             total = total - known
         self._noise.add(before, after, scale, total, rounding)
-        drawn = self._attacker.references(len(self._dots))
-        references = self._clipped(before, drawn)
-        gram, across = _numbers(references.gram(references)), _numbers(references.dots(total))
-        dot, norm = self._law.products(self._seen(before, total, references), gram, across)
-        itself = np.zeros(len(self._inputs))
-        itself[drawn] = self._law.mean
-        self._dots.append(dot + itself[self._attacker.watched] * norm)  # a watched point is none of its own others
+        reference_idx = self._attacker.references(len(self._dots))
+        references = self._clipped(before, reference_idx)
+        gram, reference_dots = _as_numpy(references.gram(references)), _as_numpy(references.dots(total))
+        dot, norm = self._others.products(self._products(before, total, references), gram, reference_dots)
+        # A watched point that was drawn as a reference is no other of itself: take its part of mu0 out.
+        own_weight = np.zeros(len(self._inputs))
+        own_weight[reference_idx] = self._others.mean
+        self._dots.append(dot + own_weight[self._attacker.watched] * norm)
         self._norms.append(norm)
 
     @contextmanager
     def follow(self, optimizer: Any, normaliser: float) -> Iterator[None]:
-        """See every step of an optimizer while the context lasts.
+        """Observe every step of an optimizer while the context lasts.
 
         Parameters
         ----------
@@ -231,6 +241,10 @@ class Watch:
             Without momentum and weight decay, so that a step is the noisy gradient. It may be wrapped afterwards.
         normaliser : float
             B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
+
+        Yields
+        ------
+        None
 
         Raises
         ------
@@ -246,11 +260,11 @@ class Watch:
         def remember(*_: Any) -> None:
             before.append(parameters_to_vector(group["params"]).detach().clone())
 
-        def see(*_: Any) -> None:
+        def observe(*_: Any) -> None:
             after = parameters_to_vector(group["params"]).detach()
             self.step(before.pop(), after, normaliser / group["lr"], rounding=rounding)
 
-        handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(see)
+        handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(observe)
         try:
             yield
         finally:
@@ -258,18 +272,23 @@ class Watch:
                 handle.remove()
 
     def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
-        """What the steps say of each of N points; 0 where a point is not watched: nothing is said of it.
+        """Return the signals of all steps at each of N points; 0 at points that are not watched.
+
+        Parameters
+        ----------
+        n_points : int
+            N.
 
         Returns
         -------
         mapping
-            ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, how many they are, and
-            how many were left out because the parameters are too coarse.
+            ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, their number, and the
+            number of those that were left out because the parameters are too coarse.
 
         Raises
         ------
         ValueError
-            If other than the claimed number of steps was seen.
+            If the number of observed steps is not the claimed one.
         """
         if not self._dots:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
@@ -278,19 +297,24 @@ class Watch:
                 f"the training made {len(self._dots):,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
                 f"{len(self._dots)}, or follow them all"
             )
-        seen = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
-        seen["step_noise"] = np.tile(self._noise.numbers(), (len(self._attacker.watched), 1))
-        made = {name: np.zeros((n_points, rows.shape[1])) for name, rows in seen.items()}
-        for name, rows in seen.items():
-            made[name][self._attacker.watched] = rows
-        return made
+        watched = self._attacker.watched
+        rows = {
+            "step_dot": np.stack(self._dots, axis=1),
+            "step_norm": np.stack(self._norms, axis=1),
+            "step_noise": np.tile(self._noise.numbers(), (len(watched), 1)),
+        }
+        signals = {}
+        for name, watched_rows in rows.items():
+            signals[name] = np.zeros((n_points, watched_rows.shape[1]))
+            signals[name][watched] = watched_rows
+        return signals
 
     def _clipped(self, theta: Float[Tensor, " d"], indices: Int[Array, " b"]) -> Rows:
         x = self._inputs.batch(indices, theta.device)
         return clipped(self._gradients.rows(theta, x, self._label[torch.from_numpy(indices)]), self._dpsgd.clip)
 
-    def _seen(self, theta: Float[Tensor, " d"], total: Float[Tensor, " d"], references: Rows) -> _Seen:
-        """Products of the watched gradients with themselves, the sum and the references."""
+    def _products(self, theta: Float[Tensor, " d"], total: Float[Tensor, " d"], references: Rows) -> _Products:
+        """Compute the products of the watched gradients with themselves, the sum and the references."""
         parts = []
         if len(where := torch.from_numpy(self._attacker.coordinates).to(theta.device)):
             rows = CoordinateRows(where, torch.full_like(where, self._dpsgd.clip, dtype=theta.dtype), len(theta))
@@ -298,30 +322,32 @@ class Watch:
         for block in blocks(self._attacker.records, self._gradients.block):
             rows = self._clipped(theta, block)
             parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
-        return _Seen(*(_numbers(torch.cat(part)) for part in zip(*parts, strict=True)))
+        return _Products(*(_as_numpy(torch.cat(products)) for products in zip(*parts, strict=True)))
 
 
 class Rounding(NamedTuple):
-    """How numbers of floating point are rounded: each is off by at most ``relative |number| + absolute``."""
+    """A bound on floating-point rounding: the error of a number is at most ``relative |number| + absolute``."""
 
     relative: float | Float[Tensor, " d"]
     absolute: float | Float[Tensor, " d"]
 
     @classmethod
     def of(cls, parameters: Sequence[Tensor]) -> Rounding:
-        """To nearest, in the type of each of the parameters, results below the smallest normal number set to 0."""
-        types = [torch.finfo(each.dtype) for each in parameters]
-        if len({each.dtype for each in parameters}) == 1:
-            return cls(types[0].eps / 2, types[0].tiny)
-        relative = [torch.full((each.numel(),), kind.eps / 2) for each, kind in zip(parameters, types, strict=True)]
-        absolute = [torch.full((each.numel(),), kind.tiny) for each, kind in zip(parameters, types, strict=True)]
+        """Bound rounding to nearest in the dtype of each parameter, with subnormal results flushed to 0."""
+        formats = [torch.finfo(parameter.dtype) for parameter in parameters]
+        if len({parameter.dtype for parameter in parameters}) == 1:
+            return cls(formats[0].eps / 2, formats[0].tiny)
+        relative, absolute = [], []
+        for parameter, format_of in zip(parameters, formats, strict=True):
+            relative.append(torch.full((parameter.numel(),), format_of.eps / 2))
+            absolute.append(torch.full((parameter.numel(),), format_of.tiny))
         return cls(torch.cat(relative), torch.cat(absolute))
 
 
 class _NoiseSum:
-    """How large the noisy sums of all steps are together, in units of the claimed noise; never too small.
+    """The sum of squares of the noisy sums of all steps, in units of the claimed noise; never too small.
 
-    A step is seen through the parameters, ``X = (before - after) scale``, and these are rounded: the noisy sum w
+    A step is observed through the parameters, ``X = (before - after) scale``, and these are rounded: the noisy sum w
     itself is not known. A sum of squares that is too small accuses the training, so every error must make it larger.
 
     1. *What rounding does to a number.* The optimizers that are followed compute ``after = fl(before - lr g)`` with one
@@ -331,15 +357,15 @@ class _NoiseSum:
        ``e = scale (u |after| + t) + 16 u |X|``, always ``|w| <= |X| + e``. This is a certain bound, not an average:
        ``sum (|X| + e)^2 >= sum w^2``, and the right side is stochastically at least chi-squared. It also covers steps
        that round to 0, where quantisation takes the whole variance away (the mean of X^2 is that of w^2 plus a twelfth
-       of the squared spacing only while the spacing is small beside the noise).
+       of the squared spacing only while the spacing is small compared with the noise).
     2. *Which numbers count.* The bound costs power where e is large: at ``e = 1/16`` deviation it adds
        ``2 e E|z| + e^2``, about 10 %, to noise of variance 1. Numbers whose rounding error ``scale (u |before| + t)``
        is above ``COARSEST`` deviations in the first step are left out, of the sum and of the degrees of freedom, in
        all steps. The parameters before the first step do not depend on the noise; nor does the choice.
     3. *Numbers that become too coarse later*, because lr falls or a parameter grows, which may depend on the noise of
-       the steps before. Which ones is known before the step, and independent standard normal numbers take their
-       place. Given the past, the squares that are added have the same distribution as without this, so that the
-       number of degrees of freedom is fixed and no rule when to stop looking can lower the sum.
+       the steps before. Which ones is known before the step, and independent standard normal numbers replace
+       them. Given the past, the squares that are added have the same distribution as without this, so that the number
+       of degrees of freedom is fixed, and no stopping rule can lower the sum.
     """
 
     def __init__(self, deviation: float, seed: int) -> None:
@@ -355,8 +381,8 @@ class _NoiseSum:
         total: Float[Tensor, " d"],
         rounding: Rounding,
     ) -> None:
-        """Add a step: the parameters, and the noisy sum that was seen, less what is known of it."""
-        # float64 from here on: its own rounding is nothing beside that of the parameters
+        """Add a step: the parameters, and the noisy sum that was observed, less what is known of it."""
+        # float64 from here on: its own rounding is negligible compared with that of the parameters
         unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
         before, after, total = before.double(), after.double(), total.double()
         fine = scale * (unit * before.abs() + smallest) <= COARSEST * self._deviation
@@ -374,7 +400,7 @@ class _NoiseSum:
         self._n_steps += 1
 
     def numbers(self) -> Float[Array, 3]:
-        """The sum of squares, its degrees of freedom, and how many numbers were left out."""
+        """Return the sum of squares, its degrees of freedom, and how many numbers were left out."""
         if self._kept is None:
             return np.zeros(3)
         n_kept = int(self._kept.sum())
@@ -383,12 +409,12 @@ class _NoiseSum:
 
 
 def batch_size(sample_rate: float, n: float) -> int:
-    """Records in a batch of fixed size."""
+    """Return the number of records in a batch of fixed size, at least 1."""
     return max(1, round(sample_rate * n))
 
 
 def _only_group(optimizer: Any) -> dict[str, Any]:
-    """The parameters and the step size of plain gradient descent."""
+    """Return the parameters and the step size of plain gradient descent."""
     if not isinstance(optimizer, torch.optim.SGD) or len(optimizer.param_groups) != 1:
         raise ValueError(
             f"a step is a noisy gradient with torch.optim.SGD and one group, got {type(optimizer).__name__}"
@@ -400,6 +426,6 @@ def _only_group(optimizer: Any) -> dict[str, Any]:
     return group
 
 
-def _numbers(values: Tensor) -> Array:
-    """As numpy, in float64."""
+def _as_numpy(values: Tensor) -> Float[Array, "*shape"]:
+    """Convert to numpy, in float64."""
     return values.detach().cpu().numpy().astype(np.float64)

@@ -1,6 +1,6 @@
-"""Releases: what is published. Models stay in this folder, and only arrays leave it.
+"""Releases: what is published. Models stay in this package, and only arrays leave it.
 
-The names of the room are imported when they are first used: PyTorch is not loaded by ``import leakscope``.
+The names of this package are imported when they are first used: ``import leakscope`` does not load PyTorch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leakscope.releases.estimator import Estimator
-    from leakscope.releases.making import release_from
+    from leakscope.releases.factory import release_from
     from leakscope.releases.networks.network import Network
     from leakscope.releases.networks.recipe import Recipe
     from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
@@ -24,7 +24,7 @@ _HOME = {
     "Network": "networks.network",
     "Normal": "statistics.means",
     "Recipe": "networks.recipe",
-    "release_from": "making",
+    "release_from": "factory",
 }
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used (PEP 562)."""
+    """Import a public name when it is first used (PEP 562)."""
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Releases made by any estimator with the scikit-learn interface, and by one model that is already there."""
+"""Releases by any estimator with the scikit-learn interface, and by one pretrained model."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ class Estimator:
         With ``predict_proba``, or ``decision_function`` (then the log-odds are margins), or a regressor.
         Every ``random_state`` in it is set from the seed of the row.
     name : str
+        The name in the report; that of the estimator's class unless given.
     chunk : int
         Rows that are fitted and stored together.
     quiet : bool
-        Keep the warnings of fits to itself: 64 fits would say the same 64 times.
+        Suppress the warnings of fits, which 64 fits would repeat 64 times.
 
     Raises
     ------
@@ -47,9 +48,20 @@ class Estimator:
 
     Notes
     -----
-    For a frame with columns that are not numbers and an estimator that does not prepare columns itself
-    (it is no ``Pipeline``), the default preparation is: numbers are standardised, with missing values left
-    to the estimator; all other columns are one-hot encoded, unknown values as zeros, missing as a value.
+    For a frame with columns that are not numeric and an estimator that is no ``Pipeline``, the default preprocessing
+    is: numeric columns are standardised, with missing values left to the estimator; all other columns are one-hot
+    encoded, unknown values as zeros, missing as a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.estimator import Estimator
+    >>> points = Points(np.arange(8.0)[:, None], np.arange(8) % 2)
+    >>> member = np.arange(8) < np.array([[4], [6]])
+    >>> Estimator(DecisionTreeClassifier()).observe(points, member, np.array([0, 1]), ["correct"])["correct"].shape
+    (2, 8)
     """
 
     estimator: Any
@@ -74,7 +86,7 @@ class Estimator:
 
     @cached_property
     def _reads(self) -> str | None:
-        """How the signals are read off."""
+        """The method that the signals are computed from."""
         if is_regressor(self.estimator):
             return "predict"
         for method in ("predict_proba", "decision_function"):
@@ -84,16 +96,16 @@ class Estimator:
 
     @property
     def description(self) -> str:
-        """In words, as scikit-learn prints it."""
+        """The estimator as scikit-learn prints it."""
         return repr(self.estimator)
 
     def describe(self) -> Mapping[str, Any] | None:
-        """Import path, parameters and versions of the libraries; None where a parameter has no canonical form."""
+        """Return import path, parameters and versions of the libraries; None if a parameter has no canonical form."""
         return described(self._description)
 
     @property
     def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty where there is one."""
+        """Why there is no description, and its models are not stored; empty if there is one."""
         return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
@@ -104,20 +116,21 @@ class Estimator:
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """Fit one model for each row and read its signals at every point."""
+        """Fit one model for each row and compute its signals at every point."""
         if points.y is None:
             raise ValueError(f"{self.name} needs labels")
-        read = self._reader(points, want)
-        simple = prepared(self.estimator, points.x) is self.estimator  # no columns that a preparation would make
-        around = (
-            taylor.expansion(self.estimator, points, self._fit, self.describe())
-            if simple and "taylor" in want
-            else None
-        )
+        signals_of = self._signals_of(points, want)
+        expansion = None
+        preprocessed = prepared(self.estimator, points.x) is not self.estimator
+        if "taylor" in want and not preprocessed:  # the expansion needs the columns as they are
+            expansion = taylor.expansion(self.estimator, points, self._fit, self.describe())
         rows = []
         for inside, seed in zip(member, seeds, strict=True):
             model = self._fit(points, inside, int(seed))
-            rows.append({**read(model), **({"taylor": around.terms(model)} if around else {})})
+            row = dict(signals_of(model))
+            if expansion is not None:
+                row["taylor"] = expansion.terms(model)
+            rows.append(row)
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def _fit(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
@@ -135,8 +148,8 @@ class Estimator:
                 f"{self.name} cannot be fitted on {len(chosen):,} points: {first_line(error)}"
             ) from error
 
-    def _reader(self, points: Points, want: Sequence[str]) -> Callable[[Any], Mapping[str, Array]]:
-        """From a fitted model to its signals at all points."""
+    def _signals_of(self, points: Points, want: Sequence[str]) -> Callable[[Any], Mapping[str, Array]]:
+        """Return the function from a fitted model to its signals at all points."""
         y = points.y
         if self._reads == "predict":
             if np.asarray(y).dtype.kind not in "fiu":
@@ -145,39 +158,40 @@ class Estimator:
             scale = float(truth.std())
             if scale == 0:
                 raise ValueError(f"{self.name}: the response is the same at all {len(truth):,} points")
-            return lambda model: readout.predictions(np.ravel(self._answer(model, points)), truth, scale, want)
+            return lambda model: readout.predictions(np.ravel(self._outputs(model, points)), truth, scale, want)
         classes, label = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"{self.name} needs at least 2 classes, got only {classes[0]}")
         if len(classes) > len(label) / 2 and classes.dtype.kind == "f":
             raise ValueError(f"{self.name} is a classifier, but the label has {len(classes):,} different numbers")
-        answer = readout.probabilities if self._reads == "predict_proba" else readout.margins
+        readout_of = readout.probabilities if self._reads == "predict_proba" else readout.margins
 
-        def read(model: Any) -> Mapping[str, Array]:
-            return answer(_spread(self._answer(model, points), model.classes_, classes), label, want)
+        def signals_of(model: Any) -> Mapping[str, Array]:
+            outputs = _all_classes(self._outputs(model, points), model.classes_, classes)
+            return readout_of(outputs, label, want)
 
-        return read
+        return signals_of
 
-    def _answer(self, model: Any, points: Points) -> Float[Array, "N ..."]:
-        """What a fitted model says of all points."""
+    def _outputs(self, model: Any, points: Points) -> Float[Array, "N ..."]:
+        """Compute the outputs of a fitted model at all points."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                given = np.atleast_1d(np.asarray(getattr(model, str(self._reads))(points.x), dtype=float))
+                outputs = np.atleast_1d(np.asarray(getattr(model, str(self._reads))(points.x), dtype=float))
         except Exception as error:  # the model may be the user's: it may raise anything
             raise RuntimeError(
                 f"{self.name} gives no numbers for {len(points):,} points: {first_line(error)}"
             ) from error
-        if len(given) != len(points):
-            raise ValueError(f"{self.name} gave {len(given):,} answers for {len(points):,} points")
-        if not np.isfinite(given).all():
+        if len(outputs) != len(points):
+            raise ValueError(f"{self.name} gave {len(outputs):,} answers for {len(points):,} points")
+        if not np.isfinite(outputs).all():
             raise ValueError(f"{self.name} answers with NaN or infinite values")
-        return given
+        return outputs
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """One model that is already trained, known by its answers alone.
+class PretrainedModel:
+    """One model that is already trained, known by its outputs alone.
 
     Parameters
     ----------
@@ -186,8 +200,11 @@ class Fixed:
     classes : array of shape (K,), optional
         The label of each column; 0 ... K-1, or the sorted labels if there are K of them, unless given.
     name : str
+        The name in the report.
     batch : int
-        Points asked for at a time.
+        Number of points in each call.
+    chunk : int
+        As in `Estimator`; there is one row.
     """
 
     predict_proba: Callable[[Any], Any]
@@ -198,35 +215,35 @@ class Fixed:
 
     @property
     def description(self) -> str:
-        """In words: there is nothing to say but its name."""
+        """The name: nothing else is known."""
         return self.name
 
     def describe(self) -> None:
-        """A model that is only known by its answers has no canonical description: it is not stored."""
+        """Return None: a model that is known by its outputs alone has no canonical description, and is not stored."""
         return
 
     @property
     def not_stored(self) -> str:
-        """Why: there is no recipe by which another run would know it again."""
+        """Why it is not stored: another run could not recognise it."""
         return "a model that is only known by its answers has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """The model's signals at every point, as one row."""
-        answers = []
+        """Compute the model's signals at every point, as one row."""
+        outputs = []
         for start in range(0, len(points), self.batch):
             x = points.take(np.arange(start, min(start + self.batch, len(points)))).x
             try:
-                answer = np.atleast_1d(np.asarray(self.predict_proba(x), dtype=float))
+                output = np.atleast_1d(np.asarray(self.predict_proba(x), dtype=float))
             except Exception as error:  # the function is the user's: it may raise anything
                 raise RuntimeError(
                     f"{self.name} gives no numbers for {len(x):,} points: {first_line(error)}"
                 ) from error
-            if len(answer) != len(x):
-                raise ValueError(f"{self.name} gave {len(answer):,} answers for {len(x):,} points")
-            answers.append(answer)
-        p = np.concatenate(answers)
+            if len(output) != len(x):
+                raise ValueError(f"{self.name} gave {len(output):,} answers for {len(x):,} points")
+            outputs.append(output)
+        p = np.concatenate(outputs)
         if p.ndim == 1 or p.shape[1] == 1:  # the probability of the second class alone
             p = np.column_stack([1 - p.ravel(), p.ravel()])
         signals = readout.probabilities(p, self._label(points, p.shape[1]), want)
@@ -251,7 +268,7 @@ class Fixed:
 
 
 def prepared(estimator: Any, x: Any) -> Any:
-    """The estimator, behind the default preparation where a frame has columns that are not numbers."""
+    """Add the default preprocessing to an estimator if a frame has columns that are not numeric."""
     if not isinstance(x, pd.DataFrame) or isinstance(estimator, Pipeline):
         return estimator
     numbers = [name for name in x.columns if pd.api.types.is_numeric_dtype(x[name])]
@@ -263,16 +280,27 @@ def prepared(estimator: Any, x: Any) -> Any:
 
 
 def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """An estimator from its import path, ``sklearn.ensemble:RandomForestClassifier``, and its parameters.
+    """Make an estimator from its import path, ``sklearn.ensemble:RandomForestClassifier``, and its parameters.
+
+    Parameters
+    ----------
+    spec : str
+        ``module:name`` of an estimator, its class, or a function without arguments that returns one.
+    settings : mapping, optional
+        Parameters that are set.
+
+    Returns
+    -------
+    estimator
 
     Raises
     ------
     ValueError
         If the path does not lead to an estimator, its class or a factory, or a parameter is unknown.
     """
-    made = imported(spec)
+    target = imported(spec)
     try:
-        estimator: Any = made() if callable(made) else made
+        estimator: Any = target() if callable(target) else target
         known = estimator.get_params() if callable(getattr(estimator, "get_params", None)) else {}
         for name in settings or {}:
             if name not in known:
@@ -283,7 +311,7 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
 
 
 def _packages(estimator: Any) -> set[str]:
-    """Distributions that the estimator's parts come from, as far as their names tell."""
+    """Return the distributions that the estimator's parts come from, as far as their names tell."""
     parts = [
         estimator,
         *(part for part in estimator.get_params().values() if callable(getattr(part, "fit", None))),
@@ -293,18 +321,19 @@ def _packages(estimator: Any) -> set[str]:
 
 
 def _last(estimator: Any) -> Any:
-    """The step that a person would name a pipeline by."""
+    """Return the step that a pipeline is named by."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _spread(given: Float[Array, "N ..."], seen: Array, classes: Array) -> Float[Array, "N ..."]:
-    """Columns for all classes, also for those that this model has not seen in its data."""
-    if given.ndim == 2 and given.shape[1] != len(seen):
-        raise ValueError(f"the model gives {given.shape[1]} values a point, but has {len(seen)} classes")
-    if len(seen) == len(classes):
-        return given
-    if given.ndim == 1:
-        given = np.column_stack([-given, given])
-    spread = np.full((len(given), len(classes)), given.min() if given.min() < 0 else 0.0)
-    spread[:, np.searchsorted(classes, seen)] = given[:, : len(seen)]
-    return spread
+def _all_classes(outputs: Float[Array, "N ..."], model_classes: Array, classes: Array) -> Float[Array, "N ..."]:
+    """Extend the outputs to columns for all classes, also for those that are not in the model's training data."""
+    if outputs.ndim == 2 and outputs.shape[1] != len(model_classes):
+        raise ValueError(f"the model gives {outputs.shape[1]} values a point, but has {len(model_classes)} classes")
+    if len(model_classes) == len(classes):
+        return outputs
+    if outputs.ndim == 1:
+        outputs = np.column_stack([-outputs, outputs])
+    lowest = outputs.min() if outputs.min() < 0 else 0.0
+    extended = np.full((len(outputs), len(classes)), lowest)
+    extended[:, np.searchsorted(classes, model_classes)] = outputs[:, : len(model_classes)]
+    return extended

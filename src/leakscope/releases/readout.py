@@ -1,4 +1,4 @@
-"""From what a model answers to signals: probabilities, margins or predictions at points with known truth."""
+"""Signals from the outputs of a model: probabilities, margins or predictions at points with known labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TINIEST = 1e-12  # a loss is at most 27.6 nats
 def probabilities(
     p: Float[Array, "N K"], label: Int[Array, " N"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, "N ..."]]:
-    """Loss, log-odds, correctness and log-probabilities of a classifier.
+    """Compute loss, log-odds, correctness and log-probabilities of a classifier.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def probabilities(
     Returns
     -------
     mapping
-        ``log_odds`` is log p_y - log sum of the others (Carlini et al. 2022, section V.C), so it keeps its
-        digits where p_y is near 1; ``log_prob`` has the true label's class first. A probability of 0
-        is read as half of the smallest positive one: a forest of 100 trees that gives 0 means "fewer than 1".
+        ``log_odds`` is log p_y - log sum of the others (Carlini et al. 2022, section V.C), which is exact where p_y is
+        near 1; ``log_prob`` has the true label's class first. A probability of 0 is replaced by half of the smallest
+        positive one: of a forest of 100 trees, 0 means "fewer than 1".
 
     Raises
     ------
@@ -40,54 +40,56 @@ def probabilities(
     _check(p)
     floor = max(float(p[p > 0].min()) / 2, TINIEST)
     rows = np.arange(len(p))
-    true = p[rows, label]
+    p_true = p[rows, label]
     others = p.copy()
     others[rows, label] = 0
-    rest = others.sum(axis=1)
-    made = {
-        "loss": lambda: -np.log(np.clip(true, floor, 1)),
-        "log_odds": lambda: np.log(np.maximum(true, floor)) - np.log(np.maximum(rest, floor)),
-        "correct": lambda: (true > others.max(axis=1)).astype(p.dtype),
-        "log_prob": lambda: np.log(np.clip(np.column_stack([true, _without(p, label)]), floor, 1)),
+    p_others = others.sum(axis=1)
+    signals = {
+        "loss": lambda: -np.log(np.clip(p_true, floor, 1)),
+        "log_odds": lambda: np.log(np.maximum(p_true, floor)) - np.log(np.maximum(p_others, floor)),
+        "correct": lambda: (p_true > others.max(axis=1)).astype(p.dtype),
+        "log_prob": lambda: np.log(np.clip(np.column_stack([p_true, _without(p, label)]), floor, 1)),
     }
-    return {name: made[name]() for name in want if name in made}
+    return {name: signals[name]() for name in want if name in signals}
 
 
 def margins(
     decision: Float[Array, "N ..."], label: Int[Array, " N"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Margin of the true class for a classifier without probabilities, in units of its decision function.
+    """Compute the margin of the true class of a classifier without probabilities, in units of its decision function.
 
     Parameters
     ----------
     decision : array of shape (N,) or (N, K)
-        Signed distance to the second class, or one value a class.
+        Signed distance to the second class, or one value for each class.
     label : int array of shape (N,)
     want : sequence of str
 
     Returns
     -------
     mapping
-        ``log_odds``: the true class's value minus the largest other one; ``correct``: it is positive.
+        ``log_odds``: the true class's value minus the largest other one; ``correct``: whether it is positive.
     """
     if decision.ndim == 1:
         margin = np.where(label == 1, decision, -decision)
     else:
         rows = np.arange(len(decision))
         margin = decision[rows, label] - _without(decision, label).max(axis=1)
-    made = {"log_odds": margin, "correct": (margin > 0).astype(margin.dtype)}
-    return {name: made[name] for name in want if name in made}
+    signals = {"log_odds": margin, "correct": (margin > 0).astype(margin.dtype)}
+    return {name: signals[name] for name in want if name in signals}
 
 
 def predictions(
     f: Float[Array, " N"], y: Float[Array, " N"], scale: float, want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
+    """Compute the squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
 
     Parameters
     ----------
-    f, y : arrays of shape (N,)
-        Prediction and truth.
+    f : array of shape (N,)
+        Predictions.
+    y : array of shape (N,)
+        Responses.
     scale : float
         Standard deviation of y.
     want : sequence of str
@@ -101,7 +103,7 @@ def predictions(
 
 
 def _without(values: Float[Array, "N K"], label: Int[Array, " N"]) -> Float[Array, "N K-1"]:
-    """The columns of the other classes, in order."""
+    """Return the columns of the other classes, in order."""
     keep = np.arange(values.shape[1])[None, :] != label[:, None]
     return values[keep].reshape(len(values), -1)
 

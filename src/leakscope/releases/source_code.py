@@ -1,9 +1,9 @@
-"""The code that a class or a function depends on: every module of the user that its source files import.
+"""The code that a class or a function depends on: every user module that its source files import.
 
-A stored row may be used again only if the code that made it is the same. Installed packages are known by their
-version. Everything else that a class reaches, its own module, those of its bases and all that they import, is known
-by the SHA-256 of its source. Reading imports cannot follow code that is chosen while the program runs; where a module
-of the user does that, there is no description, and nothing is stored.
+A stored row may be used again only if the code that computed it is the same. Installed packages are identified by their
+version. Everything else that a class reaches, its own module, those of its bases and all that they import, is
+identified by the SHA-256 of its source. Imports do not show code that is chosen at run time; if a user module does
+that, there is no description, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
 OWN = "leakscope"  # its version is a part of every key
-# Modules whose use means that the code to run is chosen while the program runs, and names of builtins that do so.
+# Modules that choose the code to run at run time, and names of builtins that do so.
 LOADERS = {
     "builtins", "imp", "importlib", "importlib.abc", "importlib.machinery", "importlib.util", "pkgutil", "runpy",
     "zipimport",
@@ -52,12 +52,12 @@ _OF_PACKAGES = {"site-packages", "dist-packages"}
 
 
 class NoCanonicalForm(Exception):
-    """Something that two runs could not agree on; the message is the reason that the report prints."""
+    """Something without a form that two runs could compare; the message is the reason that the report prints."""
 
 
 @dataclass(frozen=True)
 class _Imports:
-    """What a source file says of the modules that it needs.
+    """The imports of a source file.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class _Imports:
     starred : sequence of str
         Modules of which all names are imported.
     dynamic : str
-        What in it chooses code while the program runs; empty if nothing does.
+        What in it chooses code at run time; empty if nothing does.
     """
 
     needed: Sequence[str]
@@ -81,9 +81,9 @@ class _Imports:
 class _Reached:
     """The modules that have been reached."""
 
-    modules: dict[str, str] = field(default_factory=dict)  # SHA-256 of each module of the user
+    modules: dict[str, str] = field(default_factory=dict)  # SHA-256 of each user module
     libraries: dict[str, str] = field(default_factory=dict)  # version of each distribution
-    missing: set[str] = field(default_factory=set)  # imports that find nothing: who installs one has other code
+    missing: set[str] = field(default_factory=set)  # imports that find nothing: installing one changes the code
     files: set[str] = field(default_factory=set)  # of the modules
 
     def visit(self, name: str, optional: bool = False) -> None:
@@ -112,7 +112,7 @@ class _Reached:
                 self.add(module, spec)
 
     def add(self, name: str, spec: ModuleSpec) -> None:
-        """Read a module of the user and follow its imports."""
+        """Read a user module and follow its imports."""
         file = str(spec.origin)
         content = _source(name, file)
         self.files.add(os.path.realpath(file))
@@ -133,7 +133,7 @@ class _Reached:
             self.visit_all(starred)
 
     def digest(self) -> str | None:
-        """Of all that was reached; None if no module of the user was."""
+        """Return the digest of all that was reached; None if no user module was."""
         if not self.modules:
             return None
         facts = {
@@ -147,12 +147,12 @@ class _Reached:
         """Follow ``from package import *``, which may import each of its modules."""
         spec = _spec(package)
         if spec is not None and _kind(spec) in {"user", "namespace"} and spec.submodule_search_locations is not None:
-            for found in pkgutil.iter_modules(list(spec.submodule_search_locations)):
-                self.visit(f"{package}.{found.name}", optional=True)
+            for submodule in pkgutil.iter_modules(list(spec.submodule_search_locations)):
+                self.visit(f"{package}.{submodule.name}", optional=True)
 
 
 def digest_of(value: Any, main: bool = False) -> str | None:
-    """SHA-256 of all code of the user that a class or function reaches.
+    """Compute the SHA-256 of all user code that a class or function reaches.
 
     Parameters
     ----------
@@ -163,14 +163,14 @@ def digest_of(value: Any, main: bool = False) -> str | None:
     Returns
     -------
     str or None
-        Of the sources of all modules of the user that are reached, the versions of the installed packages that they
-        import, and the version of Python; None where the value and its bases are all installed.
+        Of the sources of all user modules that are reached, the versions of the installed packages that they import,
+        and the version of Python; None if the value and its bases are all installed.
 
     Raises
     ------
     NoCanonicalForm
         With the reason, if the value is not what its import path leads to, or its code cannot be followed: it is
-        interactive, compiled, without source, changed since it was imported, or chooses code while it runs.
+        interactive, compiled, without source, changed since it was imported, or chooses code at run time.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def digest_of(value: Any, main: bool = False) -> str | None:
 
 
 def digest_of_classes(kinds: Iterable[type]) -> str | None:
-    """SHA-256 of all code of the user behind some classes, wherever in their modules they are defined.
+    """Compute the SHA-256 of all user code behind some classes, wherever in their modules they are defined.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def digest_of_classes(kinds: Iterable[type]) -> str | None:
 
 
 def digest_of_modules(names: Iterable[str]) -> str | None:
-    """SHA-256 of all code of the user that some modules reach, themselves among it.
+    """Compute the SHA-256 of all user code that some modules reach, including their own.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def digest_of_modules(names: Iterable[str]) -> str | None:
 
 
 def _refuse_unreachable(value: Any, main: bool) -> None:
-    """A value that its import path does not lead to: two of them would look the same."""
+    """Refuse a value that its import path does not lead to: two of them would look the same."""
     name = value.__qualname__
     if "<lambda>" in name:
         raise NoCanonicalForm("a lambda has no name to find it by")
@@ -244,27 +244,27 @@ def _refuse_unreachable(value: Any, main: bool) -> None:
         raise NoCanonicalForm(f"{value.__name__} is defined inside of a function")
     if value.__module__ == "__main__" and not main:
         raise NoCanonicalForm(f"{name} is defined in __main__; move it to a module")
-    found: Any = sys.modules.get(value.__module__)
+    target: Any = sys.modules.get(value.__module__)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is not value:
+        target = getattr(target, part, None)
+    if target is not value:
         raise NoCanonicalForm(f"{value.__module__}:{name} leads to something else than the {name} that is used")
 
 
 def _refuse_elsewhere(function: FunctionType, files: set[str]) -> None:
-    """A function whose code is not in the modules that were read, as one that somebody put there later."""
+    """Refuse a function whose code is not in the modules that were read, as one that was assigned later."""
     file = os.path.realpath(function.__code__.co_filename)
     if file not in files and not _of_a_package(file) and not file.startswith(_STANDARD):
         raise NoCanonicalForm(f"{function.__qualname__} is made by code that its imports do not lead to")
 
 
 def _of_a_package(file: str) -> bool:
-    """Whether a file lies where packages are installed."""
+    """Tell whether a file is where packages are installed."""
     return file.startswith(_SITES) or bool(_OF_PACKAGES & set(Path(file).parts))
 
 
 def _modules_of(value: Any) -> list[str]:
-    """The modules that define a function, or a class with its bases and metaclass."""
+    """List the modules that define a function, or a class with its bases and metaclass."""
     if not inspect.isclass(value):
         return [value.__module__]
     kinds = [*value.__mro__, *type(value).__mro__]
@@ -272,7 +272,7 @@ def _modules_of(value: Any) -> list[str]:
 
 
 def _script() -> ModuleSpec:
-    """The file that is run, as a module."""
+    """Return the file that is run, as a module."""
     file = getattr(sys.modules["__main__"], "__file__", None)
     if file is None or sys.flags.interactive or getattr(sys, "ps1", None) is not None or not os.path.isfile(file):
         raise NoCanonicalForm("it is defined in an interactive session")
@@ -280,7 +280,7 @@ def _script() -> ModuleSpec:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Where a module comes from, without importing it; None where there is none."""
+    """Find a module without importing it; None if there is none."""
     if name in sys.modules:
         module = sys.modules[name]
         if module is None:
@@ -306,7 +306,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _kind(spec: ModuleSpec) -> Literal["standard", "installed", "namespace", "user"]:
-    """Who answers for the code of a module."""
+    """Classify a module by where its code comes from."""
     if spec.origin in {"built-in", "frozen"}:
         return "standard"
     if spec.origin is None and spec.submodule_search_locations is not None:
@@ -318,18 +318,18 @@ def _kind(spec: ModuleSpec) -> Literal["standard", "installed", "namespace", "us
 
 
 def _versions(top: str) -> dict[str, str]:
-    """The distributions that bring a package, with their versions; empty where it was put there without one."""
+    """Return the distributions that install a package, with their versions; empty if it was copied there."""
     return {name: version(name) for name in _distributions().get(top, ())}
 
 
 @lru_cache(maxsize=1)
 def _distributions() -> dict[str, list[str]]:
-    """Distributions by the packages that they bring."""
+    """Return the distributions that install each package."""
     return {top: sorted(set(names)) for top, names in packages_distributions().items()}
 
 
 def _source(name: str, file: str) -> bytes:
-    """The source of a module of the user."""
+    """Read the source of a user module."""
     if file.endswith(tuple(EXTENSION_SUFFIXES)):
         raise NoCanonicalForm(f"{name} is compiled ({os.path.basename(file)})")
     if file.endswith(tuple(BYTECODE_SUFFIXES)) or not os.path.isfile(file):
@@ -383,7 +383,7 @@ def _imports(content: bytes, package: str) -> _Imports:
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
-    """The full name of the module of ``from module import name``."""
+    """Return the full name of the module of ``from module import name``."""
     if not node.level:
         return str(node.module)
     try:
@@ -393,7 +393,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _chains(tree: ast.AST) -> Iterator[tuple[str, ...]]:
-    """Names with dots, as ``package.module.function``: each may be the only trace of a module that is used."""
+    """Yield names with dots, as ``package.module.function``: each may be the only trace of a module that is used."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Attribute):
             continue
@@ -407,9 +407,9 @@ def _chains(tree: ast.AST) -> Iterator[tuple[str, ...]]:
 
 
 def _refuse_changed(name: str, spec: ModuleSpec, content: bytes) -> None:
-    """A module whose file is not what was imported: the key would be that of other code than runs.
+    """Refuse a module whose file has changed since it was imported: the key would be that of other code.
 
-    Functions are compared with those that the file compiles to, constants with what the file says of them.
+    Functions are compared with those that the file compiles to, constants with their values in the file.
     """
     module = sys.modules.get(name)
     if module is None or type(spec.loader) is not SourceFileLoader:
@@ -425,7 +425,7 @@ def _refuse_changed(name: str, spec: ModuleSpec, content: bytes) -> None:
 
 
 def _code_objects(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that are inside of it."""
+    """Yield a code object and all code objects inside of it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -433,9 +433,9 @@ def _code_objects(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions(module: ModuleType) -> Iterator[FunctionType]:
-    """Functions of a module and of its classes that are defined there."""
+    """Yield the functions of a module and of its classes that are defined there."""
     holders: list[ModuleType | type] = [module]
-    for holder in holders:  # it grows as classes are found
+    for holder in holders:  # the list grows as classes are found
         for value in list(vars(holder).values()):
             inner: Any = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
             inner = inner.fget if isinstance(inner, property) else inner
@@ -446,7 +446,7 @@ def _functions(module: ModuleType) -> Iterator[FunctionType]:
 
 
 def _constants(tree: ast.Module) -> Iterable[tuple[str, Any]]:
-    """Names that a module binds once, to a number, a text, a truth value or None."""
+    """Yield the names that a module binds once, to a number, a string, a bool or None."""
     names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Constant):

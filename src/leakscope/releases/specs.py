@@ -1,4 +1,4 @@
-"""Import paths: from a text to what it names, and from an object to a text that every process reads alike."""
+"""Import paths, and canonical descriptions of objects that are the same in every process."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ T = TypeVar("T")
 
 
 def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
-    """A frozen value from a mapping of its fields, as a table of a plan or repeated flags give them.
+    """Build a frozen value from a mapping of its fields, as in a table of a plan or from repeated flags.
 
     Parameters
     ----------
     kind : type
         A dataclass.
     words : mapping
+        Values of fields by name.
     what : str
-        How an error calls it.
+        The name of the mapping in errors.
+
+    Returns
+    -------
+    kind
 
     Raises
     ------
@@ -55,11 +60,11 @@ _ALLOWED: ContextVar[tuple[str, ...] | None] = ContextVar("allowed modules", def
 
 @contextmanager
 def only_from(modules: str | Iterable[str] | None) -> Iterator[None]:
-    """Let import paths that a plan names lead into these modules alone.
+    """Restrict the import paths of a plan to these modules.
 
-    What else is named is refused before it is imported; so is an object that an allowed module only passes on, as
+    Other modules are refused before they are imported; so is an object that an allowed module only imports itself, as
     ``sklearn.datasets:import_module`` would be. What an allowed module does when it is imported or called is not
-    looked at: name only what you trust.
+    checked: name only what you trust.
 
     Parameters
     ----------
@@ -95,13 +100,13 @@ def only_from(modules: str | Iterable[str] | None) -> Iterator[None]:
 
 
 def is_allowed(module: str) -> bool:
-    """Whether a plan may name what stands in a module."""
+    """Tell whether a plan may name objects of a module."""
     allowed = _ALLOWED.get()
     return allowed is None or is_within(module, allowed)
 
 
 def is_within(module: str, names: Iterable[str]) -> bool:
-    """Whether a module is one of these or below one of them; ``sklearn_extra`` is not below ``sklearn``.
+    """Tell whether a module is one of these or below one of them; ``sklearn_extra`` is not below ``sklearn``.
 
     Examples
     --------
@@ -113,13 +118,13 @@ def is_within(module: str, names: Iterable[str]) -> bool:
 
 
 def imported(path: str) -> Any:
-    """What an import path ``module:name``, which somebody named, leads to.
+    """Import the object of a path ``module:name`` that a user gave.
 
     Raises
     ------
     ValueError
-        If it is no path, is not allowed (`only_from`), or cannot be imported; where PyTorch is missing, with the
-        command that installs it.
+        If it is no path, is not allowed (`only_from`), or cannot be imported; if PyTorch is missing, with the command
+        that installs it.
 
     Examples
     --------
@@ -131,13 +136,13 @@ def imported(path: str) -> Any:
     if not module or not attribute:
         raise ValueError(f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier")
     _refuse_unless_allowed(path, module)
-    found = own(path)
-    _refuse_unless_allowed(path, _home(found, module))
-    return found
+    target = own(path)
+    _refuse_unless_allowed(path, _home(target, module))
+    return target
 
 
 def own(path: str) -> Any:
-    """What an import path of our own leads to, whatever a plan may name; the errors are those of `imported`."""
+    """Import the object of a path of leakscope's own, whatever a plan may name; the errors are those of `imported`."""
     module, _, attribute = path.partition(":")
     try:
         return getattr(import_module(module), attribute)
@@ -148,10 +153,10 @@ def own(path: str) -> Any:
 
 
 def canonical(value: Any) -> Any:
-    """A parameter as plain JSON that is the same in every process.
+    """Convert a parameter to plain JSON that is the same in every process.
 
-    Functions and classes that are not installed come with a digest of all code of the user that they reach: who
-    changes it has another model. See `leakscope.releases.source_code.digest_of`.
+    Functions and classes that are not installed come with a digest of all user code that they reach: other code is
+    another model. See `leakscope.releases.source_code.digest_of`.
 
     Raises
     ------
@@ -198,7 +203,7 @@ def identity(value: Any) -> str:
 
 
 def described(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What a function describes, or None where something in it has no canonical form."""
+    """Return a description, or None if something in it has no canonical form."""
     try:
         return make()
     except NoCanonicalForm:
@@ -206,7 +211,7 @@ def described(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None
 
 
 def reason(make: Callable[[], Mapping[str, Any]]) -> str:
-    """Why a function describes nothing; empty where it does."""
+    """Say why there is no description; empty if there is one."""
     try:
         make()
     except NoCanonicalForm as error:
@@ -215,23 +220,23 @@ def reason(make: Callable[[], Mapping[str, Any]]) -> str:
 
 
 def versions(packages: set[str]) -> dict[str, str]:
-    """Versions of distributions, sorted by name; unknown where one is not installed under its name."""
+    """Return the versions of distributions, sorted by name; unknown if one is not installed under its name."""
     return {name: _version(name) for name in sorted(packages)}
 
 
 def is_network(value: Any) -> bool:
-    """Whether an object, or what a class makes, is a network of PyTorch: told without PyTorch."""
+    """Tell whether an object, or an instance of a class, is a network of PyTorch, without importing PyTorch."""
     kind = value if inspect.isclass(value) else type(value)
-    return any(each.__name__ == "Module" and each.__module__.startswith("torch.nn.") for each in kind.__mro__)
+    return any(base.__name__ == "Module" and base.__module__.startswith("torch.nn.") for base in kind.__mro__)
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
+    """Return the first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _code(value: Any) -> dict[str, str]:
-    """The digest of the user's code behind a function or class; what is installed has a version instead."""
+    """Return the digest of the user code behind a function or class; installed code has a version instead."""
     digest = digest_of(value)
     return {} if digest is None else {"code": digest}
 
@@ -242,14 +247,14 @@ def _refuse_unless_allowed(path: str, module: str) -> None:
         raise ValueError(f"{path}: the module {module} is not among the allowed ones (--allow-modules): {allowed}")
 
 
-def _home(found: Any, module: str) -> str:
-    """The module that a function, a class, or the class of an object was defined in; compiled ones need not say."""
-    if inspect.ismodule(found):
-        return found.__name__
-    if inspect.isclass(found) or inspect.isroutine(found):
-        return str(getattr(found, "__module__", None) or module)
-    home = type(found).__module__
-    return module if home == "builtins" else home  # a number or a text stands where it is named
+def _home(target: Any, module: str) -> str:
+    """Return the module that a function, a class, or the class of an object was defined in, if it says so."""
+    if inspect.ismodule(target):
+        return target.__name__
+    if inspect.isclass(target) or inspect.isroutine(target):
+        return str(getattr(target, "__module__", None) or module)
+    home = type(target).__module__
+    return module if home == "builtins" else home  # a number or a string belongs to the module that names it
 
 
 def _not_found(error: ModuleNotFoundError) -> str:

@@ -81,13 +81,13 @@ def of_columns(x: np.ndarray) -> np.ndarray:
 def fits(monkeypatch) -> list[int]:
     """The records that entered the data sets that were fitted."""
     made: list[int] = []
-    fit = leave_one_out._fitted
+    fit = leave_one_out._fit_each
 
     def noted(statistic, points, inside, leaving, entering):
         made.extend(entering.tolist())
         return fit(statistic, points, inside, leaving, entering)
 
-    monkeypatch.setattr(leave_one_out, "_fitted", noted)
+    monkeypatch.setattr(leave_one_out, "_fit_each", noted)
     return made
 
 

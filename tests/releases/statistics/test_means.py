@@ -274,7 +274,7 @@ class TestBadInput:
             ),
             (
                 lambda c: FreshMean(c.law, n=2, knowledge=Knowledge([0.0], [1.0])),
-                "the known mean: shape (1, 1) is no table of the 2 columns of the law",
+                "the known mean: shape (1, 1) is no table of the 2 columns of the distribution",
             ),
             (
                 lambda c: seen(FreshMean(c.law, n=2), np.ones((3, 2)), np.ones((1, 3), dtype=bool)),
@@ -282,7 +282,7 @@ class TestBadInput:
             ),
             (
                 lambda c: seen(FreshMean(c.law, n=2), np.ones((3, 5)), np.ones((1, 3), dtype=bool)),
-                "x: shape (3, 5) is no table of the 2 columns of the law",
+                "x: shape (3, 5) is no table of the 2 columns of the distribution",
             ),
             (
                 lambda c: seen(FreshMean(c.law, n=2), np.full((1, 2), np.inf), np.ones((1, 1), dtype=bool)),

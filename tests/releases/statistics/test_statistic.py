@@ -248,11 +248,11 @@ def test_bad_input(act, line):
 
 def test_regressions_refuse_what_they_cannot_explain():
     everyone = np.ones((1, N), dtype=bool)
-    with pytest.raises(ValueError, match=r"^ols cannot .*: a regression needs a column beside its response, got x0$"):
+    with pytest.raises(ValueError, match=r"^ols cannot .*: a regression needs a column besides its response, got x0$"):
         named("ols").settled(Points(X[:, :1]), everyone)
     three = Points(X, np.arange(N) % 3)
     with pytest.raises(ValueError, match=r"a logistic regression needs 2 classes, got 3$"):
         named("logistic").settled(three, everyone)
     short = named("logistic", centre=(0.0,))
-    with pytest.raises(ValueError, match=r"centre has 1 numbers, the data 3 explaining columns$"):
+    with pytest.raises(ValueError, match=r"centre has 1 numbers, the data 3 explanatory columns$"):
         short.settled(LABELLED, everyone)

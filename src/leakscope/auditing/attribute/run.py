@@ -23,7 +23,7 @@ from leakscope.data import Data
 from leakscope.data.candidates import Candidates, Column
 from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
-from leakscope.releases.making import Described
+from leakscope.releases.factory import Described
 from leakscope.reports import Report
 from leakscope.reports.about import (
     AttributeAbout,

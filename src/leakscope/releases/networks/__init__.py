@@ -1,1 +1,1 @@
-"""Networks of PyTorch: how they are trained, one or many side by side, and what is seen of them."""
+"""Networks of PyTorch: their training, one or many at once, and the signals that are computed from them."""

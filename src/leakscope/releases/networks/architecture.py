@@ -1,4 +1,4 @@
-"""What a factory of networks makes, and how its networks are trained fastest."""
+"""The architecture of networks, and how networks of an architecture are trained fastest."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ Kind = Literal["stack", "vmap", "one"]
 #           functions                                     models, 4.8 for 100-32-10, 1.7 for 446-128-30
 #   vmap    others without convolution, buffers, ties     8 times for 20-16-2, 3.8 for 100-32-10; below 1.3 where a
 #           and frozen parts, below 5 MFLOP a step        step has more work than overhead
-#   one     all others                                    convolutions of many models side by side are slower than
-#                                                         one after the other, channels last: 1.4 times a plain loop
+#   one     all others                                    convolutions of many models at once are slower than one
+#                                                         after the other, channels last: 1.4 times a plain loop
 LARGEST_STEP = 5e6  # FLOP, for vmap
-LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments that are worked on side by side: a cache holds them
-MOST = 64  # models side by side
+LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments of all models at once: they fit into a cache
+MOST = 64  # models at once
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What is known of a network before there is data.
+    """The facts about a network that do not depend on data.
 
     Parameters
     ----------
     kind : {"stack", "vmap", "one"}
         How several of them are trained.
     n_parameters : int
-        Those that are trained.
+        Number of trained parameters.
     title : str
         Name of the class.
     digest : str
@@ -59,40 +59,45 @@ class Architecture:
 
     @classmethod
     def of(cls, module: nn.Module, recipe: Recipe) -> Architecture:
-        """That of a network.
+        """Find the architecture of a network.
 
         Raises
         ------
         ValueError
             If nothing in it is trained, or it ends in probabilities.
         """
-        trained = sum(each.numel() for each in module.parameters() if each.requires_grad)
+        n_parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
         title = type(module).__name__
-        if trained == 0:
+        if n_parameters == 0:
             raise ValueError(f"{title} has no parameters that are trained")
         refuse_softmax(module)
-        return cls(_kind(module, recipe, trained), trained, title, _digest(module))
+        return cls(_kind(module, recipe, n_parameters), n_parameters, title, _digest(module))
 
     def chunk(self, recipe: Recipe) -> int:
-        """Models that are trained side by side: as many as a cache holds, one where there is no gain."""
+        """Return the number of models that are trained at once: as fit into a cache; one if there is no gain."""
         if self.kind == "one":
             return 1
-        tensors = 4  # parameters, gradients and two moments of Adam
+        n_tensors = 4  # parameters, gradients and two moments of Adam
         if recipe.optimiser == "sgd":
-            tensors = 3 if recipe.momentum else 2
-        return int(min(max(LARGEST_STATE // (4 * tensors * self.n_parameters), 1), MOST))
+            n_tensors = 3 if recipe.momentum else 2
+        return int(min(max(LARGEST_STATE // (4 * n_tensors * self.n_parameters), 1), MOST))
 
 
 def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) -> nn.Module:
-    """A network with initial weights of its own, on the CPU.
+    """Make a network with random initial weights, on the CPU.
 
     Parameters
     ----------
     make : callable
+        A class or function that makes it.
     parameters : mapping
         Its keywords.
     seed : int
-        Of PyTorch's random numbers meanwhile; the state of the process is as it was afterwards.
+        Of PyTorch's random numbers meanwhile; their state is restored afterwards.
+
+    Returns
+    -------
+    nn.Module
 
     Raises
     ------
@@ -114,7 +119,7 @@ def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) ->
 def columns_of(
     module: nn.Module, inputs: Inputs, classes: Shaped[Array, " K"], label: Int[Array, " N"], name: str
 ) -> Int[Array, " N"]:
-    """The column of each point's class in what a network answers.
+    """Return the column of each point's class in the output of a network.
 
     Parameters
     ----------
@@ -123,21 +128,21 @@ def columns_of(
     classes : array of shape (K,)
         Sorted.
     label : int array of shape (N,)
-        Numbers of the classes.
+        Index of each point's class.
     name : str
         Of the release, for errors.
 
     Returns
     -------
     int array of shape (N,)
-        The number of the class; where there are more columns and the labels are numbers of columns, the labels.
+        The index of the class; if there are more columns and the labels are indices of columns, the labels.
 
     Raises
     ------
     ValueError
         If the network cannot read the points, or has no column for each class.
     """
-    n_columns = _answered(module, inputs, name)
+    n_columns = _n_columns(module, inputs, name)
     if n_columns == len(classes):
         return label
     if classes.dtype.kind in "biu" and classes.min() >= 0 and classes.max() < n_columns:
@@ -149,40 +154,40 @@ def columns_of(
 
 
 def refuse_softmax(module: nn.Module) -> None:
-    """A network must give logits: softmax is taken of what it answers."""
+    """Refuse a network that ends in softmax: the output must be logits."""
     if isinstance(module, nn.Sequential) and len(module) and isinstance(module[-1], nn.Softmax):
         raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
 
 
-def _refuse_probabilities(answer: torch.Tensor, name: str) -> None:
-    """What is positive and sums to one in every row is no logit."""
-    if bool((answer >= 0).all()) and bool(((answer.double().sum(dim=1) - 1).abs() < 1e-5).all()):
+def _refuse_probabilities(output: torch.Tensor, name: str) -> None:
+    """Refuse outputs that are not negative and sum to one in every row: they are no logits."""
+    if bool((output >= 0).all()) and bool(((output.double().sum(dim=1) - 1).abs() < 1e-5).all()):
         raise ValueError(f"{name} answers with probabilities; leave softmax out: it is taken of what it answers")
 
 
-def _answered(module: nn.Module, inputs: Inputs, name: str) -> int:
-    """Numbers that a network gives for each point."""
+def _n_columns(module: nn.Module, inputs: Inputs, name: str) -> int:
+    """Count the outputs of a network for each point."""
     x = inputs.batch(np.arange(2), next(module.parameters()).device)
     training = module.training
     try:
         with torch.no_grad():
-            answer = module.eval()(x)
+            output = module.eval()(x)
     except Exception as error:  # the network is the user's: it may raise anything
         kind = next(module.parameters()).dtype
         why = f"its weights are {kind}, points are float32" if kind != torch.float32 else first_line(error)
         raise ValueError(f"{name} cannot read points of shape {inputs.shape}: {why}") from error
     finally:
         module.train(training)
-    if not isinstance(answer, torch.Tensor) or answer.ndim != 2 or len(answer) != 2:
-        got = f"shape {tuple(answer.shape)}" if isinstance(answer, torch.Tensor) else f"a {type(answer).__name__}"
+    if not isinstance(output, torch.Tensor) or output.ndim != 2 or len(output) != 2:
+        got = f"shape {tuple(output.shape)}" if isinstance(output, torch.Tensor) else f"a {type(output).__name__}"
         raise ValueError(f"{name} must answer 2 points with a tensor of shape (2, classes), got {got}")
-    _refuse_probabilities(answer, name)
-    return answer.shape[1]
+    _refuse_probabilities(output, name)
+    return output.shape[1]
 
 
 def _kind(module: nn.Module, recipe: Recipe, n_parameters: int) -> Kind:
     tied = len(list(module.named_parameters(remove_duplicate=False))) != len(list(module.parameters()))
-    if tied or not all(each.requires_grad for each in module.parameters()):
+    if tied or not all(parameter.requires_grad for parameter in module.parameters()):
         return "one"
     if is_stack(module):
         return "stack"
@@ -202,8 +207,8 @@ def _refuse_unknown(make: Callable[..., Any], parameters: Mapping[str, Any], nam
     try:
         signature = inspect.signature(make)
     except (TypeError, ValueError):
-        return  # it says itself what it takes
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()):
+        return  # without a signature, the call itself refuses what is unknown
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         return
     known: Sequence[str] = list(signature.parameters)
     for parameter in parameters:

@@ -1,4 +1,4 @@
-"""Where networks are trained: device, threads, precision, random state, and what is said when memory ends."""
+"""Where networks are trained: device, threads, precision, random state, and the limits of memory."""
 
 from __future__ import annotations
 
@@ -16,30 +16,38 @@ LARGEST_ERROR = 2e-6  # relative, of a product of matrices in float32
 
 
 def device_of(recipe: Recipe) -> torch.device:
-    """The device that a recipe means.
+    """Return the device of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+
+    Returns
+    -------
+    torch.device
 
     Raises
     ------
     ValueError
-        If it asks for a GPU where there is none.
+        If it asks for a GPU and there is none.
     """
-    there = torch.cuda.is_available()
-    if recipe.device == "cuda" and not there:
+    has_gpu = torch.cuda.is_available()
+    if recipe.device == "cuda" and not has_gpu:
         raise ValueError("device='cuda' needs a GPU that PyTorch can use, and there is none; device='auto' takes one")
-    return torch.device("cuda" if there and recipe.device != "cpu" else "cpu")
+    return torch.device("cuda" if has_gpu and recipe.device != "cpu" else "cpu")
 
 
 @contextmanager
 def working(recipe: Recipe) -> Iterator[torch.device]:
-    """One thread and the precision of the recipe, and both as they were afterwards.
+    """Set one thread and the precision of the recipe, and restore both afterwards.
 
-    Threads beside busy processes cost up to eight times what they save, and results do not depend on the number
-    of workers.
+    Threads on busy processors cost up to eight times what they save. With one thread the results do not depend on the
+    number of workers.
 
     Raises
     ------
     ValueError
-        Where ``fast_matmul`` would lose digits on this machine, or the device is not there.
+        If ``fast_matmul`` would lose digits on this machine, or there is no such device.
     """
     device = device_of(recipe)
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
@@ -56,7 +64,7 @@ def working(recipe: Recipe) -> Iterator[torch.device]:
 
 @contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """PyTorch's own random numbers from a seed; the state of the process is as it was afterwards."""
+    """Seed PyTorch's random numbers, and restore their state afterwards."""
     cuda = device is not None and device.type == "cuda"
     with torch.random.fork_rng(devices=[torch.cuda.current_device()] if cuda else []):
         torch.default_generator.manual_seed(seed)
@@ -66,27 +74,32 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory did not suffice."""
+    """Tell whether an error means that memory did not suffice."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
 
 
 def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
-    """Do a piece of work with parts of this size, and with half of it as often as memory ends.
+    """Do a piece of work in parts of this size, and halve the size whenever memory does not suffice.
 
     Parameters
     ----------
     work : callable
-        Called with the size.
+        From the size to the result.
     size : int
     refusal : str
-        What is said where a size of 1 is too much.
+        The message if memory does not suffice for a size of 1.
+
+    Returns
+    -------
+    object
+        The result of `work`.
 
     Raises
     ------
     MemoryError
-        Then.
+        If memory does not suffice for a size of 1.
     """
     while True:
         try:
@@ -101,12 +114,12 @@ def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
 
 @contextmanager
 def clear_of_memory(refusal: str) -> Iterator[None]:
-    """Say so where memory ends.
+    """Replace every error about memory by one with this message.
 
     Raises
     ------
     MemoryError
-        Then, in these words.
+        With this message.
     """
     try:
         yield
@@ -118,7 +131,7 @@ def clear_of_memory(refusal: str) -> Iterator[None]:
 
 @cache
 def _error_of_products(device: torch.device) -> float:
-    """Relative error of a product in float32 as PyTorch is set now, against float64."""
+    """Measure the relative error of a product in float32, with PyTorch's present settings, against float64."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(shape, generator=generator).to(device) for shape in ((128, 1024), (1024, 128)))
     exact = a.double() @ b.double()

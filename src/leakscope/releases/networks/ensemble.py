@@ -1,4 +1,4 @@
-"""Models that are trained side by side, as one set of tensors with an axis for the models."""
+"""Models that are trained at once, as one set of tensors with an axis for the models."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ELEMENTWISE = (
 
 @runtime_checkable
 class Learner(Protocol):
-    """Models that are trained: their parameters, and what they answer."""
+    """Models that are trained: their parameters and outputs."""
 
     @property
     def parameters(self) -> Sequence[Shaped[Tensor, ...]]:
-        """Of all models, each with an axis for the models in front unless there is one model alone."""
+        """The parameters of all models, with an axis for the models in front unless it is a single model."""
         ...
 
     def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
-        """The answers of each model at its own points."""
+        """Compute the outputs of each model at its own points."""
         ...
 
     def keep(self, models: Bool[Tensor, " K"]) -> None:
-        """Go on with these models; the parameters of the others are put back into their modules."""
+        """Keep training these models, and write the parameters of the others back into their modules."""
         ...
 
 
-class Alone:
-    """One model, trained as it is; images in the layout that convolutions are fastest in.
+class SingleModel:
+    """A single model; images are in the memory layout in which convolutions are fastest.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class Alone:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = in_layout(module)
-        self.parameters = [each for each in module.parameters() if each.requires_grad]
+        self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def logits(self, x: Float[Tensor, "1 b ..."]) -> Float[Tensor, "1 b C"]:
         return self.module(laid_out(x[0]))[None]
 
     def keep(self, models: Bool[Tensor, 1]) -> None:
-        """The module holds its parameters already."""
+        """Do nothing: the module holds its parameters already."""
 
 
-class Stack:
-    """Models of linear layers and elementwise functions: a batched product for each layer of all models.
+class BatchedEnsemble:
+    """Models of linear layers and elementwise functions: one batched product (``bmm``) for each layer of all models.
 
     Parameters
     ----------
@@ -72,15 +72,18 @@ class Stack:
         return self._stacked.tensors
 
     def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
-        taken = iter(self._stacked.tensors)
+        parameters = iter(self._stacked.tensors)
         for layer in self._layers:
             if isinstance(layer, nn.Flatten):
                 x = x.flatten(2)
             elif isinstance(layer, nn.Linear):
-                weight = next(taken).transpose(1, 2)
+                weight = next(parameters).transpose(1, 2)
                 rows = x.flatten(1, -2)
-                made = torch.bmm(rows, weight) if layer.bias is None else _affine(rows, weight, next(taken))
-                x = made.unflatten(1, x.shape[1:-1])
+                if layer.bias is None:
+                    output = torch.bmm(rows, weight)
+                else:
+                    output = torch.baddbmm(next(parameters)[:, None], rows, weight)
+                x = output.unflatten(1, x.shape[1:-1])
             else:
                 x = layer(x)
         return x
@@ -89,7 +92,7 @@ class Stack:
         self._stacked.keep(models)
 
 
-class Vmapped:
+class VmapEnsemble:
     """Models of any architecture without state, evaluated at once by ``torch.func.vmap``.
 
     Parameters
@@ -108,11 +111,11 @@ class Vmapped:
         return self._stacked.tensors
 
     def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
-        def answer(parameters: Mapping[str, Tensor], points: Tensor) -> Any:
+        def outputs(parameters: Mapping[str, Tensor], points: Tensor) -> Any:
             return functional_call(self._module, dict(parameters), (points,))
 
         named = dict(zip(self._names, self._stacked.tensors, strict=True))
-        return vmap(answer, randomness="different")(named, x)
+        return vmap(outputs, randomness="different")(named, x)
 
     def keep(self, models: Bool[Tensor, " K"]) -> None:
         self._stacked.keep(models)
@@ -123,42 +126,43 @@ class _Stacked:
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         self.modules = list(modules)
-        listed = zip(*(module.parameters() for module in modules), strict=True)
-        self.tensors = [_stacked([each.detach() for each in one]) for one in listed]
+        by_parameter = zip(*(module.parameters() for module in modules), strict=True)
+        self.tensors = [_stacked([tensor.detach() for tensor in tensors]) for tensors in by_parameter]
 
     @torch.no_grad()
     def keep(self, models: Bool[Tensor, " K"]) -> None:
-        for number in (~models).nonzero().flatten().tolist():
-            for own, trained in zip(self.modules[number].parameters(), self.tensors, strict=True):
-                own.copy_(trained[number])
-        self.modules = [module for module, stays in zip(self.modules, models.tolist(), strict=True) if stays]
-        self.tensors = [_stacked(each.detach()[models].unbind()) for each in self.tensors] if self.modules else []
+        for index in (~models).nonzero().flatten().tolist():
+            for parameter, tensor in zip(self.modules[index].parameters(), self.tensors, strict=True):
+                parameter.copy_(tensor[index])
+        self.modules = [self.modules[index] for index in models.nonzero().flatten().tolist()]
+        self.tensors = [_stacked(tensor.detach()[models].unbind()) for tensor in self.tensors] if self.modules else []
 
 
 def _stacked(tensors: Sequence[Shaped[Tensor, ...]]) -> Shaped[Tensor, "K ..."]:
-    """Tensors as one; matrices lie in memory as their gradients come from a batched product, transposed."""
-    made = torch.stack(list(tensors))
-    if made.ndim == 3:
-        made = made.transpose(1, 2).contiguous().transpose(1, 2)
-    return made.requires_grad_()
+    """Stack tensors; matrices are transposed in memory, as their gradients come from a batched product."""
+    stacked = torch.stack(list(tensors))
+    if stacked.ndim == 3:
+        stacked = stacked.transpose(1, 2).contiguous().transpose(1, 2)
+    return stacked.requires_grad_()
 
 
-def alone(modules: Sequence[nn.Module]) -> Alone:
-    """The learner of the only one of these."""
+def single_model(modules: Sequence[nn.Module]) -> SingleModel:
+    """Wrap the only one of these modules."""
     (module,) = modules
-    return Alone(module)
+    return SingleModel(module)
 
 
 def is_stack(module: nn.Module) -> bool:
-    """Whether a network is a sequence, maybe of sequences, of linear layers and elementwise functions."""
+    """Tell whether a network is a sequence, nested or not, of linear layers and elementwise functions."""
     leaves = list(_leaves(module))
-    known = all(type(leaf) is nn.Linear or type(leaf) in ELEMENTWISE or _flattens(leaf) for leaf in leaves)
-    own = len({id(leaf) for leaf in leaves if isinstance(leaf, nn.Linear)})
-    return known and own == sum(isinstance(leaf, nn.Linear) for leaf in leaves) >= 1
+    if not all(type(leaf) is nn.Linear or type(leaf) in ELEMENTWISE or _flattens(leaf) for leaf in leaves):
+        return False
+    linear = [id(leaf) for leaf in leaves if isinstance(leaf, nn.Linear)]
+    return len(linear) >= 1 and len(set(linear)) == len(linear)  # no layer is used twice
 
 
 def in_layout(module: nn.Module) -> nn.Module:
-    """A network with convolutions in the layout of memory in which they are fastest."""
+    """Change the memory layout of a network with convolutions to the one in which they are fastest."""
     for parameter in module.parameters() if has_convolution(module) else ():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
@@ -166,13 +170,13 @@ def in_layout(module: nn.Module) -> nn.Module:
 
 
 def laid_out(x: Float[Tensor, "b ..."]) -> Float[Tensor, "b ..."]:
-    """Images in the layout of `in_layout`; it costs other networks nothing."""
+    """Change images to the layout of `in_layout`; other inputs are returned as they are."""
     return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
 
 def has_convolution(module: nn.Module) -> bool:
-    """Whether a network has a convolution over images."""
-    return any(isinstance(each, nn.Conv2d) for each in module.modules())
+    """Tell whether a network has a convolution over images."""
+    return any(isinstance(part, nn.Conv2d) for part in module.modules())
 
 
 def _leaves(module: nn.Module) -> Iterator[nn.Module]:
@@ -185,9 +189,3 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
 
 def _flattens(leaf: nn.Module) -> bool:
     return type(leaf) is nn.Flatten and (leaf.start_dim, leaf.end_dim) == (1, -1)
-
-
-def _affine(
-    rows: Float[Tensor, "K r i"], weight: Float[Tensor, "K i o"], bias: Float[Tensor, "K o"]
-) -> Float[Tensor, "K r o"]:
-    return torch.baddbmm(bias[:, None], rows, weight)

@@ -1,4 +1,4 @@
-"""Releases made by a network of PyTorch, and by one that is trained already."""
+"""Releases by a network of PyTorch: trained for each row of a game, or pretrained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leakscope.releases.networks.last_layer import taylor
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
-from leakscope.releases.networks.training import Lesson, trained
+from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import NoCanonicalForm, canonical, described, reason, versions
 
@@ -39,24 +39,24 @@ Array = np.ndarray
 class Network:
     """A network that is trained anew for each row of a game.
 
-    Row m begins from weights of the seed stream ("init"), reads its points in the order of ("batches", epoch) and
-    moves images by ("augment", epoch). Models of a chunk are trained side by side where that is faster, which changes
-    the last digits: what a row gives depends on its seed, its chunk, the version of PyTorch and the kind of processor.
+    Row m starts from weights of the seed stream ("init"), reads its points in the order of ("batches", epoch) and
+    augments images by ("augment", epoch). Models of a chunk are trained at once where that is faster, which changes
+    the last digits: a row depends on its seed, its chunk, the version of PyTorch and the kind of processor.
 
     Parameters
     ----------
     make : callable
-        A function or class that makes a network (``torch.nn.Module``); the network gives a number for each class,
-        whose softmax is read as its probabilities. How points become tensors: ``leakscope.releases.networks.tensors``.
+        A function or class that makes a network (``torch.nn.Module``) whose output has one number for each class; its
+        softmax are the probabilities. How points become tensors: ``leakscope.releases.networks.tensors``.
     recipe : Recipe
     name : str
         What the report calls it; the name of the function or class unless given.
     parameters : mapping
         Keywords of `make`.
-    layers : "all", "last", a name, or tuple of names
-        Whose parameters an attacker sees the gradients of, for ``gradient_norm``.
+    layers : str or tuple of str
+        The layers whose gradients an attacker observes, for ``gradient_norm``: ``"all"``, ``"last"``, or names.
     rows : int, optional
-        Models that are trained side by side and stored together; by size unless given.
+        Models that are trained at once and stored together; by size unless given.
 
     Raises
     ------
@@ -102,7 +102,7 @@ class Network:
 
     @cached_property
     def architecture(self) -> Architecture:
-        """What is made."""
+        """The architecture of the networks."""
         return Architecture.of(self._built(0), self.recipe)
 
     @property
@@ -112,43 +112,50 @@ class Network:
 
     @property
     def description(self) -> str:
-        """In words: the factory and the recipe."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{getattr(self.make, '__name__', self.name)}({given}), {self.recipe!r}"
+        """The factory, its parameters and the recipe."""
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.recipe!r}"
 
     def describe(self) -> Mapping[str, Any] | None:
-        """Import path and parameters of the factory, architecture, recipe, versions; None for a lambda.
+        """Return import path and parameters of the factory, architecture, recipe and versions; None for a lambda.
 
-        The code of the classes that a network is made of is part of it.
+        It includes a digest of the code of the classes that a network consists of.
         """
         return described(self._description)
 
     @property
     def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty where there is one."""
+        """Why there is no description, and its models are not stored; empty if there is one."""
         return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         if not (inspect.isfunction(self.make) or inspect.isclass(self.make)):
             raise NoCanonicalForm(f"a {type(self.make).__name__} that makes networks has no import path")
-        made = {"make": canonical(self.make), "parameters": canonical(self.parameters)}
-        made["classes"] = digest_of_classes({type(each) for each in self._built(0).modules()})
-        recipe = self.recipe.describe() | {"device": device_of(self.recipe).type}
-        facts = {"architecture": self.architecture.digest, "recipe": recipe, "rows": self.chunk}
-        layers = self.layers if isinstance(self.layers, str) else list(self.layers)
-        return {"network": made, **facts, "layers": layers, "versions": versions({"torch", "numpy"})}
+        network = {
+            "make": canonical(self.make),
+            "parameters": canonical(self.parameters),
+            "classes": digest_of_classes({type(part) for part in self._built(0).modules()}),
+        }
+        return {
+            "network": network,
+            "architecture": self.architecture.digest,
+            "recipe": self.recipe.describe() | {"device": device_of(self.recipe).type},
+            "rows": self.chunk,
+            "layers": self.layers if isinstance(self.layers, str) else list(self.layers),
+            "versions": versions({"torch", "numpy"}),
+        }
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """Train one network for each row and read its signals at every point.
+        """Train one network for each row and compute its signals at every point.
 
         Raises
         ------
         ValueError
-            If the points do not fit the network, or its training runs away.
+            If the points do not fit the network, or its training loss is not finite.
         MemoryError
-            If not even one network can be trained.
+            If memory does not suffice for one network.
         """
         if not member.any(axis=1).all():
             raise ValueError(f"{self.name} needs training points, and a model has none")
@@ -158,15 +165,23 @@ class Network:
         if self.recipe.augment != "none" and not inputs.image:
             raise ValueError(f"augment={self.recipe.augment!r} is for images; points have shape {inputs.shape}")
         with working(self.recipe) as device:
-            lesson = Lesson(inputs.on(device), torch.as_tensor(label, device=device), self.recipe, device, self.name)
+            data = TrainingData(
+                inputs.on(device), torch.as_tensor(label, device=device), self.recipe, device, self.name
+            )
             members = [np.flatnonzero(row) for row in member]
-            modules = trained(self._built, self.architecture, lesson, members, seeds.tolist())
-            made = [self._seen(module, lesson, want) for module in modules]
-        return {name: np.stack([row[name] for row in made]) for name in made[0]}
+            modules = trained(self._built, self.architecture, data, members, seeds.tolist())
+            rows = [self._signals(module, data, want) for module in modules]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
-    def _seen(self, module: nn.Module, lesson: Lesson, want: Sequence[str]) -> Mapping[str, Float[Array, "N ..."]]:
-        around = taylor(module, lesson) if "taylor" in want else None
-        return {**signals_of(module, lesson, want, self.layers), **({} if around is None else {"taylor": around})}
+    def _signals(
+        self, module: nn.Module, data: TrainingData, want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "N ..."]]:
+        signals = dict(signals_of(module, data, want, self.layers))
+        if "taylor" in want:
+            terms = taylor(module, data)
+            if terms is not None:
+                signals["taylor"] = terms
+        return signals
 
     def _built(self, seed: int) -> nn.Module:
         return built(self.make, self.parameters, integer(seed, "init"))
@@ -174,7 +189,7 @@ class Network:
 
 @in_one_line
 def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str | os.PathLike[str]) -> nn.Module:
-    """A network with the weights in a file; nothing but tensors is read of it.
+    """Make a network and load its weights from a file; nothing but tensors is read from it.
 
     Parameters
     ----------
@@ -214,15 +229,16 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
     try:
         module.load_state_dict(dict(state))
     except Exception as error:  # RuntimeError for other shapes; others where a value is no tensor
-        if parts := [str(key) for key, each in state.items() if isinstance(each, Mapping)]:
-            raise ValueError(f"{file}: a state dict alone is read, this one stands in {' or '.join(parts)}") from None
+        inner = [str(key) for key, value in state.items() if isinstance(value, Mapping)]
+        if inner:
+            raise ValueError(f"{file}: a state dict alone is read, this one is in {' or '.join(inner)}") from None
         reasons = [line.strip() for line in str(error).splitlines()[1:]]
         raise ValueError(f"{file}: the weights of another network: {reasons[0] if reasons else error}") from None
     return module
 
 
 def _tensors(file: str | os.PathLike[str]) -> Any:
-    """What PyTorch reads of a file without unpickling more than tensors; None for a file that is none of its own."""
+    """Load a file of PyTorch without unpickling more than tensors; return None for a file of another format."""
     try:
         with zipfile.ZipFile(file) as archive:
             refuse_archive(file, archive)
@@ -232,24 +248,24 @@ def _tensors(file: str | os.PathLike[str]) -> Any:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a file that is none of PyTorch's own
+            warnings.simplefilter("ignore")  # about files of another format
             return torch.load(file, map_location="cpu", weights_only=True)
-    except Exception:  # torch has many for a file that is none of its own
+    except Exception:  # torch raises many kinds for files of another format
         return None
 
 
 @dataclass(frozen=True)
 class Trained:
-    """One network that is trained already, seen from inside.
+    """One trained network, whose parameters and gradients the attacker knows.
 
     Parameters
     ----------
     module : nn.Module
-        Read in evaluation mode; the softmax of what it answers are its probabilities. It is not changed.
+        Evaluated in evaluation mode; the softmax of its output are the probabilities. It is not changed.
     classes : array of shape (K,), optional
         The label of each column; the sorted labels, or 0 ... K-1, unless given.
     name : str
-    layers : "all", "last", a name, or tuple of names
+    layers : str or tuple of str
         As in `Network`.
 
     Raises
@@ -272,38 +288,39 @@ class Trained:
 
     @property
     def description(self) -> str:
-        """In words: the class."""
+        """The name of the class."""
         return type(self.module).__name__
 
     def describe(self) -> None:
-        """Its weights are no canonical description: it is not stored."""
+        """Return None: weights are no canonical description, and the network is not stored."""
         return
 
     @property
     def not_stored(self) -> str:
-        """Why: there is no recipe by which another run would know it again."""
+        """Why it is not stored: another run could not recognise it."""
         return "a trained network has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "1 N"], seeds: Int[Array, 1], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "1 N ..."]]:
-        """The network's signals at every point, as one row."""
+        """Compute the network's signals at every point, as one row."""
         module = copy.deepcopy(self.module).eval()
         device = next(module.parameters()).device
         recipe = Recipe(device="cuda" if device.type == "cuda" else "cpu")
         inputs = inputs_of(points.x)
         with working(recipe):
             label = torch.as_tensor(self._columns(module, inputs, points), device=device)
-            lesson = Lesson(inputs.on(device), label, recipe, device, self.name)
-            row = signals_of(module, lesson, want, self.layers)
+            data = TrainingData(inputs.on(device), label, recipe, device, self.name)
+            row = signals_of(module, data, want, self.layers)
         return {name: array[None] for name, array in row.items()}
 
     def _columns(self, module: nn.Module, inputs: Inputs, points: Points) -> Int[Array, " N"]:
         classes, label = labels_of(points, self.name)
         if self.classes is None:
             return columns_of(module, inputs, classes, label, self.name)
-        given = list(self.classes)
-        if missing := [each for each in classes if each not in given]:
+        column_labels = list(self.classes)
+        missing = [value for value in classes if value not in column_labels]
+        if missing:
             raise ValueError(f"{self.name}: the label {str(missing[0])!r} is none of classes=")
-        columns = columns_of(module, inputs, np.asarray(given), np.arange(len(given)), self.name)
-        return columns[np.array([given.index(each) for each in classes])][label]
+        columns = columns_of(module, inputs, np.asarray(column_labels), np.arange(len(column_labels)), self.name)
+        return columns[np.array([column_labels.index(value) for value in classes])][label]

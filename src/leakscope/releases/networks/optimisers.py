@@ -1,7 +1,8 @@
 """Adam, AdamW and SGD on lists of tensors, which may hold the parameters of many models.
 
-The arithmetic is that of PyTorch's optimisers, number by number, so that a stack of models is stepped as one. Their
-classes are not used: the first of them that a process makes takes more than a second, and a step three times as long.
+The arithmetic is that of PyTorch's optimisers, number by number, so that the models of an ensemble take their steps
+together. PyTorch's classes are not used: the first one in a process takes more than a second to create, and a step
+three times as long.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from leakscope.releases.networks.recipe import Recipe
 
-BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # as everywhere
+BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # PyTorch's defaults
 
 
 class Optimiser:
@@ -29,40 +30,46 @@ class Optimiser:
     parameters : sequence of tensor
         Changed in place by `step`.
     fused : bool
-        One call for all of Adam where PyTorch has it and it agrees with the plain arithmetic.
+        One call for all of Adam, if PyTorch has it and it agrees with the plain arithmetic.
     """
 
     def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, ...]], fused: bool = True) -> None:
         self.recipe, self.fused = recipe, fused
-        self.parameters = [each.detach() for each in parameters]  # the same memory, unseen by autograd
-        adaptive = recipe.optimiser != "sgd"
-        self.first = [torch.zeros_like(each) for each in self.parameters] if adaptive or recipe.momentum else []
-        self.second = [torch.zeros_like(each) for each in self.parameters] if adaptive else []
+        self.parameters = [parameter.detach() for parameter in parameters]  # the same memory, outside of autograd
+        self.first: list[Tensor] = []  # moments
+        self.second: list[Tensor] = []
+        if recipe.optimiser != "sgd" or recipe.momentum:
+            self.first = [torch.zeros_like(parameter) for parameter in self.parameters]
+        if recipe.optimiser != "sgd":
+            self.second = [torch.zeros_like(parameter) for parameter in self.parameters]
         self.n_steps = 0
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Shaped[Tensor, ...]]) -> None:
-        """One step along these gradients, one for each parameter."""
+        """Take one step along these gradients, one for each parameter."""
         self.n_steps += 1
         if self.recipe.optimiser == "sgd":
             self._sgd(list(gradients))
             return
-        call = _fused(self.recipe.optimiser, self.parameters[0].device.type) if self.fused else None
-        if call is None:
+        fused_step = _fused(self.recipe.optimiser, self.parameters[0].device.type) if self.fused else None
+        if fused_step is None:
             self._adam(list(gradients))
-        else:
-            counts = [torch.tensor(float(self.n_steps), device=each.device) for each in self.parameters]
-            like = [_laid_out_as(own, each) for own, each in zip(self.parameters, gradients, strict=True)]
-            lists = (self.parameters, like, self.first, self.second)
-            call(*([_in_memory_order(each) for each in one] for one in lists), [], counts, **self._constants())
+            return
+        n_steps = [torch.tensor(float(self.n_steps), device=parameter.device) for parameter in self.parameters]
+        pairs = zip(self.parameters, gradients, strict=True)
+        same_layout = [_laid_out_as(parameter, gradient) for parameter, gradient in pairs]
+        lists = (self.parameters, same_layout, self.first, self.second)
+        in_order = [[_in_memory_order(tensor) for tensor in tensors] for tensors in lists]
+        fused_step(*in_order, [], n_steps, **self._constants())
 
     def narrowed(self, parameters: Sequence[Shaped[Tensor, ...]], models: Int[Tensor, " k"]) -> Optimiser:
-        """The state of some of the models alone, with their parameters."""
-        made = Optimiser(self.recipe, parameters, self.fused)
-        for own, old in zip((*made.first, *made.second), (*self.first, *self.second), strict=True):
-            own.copy_(old[models])
-        made.n_steps = self.n_steps
-        return made
+        """Make an optimiser of some of the models, with their parameters and their state."""
+        optimiser = Optimiser(self.recipe, parameters, self.fused)
+        new_state, old_state = (*optimiser.first, *optimiser.second), (*self.first, *self.second)
+        for new, old in zip(new_state, old_state, strict=True):
+            new.copy_(old[models])
+        optimiser.n_steps = self.n_steps
+        return optimiser
 
     def _constants(self) -> dict[str, Any]:
         recipe = self.recipe
@@ -71,50 +78,53 @@ class Optimiser:
 
     def _adam(self, gradients: list[Tensor]) -> None:
         recipe, decay = self.recipe, self.recipe.weight_decay
-        spread, slope = (1 - BETA2**self.n_steps) ** 0.5, recipe.lr / (1 - BETA1**self.n_steps)
-        for own, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
+        correction2 = (1 - BETA2**self.n_steps) ** 0.5  # of the bias of the moments
+        step_size = recipe.lr / (1 - BETA1**self.n_steps)
+        for parameter, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
             if decay and recipe.optimiser == "adamw":
-                own.mul_(1 - recipe.lr * decay)
-            step = gradient.add(own, alpha=decay) if decay and recipe.optimiser == "adam" else gradient
+                parameter.mul_(1 - recipe.lr * decay)
+            step = gradient.add(parameter, alpha=decay) if decay and recipe.optimiser == "adam" else gradient
             first.lerp_(step, 1 - BETA1)
             second.mul_(BETA2).addcmul_(step, step, value=1 - BETA2)
-            own.addcdiv_(first, second.sqrt().div_(spread).add_(EPS), value=-slope)
+            parameter.addcdiv_(first, second.sqrt().div_(correction2).add_(EPS), value=-step_size)
 
     def _sgd(self, gradients: list[Tensor]) -> None:
         recipe = self.recipe
-        for number, (own, gradient) in enumerate(zip(self.parameters, gradients, strict=True)):
-            step = gradient.add(own, alpha=recipe.weight_decay) if recipe.weight_decay else gradient
+        for index, (parameter, gradient) in enumerate(zip(self.parameters, gradients, strict=True)):
+            step = gradient.add(parameter, alpha=recipe.weight_decay) if recipe.weight_decay else gradient
             if recipe.momentum:
-                step = self.first[number].mul_(recipe.momentum).add_(step)
-            own.sub_(step, alpha=recipe.lr)
+                step = self.first[index].mul_(recipe.momentum).add_(step)
+            parameter.sub_(step, alpha=recipe.lr)
 
 
 def _laid_out_as(parameter: Shaped[Tensor, ...], gradient: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
-    """A gradient in the memory layout of its parameter."""
+    """Return a gradient in the memory layout of its parameter."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)
 
 
 def _in_memory_order(tensor: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
-    """A view with its axes as they lie in memory: the call in one copies what is not contiguous, there and back."""
+    """Return a view with the axes in their order in memory: the fused call copies tensors that are not contiguous."""
     return tensor.permute(sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis)))
 
 
 @cache
 def _fused(optimiser: str, device: str) -> Callable[..., None] | None:
-    """PyTorch's Adam in one call, if it is there and agrees with the plain arithmetic: it is no public name."""
-    call = {"adam": getattr(torch, "_fused_adam_", None), "adamw": getattr(torch, "_fused_adamw_", None)}[optimiser]
-    if call is None:
+    """Return PyTorch's Adam in one call, which is not public, if it exists and agrees with the plain arithmetic."""
+    fused_step = getattr(torch, {"adam": "_fused_adam_", "adamw": "_fused_adamw_"}[optimiser], None)
+    if fused_step is None:
         return None
     recipe = Recipe(optimiser="adamw" if optimiser == "adamw" else "adam", lr=0.1, weight_decay=0.1)
-    start, slope = torch.linspace(-1, 1, 9, device=device), torch.linspace(2, -3, 9, device=device)
-    plain, other = Optimiser(recipe, [start.clone()], fused=False), Optimiser(recipe, [start.clone()])
-    for number in (1.0, 2.0):
-        plain.step([slope * number])
+    start, gradient = torch.linspace(-1, 1, 9, device=device), torch.linspace(2, -3, 9, device=device)
+    plain, fused = Optimiser(recipe, [start.clone()], fused=False), Optimiser(recipe, [start.clone()])
+    for step in (1.0, 2.0):
+        plain.step([gradient * step])
         try:
-            counts = [torch.tensor(number, device=device)]
-            call(other.parameters, [slope * number], other.first, other.second, [], counts, **other._constants())
+            n_steps = [torch.tensor(step, device=device)]
+            state = (fused.parameters, [gradient * step], fused.first, fused.second)
+            fused_step(*state, [], n_steps, **fused._constants())
         except (TypeError, RuntimeError):  # another version's signature, or no such kernel for the device
             return None
-    return call if torch.allclose(plain.parameters[0], other.parameters[0], rtol=1e-6, atol=1e-6) else None
+    agrees = torch.allclose(plain.parameters[0], fused.parameters[0], rtol=1e-6, atol=1e-6)
+    return fused_step if agrees else None

@@ -1,4 +1,4 @@
-"""How a network is trained, as plain data."""
+"""The training recipe of a network, as plain data."""
 
 from __future__ import annotations
 
@@ -18,42 +18,41 @@ DEVICES = ("cpu", "cuda", "auto")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained.
+    """The training recipe of a network.
 
     Parameters
     ----------
     optimiser : {"adam", "adamw", "sgd"}
-        With the constants of PyTorch where nothing is said here.
+        With PyTorch's defaults for all constants that are not fields of this class.
     lr : float
         Step size.
     momentum : float
         Of SGD, in [0, 1).
     weight_decay : float
-        Added to the gradient as ``weight_decay * parameter`` (adam, sgd), or taken off each step (adamw).
+        Added to the gradient as ``weight_decay * parameter`` (adam, sgd), or subtracted in each step (adamw).
     epochs : int
-        Passes over the training data; the most of them where ``stop`` is given.
+        Passes over the training data; at most so many if ``stop`` is given.
     batch : int
-        Points a step; the last batch of an epoch may be smaller.
+        Number of points in a step; the last batch of an epoch may be smaller.
     loss : {"cross_entropy", "mse"}
         Mean over the batch of the cross-entropy in nats, or of the squared distance of the softmax from the
         one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5).
     stop : float, optional
-        Training ends after an epoch whose mean training loss differs from the last one's by less than this.
+        Training ends after an epoch whose mean training loss differs from that of the epoch before by less than this.
     augment : {"none", "flip", "crop", "flip_crop"}
-        Of images while training: mirrored left to right with probability 1/2; shifted by up to ``shift`` pixels
-        each way, zeros where nothing was.
+        Of training images: mirrored left to right with probability 1/2; shifted by up to ``shift`` pixels in each
+        direction, with zeros at the edges.
     shift : int, optional
         Of crops, in pixels: 4 unless given.
     device : {"cpu", "cuda", "auto"}
-        auto: a GPU if there is one.
+        ``auto``: a GPU if there is one.
     fast_matmul : bool
-        Multiply matrices of float32 by PyTorch's precision "medium". On processors without hardware for bfloat16
-        that is another library at full precision, up to twice as fast; refused where it errs by more than
-        2e-6.
+        Multiply float32 matrices at PyTorch's precision "medium". On processors without hardware for bfloat16 that is
+        another library at full precision, up to twice as fast; refused if its relative error is more than 2e-6.
     mixed_precision : bool
         Products and convolutions in bfloat16, parameters and losses in float32 (``torch.autocast``): for networks that
-        are trained so. More than twice as fast on processors and GPUs with hardware for bfloat16, and several times
-        slower on processors without it, where it is emulated.
+        are trained in this way. More than twice as fast on processors and GPUs with hardware for bfloat16, and several
+        times slower on processors without it, where it is emulated.
 
     Raises
     ------
@@ -87,8 +86,9 @@ class Recipe:
         one_of("augment", self.augment, AUGMENTATIONS)
         one_of("device", self.device, DEVICES)
         for name in ("fast_matmul", "mixed_precision"):
-            if not isinstance(given := getattr(self, name), bool):
-                raise ValueError(f"{name} must be true or false, got {given!r}")
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} must be true or false, got {value!r}")
         checked = {
             "lr": positive("lr", self.lr),
             "momentum": probability("momentum", self.momentum),
@@ -106,7 +106,7 @@ class Recipe:
             raise ValueError(f"momentum is of optimiser='sgd'; {self.optimiser} takes none, got {self.momentum:g}")
 
     def _shift(self) -> int | None:
-        """None without crops."""
+        """Return the shift of crops in pixels; None without crops."""
         if "crop" in self.augment:
             return SHIFT if self.shift is None else count("shift", self.shift)
         if self.shift is not None:
@@ -115,7 +115,7 @@ class Recipe:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Recipe:
-        """A recipe from a mapping: the table ``[model.train]`` of a plan, or ``--train NAME=VALUE``.
+        """Build a recipe from a mapping: the table ``[model.train]`` of a plan, or ``--train NAME=VALUE``.
 
         Raises
         ------
@@ -125,5 +125,5 @@ class Recipe:
         return from_words(cls, words, "train")
 
     def describe(self) -> dict[str, Any]:
-        """Every field, as plain data."""
+        """Return every field as plain data."""
         return asdict(self)

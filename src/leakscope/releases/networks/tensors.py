@@ -1,4 +1,4 @@
-"""Points as tensors: what a network reads of an array, of a frame and of images."""
+"""Points as tensors: the inputs of a network from an array, a frame or images."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Pictures(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of all of them: (N, H, W) or (N, H, W, 3)."""
+        """The shape of all of them: (N, H, W) or (N, H, W, 3)."""
         ...
 
     def pixels(self, indices: Int[Array, " b"]) -> UInt8[Array, "b H W ..."]:
-        """Some of them, decoded."""
+        """Decode the images at these positions."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a network reads of each point, in batches.
+    """The inputs of a network for each point, in batches.
 
     Parameters
     ----------
     source : tensor of shape (N, ...), or Pictures
-        As stored: 8-bit pixels stay 8-bit until they are read.
+        As stored: 8-bit pixels stay 8-bit until a batch is made.
     shape : tuple of int
-        Of one point as the network reads it; channels first.
+        The shape of one point as the network reads it; channels first.
     """
 
     source: Shaped[Tensor, "N ..."] | Pictures
@@ -57,7 +57,7 @@ class Inputs:
         return len(self.shape) == 3
 
     def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Float[Tensor, "B ..."]:
-        """Some of the points.
+        """Return the inputs of some points.
 
         Parameters
         ----------
@@ -67,30 +67,30 @@ class Inputs:
         Returns
         -------
         float32 tensor of shape (B, *shape)
-            8-bit pixels as shares of white.
+            8-bit pixels are divided by 255.
         """
         if isinstance(self.source, Tensor):
-            chosen = torch.as_tensor(np.asarray(indices, dtype=np.int64), device=self.source.device)
-            found = self.source.index_select(0, chosen).to(device)
+            positions = torch.as_tensor(np.asarray(indices, dtype=np.int64), device=self.source.device)
+            values = self.source.index_select(0, positions).to(device)
         else:
             pixels = torch.from_numpy(np.array(self.source.pixels(indices)))
-            found = (pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)).to(device)
-        return found.to(torch.float32).div_(_WHITE) if found.dtype == torch.uint8 else found
+            values = (pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)).to(device)
+        return values.to(torch.float32).div_(_WHITE) if values.dtype == torch.uint8 else values
 
     def on(self, device: torch.device | str) -> Inputs:
-        """The same inputs, kept on a device if they are in memory."""
+        """Move the inputs to a device if they are in memory."""
         return replace(self, source=self.source.to(device)) if isinstance(self.source, Tensor) else self
 
 
 def inputs_of(x: Any) -> Inputs:
-    """What networks read of the features of points.
+    """Convert the features of points to the inputs of networks.
 
     * Images, an array of 3 axes (N, H, W) or 4: one channel is added to the former, (N, H, W, 1 or 3) become
-      channels first, (N, 1 or 3, H, W) stay. Pixels in 8 bits (``uint8``) are read as shares of white.
-    * Other arrays are read as they stand, in float32.
-    * The numbers of a frame are standardised, a constant column becomes zeros; every other column becomes a column
-      for each of its values, a missing value being one of them. Means, deviations and values are those of all
-      records: what they tell of a single record is not part of the audit.
+      channels first, (N, 1 or 3, H, W) stay. Pixels in 8 bits (``uint8``) are divided by 255.
+    * Other arrays are converted to float32.
+    * Numeric columns of a frame are standardised, a constant column becomes zeros; every other column becomes one
+      column for each of its values, a missing value being one of them. Means, deviations and values are those of all
+      records: what they reveal about a single record is not part of the audit.
 
     Parameters
     ----------
@@ -99,11 +99,12 @@ def inputs_of(x: Any) -> Inputs:
     Returns
     -------
     Inputs
+        Arrays and frames in memory; images where they are.
 
     Raises
     ------
     ValueError
-        If there are texts, missing or infinite values where numbers must be.
+        If an array is not numeric, or numbers are missing or infinite.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def inputs_of(x: Any) -> Inputs:
 
 
 def labels_of(points: Points, name: str) -> tuple[Shaped[Array, " K"], Int[Array, " N"]]:
-    """The classes of the labels, sorted, and the number of each point's class.
+    """Find the classes of the labels, sorted, and the index of each point's class.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def labels_of(points: Points, name: str) -> tuple[Shaped[Array, " K"], Int[Array
     Raises
     ------
     ValueError
-        If there are no labels, one class alone, or numbers that are no classes.
+        If there are no labels, only one class, or numbers that are no classes.
     """
     if points.y is None:
         raise ValueError(f"{name} needs labels")
@@ -176,7 +177,7 @@ def _channels_first(values: Shaped[Tensor, "N ..."]) -> Shaped[Tensor, "N ..."]:
 
 
 def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
-    """Numbers standardised, other columns one-hot."""
+    """Standardise numeric columns, and encode the others one-hot."""
     parts, width = [], 0
     for name, column in frame.items():
         numeric = pd.api.types.is_numeric_dtype(column)
@@ -204,5 +205,5 @@ def _standardised(column: pd.Series) -> Float[Array, "N 1"]:
 
 
 def _one_hot(column: pd.Series) -> Float[Array, "N v"]:
-    number, _ = pd.factorize(column.astype(str).where(column.notna(), "missing"), sort=True)
-    return (number[:, None] == np.arange(number.max() + 1)).astype(np.float32)
+    code, _ = pd.factorize(column.astype(str).where(column.notna(), "missing"), sort=True)
+    return (code[:, None] == np.arange(code.max() + 1)).astype(np.float32)

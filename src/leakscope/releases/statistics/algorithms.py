@@ -1,7 +1,7 @@
-"""Statistics that need a fit of their own for every data set: quantiles, least squares, any function.
+"""Statistics that are fitted anew on every data set: quantiles, least squares, any function.
 
-An algorithm is a frozen value: ``labels(points)`` names the numbers of its output where they are known
-beforehand, and called on the data in use it gives an array of fixed shape.
+An algorithm is a frozen value: ``labels(points)`` names the numbers of its output if they are known beforehand, and
+a call on the data in use returns an array of fixed shape.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Array = np.ndarray
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """An array of fixed shape from the data in use."""
+    """A function from the data in use to an array of fixed shape."""
 
     def labels(self, points: Points) -> list[str] | None:
-        """A name for each number; None where their number is not known beforehand."""
+        """Name each number of the output; None if their number is not known beforehand."""
         ...
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
-        """The output."""
+        """Compute the output."""
         ...
 
 
@@ -60,25 +60,25 @@ class Quantiles:
     def __post_init__(self) -> None:
         if not self.probabilities:
             raise ValueError("probabilities must be at least one number in [0, 1]")
-        for each in self.probabilities:
-            probability("a quantile's probability", each)
+        for value in self.probabilities:
+            probability("a quantile's probability", value)
 
     def labels(self, points: Points) -> list[str]:
-        """``"quantile 0.5 of age"``."""
-        return [f"quantile {each:g} of {name}" for each in self.probabilities for name in columns_of(points.x)]
+        """Name the numbers, as ``"quantile 0.5 of age"``."""
+        return [f"quantile {value:g} of {name}" for value in self.probabilities for name in columns_of(points.x)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, "q d"]:
-        """A row for each probability."""
+        """Compute the quantiles, one row for each probability."""
         return np.quantile(numbers(points.x), self.probabilities, axis=0)
 
 
 @final
 @dataclass(frozen=True)
 class LeastSquares:
-    """Coefficients of ordinary least squares: the intercept, then one a column.
+    """Coefficients of ordinary least squares: the intercept, then one for each column.
 
-    The response is the label, or the last column where there is none. Where the columns are dependent it is the
-    shortest of the solutions.
+    The response is the label, or the last column if there is no label. If the columns are dependent, it is the solution
+    of least norm.
 
     Examples
     --------
@@ -91,11 +91,11 @@ class LeastSquares:
     """
 
     def labels(self, points: Points) -> list[str]:
-        """The intercept and the columns."""
+        """Name the intercept and the columns."""
         return ["intercept", *explaining(points)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
-        """Solved by singular values."""
+        """Solve by the singular value decomposition."""
         x, y = design(points)
         return np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), numbers(y[:, None])[:, 0], rcond=None)[0]
 
@@ -103,11 +103,11 @@ class LeastSquares:
 @final
 @dataclass(frozen=True)
 class Function:
-    """A function of the records: ``function(x)``, or ``function(x, y)`` where the points have labels.
+    """A function of the records: ``function(x)``, or ``function(x, y)`` if the points have labels.
 
-    It gets the data in use as they are, an array or a frame. Where it has an argument ``rng`` it gets a
-    ``numpy.random.Generator`` for its own randomness; a function that draws numbers elsewhere cannot be made
-    again.
+    It is called with the data in use, an array or a frame. If it has an argument ``rng`` it gets a
+    ``numpy.random.Generator`` for its own randomness; the output of a function with other random numbers cannot be
+    reproduced.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ class Function:
     function: Callable[..., Any]
 
     def labels(self, points: Points) -> None:
-        """Unknown before a first fit."""
+        """Return None: they are unknown before a first fit."""
 
     @property
     def path(self) -> str | None:
-        """``module:name``; None where that does not lead back to the function (a lambda, one of ``__main__``)."""
+        """``module:name``; None if that does not lead to the function (a lambda, one of ``__main__``)."""
         module, name = getattr(self.function, "__module__", None), self.name
         if module in (None, "__main__") or not name.isidentifier():
             return None
@@ -140,7 +140,7 @@ class Function:
 
     @property
     def source(self) -> str:
-        """Digest of all code of the user that the function reaches; empty where it is installed.
+        """Digest of all user code that the function reaches; empty if it is installed.
 
         Raises
         ------
@@ -153,13 +153,15 @@ class Function:
 
     @property
     def name(self) -> str:
-        """As it was defined."""
+        """The name in its definition."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
-        """Whatever the function gives, as an array."""
+        """Call the function, and return its output as an array."""
         arguments = (points.x,) if points.y is None else (points.x, points.y)
-        return np.asarray(self.function(*arguments, rng=rng) if self._takes_rng else self.function(*arguments))
+        if self._takes_rng:
+            return np.asarray(self.function(*arguments, rng=rng))
+        return np.asarray(self.function(*arguments))
 
     @property
     def _takes_rng(self) -> bool:
@@ -170,20 +172,20 @@ class Function:
 
 
 def design(points: Points) -> tuple[Num[Array, "n d"], Array]:
-    """Explaining columns and response: the label, or the last column where there is none.
+    """Return the explanatory columns and the response: the label, or the last column if there is no label.
 
     Raises
     ------
     ValueError
-        If nothing explains.
+        If there are no explanatory columns.
     """
     table = numbers(points.x)
     x, y = (table[:, :-1], table[:, -1]) if points.y is None else (table, np.asarray(points.y))
     if not x.shape[1]:
-        raise ValueError(f"a regression needs a column beside its response, got {', '.join(columns_of(points.x))}")
+        raise ValueError(f"a regression needs a column besides its response, got {', '.join(columns_of(points.x))}")
     return x, y
 
 
 def explaining(points: Points) -> list[str]:
-    """Names of the columns of `design`."""
+    """Name the explanatory columns of `design`."""
     return columns_of(points.x)[: -1 if points.y is None else None]

@@ -1,6 +1,6 @@
-"""Features of single records: what a linear statistic sums over the data.
+"""Features of single records, which a linear statistic sums over the data.
 
-A feature map is a frozen value: ``labels(x)`` names its d numbers, and called on the records it gives an array
+A feature map is a frozen value: ``labels(x)`` names its d numbers, and a call on the records returns an array
 (N, d). Records are rows of an array, whose columns are called x0, x1, ..., or of a frame.
 """
 
@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 from leakscope.core.checks import count, one_of
 
 Array = np.ndarray
-_RECORDS = 8192  # records whose features are made at once
-_BLOCK = 512  # of them, those whose membership is held as doubles: 128 rows stay in the cache
+_RECORDS = 8192  # records whose features are computed at once
+_BLOCK = 512  # of them, those whose membership is converted to float64: 128 rows stay in the cache
 
 
 @runtime_checkable
@@ -26,18 +26,18 @@ class Features(Protocol):
     """Numbers of each record, which do not depend on the others."""
 
     def labels(self, x: Any) -> list[str]:
-        """A name for each of the d numbers."""
+        """Name each of the d numbers."""
         ...
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """The numbers of each record."""
+        """Compute the numbers of each record."""
         ...
 
 
 @final
 @dataclass(frozen=True)
 class Columns:
-    """The columns themselves: all of them, which must hold numbers.
+    """The columns themselves: all of them, which must be numeric.
 
     Examples
     --------
@@ -48,11 +48,11 @@ class Columns:
     """
 
     def labels(self, x: Any) -> list[str]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return columns_of(x)
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """The records as numbers."""
+        """Return the records as numbers."""
         return numbers(x)
 
 
@@ -81,11 +81,11 @@ class SecondMoments:
     centre: tuple[float, ...] | None = None
 
     def labels(self, x: Any) -> list[str]:
-        """``"age hours"`` for the product of two columns."""
+        """Name the products, as ``"age hours"`` for two columns."""
         return pairs_of(columns_of(x))
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """The upper triangle, row by row."""
+        """Compute the upper triangle of the products, row by row."""
         table = numbers(x)
         if self.centre is not None:
             if len(self.centre) != table.shape[1]:
@@ -130,14 +130,14 @@ class Histogram:
 
     @classmethod
     def spanning(cls, x: Any, columns: Sequence[str], n_bins: int = 10) -> Histogram:
-        """Bins of equal width over the range of all records: the same whichever of them are in the data in use."""
+        """Use bins of equal width over the range of all records: the same whichever of them are in the data in use."""
         table = numbers(x)[:, _places(x, columns)]
         low, high = table.min(axis=0), table.max(axis=0)
         edges = np.linspace(low, np.where(high > low, high, low + 1), count("n_bins", n_bins) + 1)
         return cls(tuple(columns), tuple(map(tuple, edges.T.tolist())))
 
     def labels(self, x: Any) -> list[str]:
-        """``"age from 20 to 30"``."""
+        """Name the bins, as ``"age from 20 to 30"``."""
         return [
             f"{name} from {low:g} to {high:g}"
             for name, edges in zip(self.columns, self.edges, strict=True)
@@ -145,14 +145,14 @@ class Histogram:
         ]
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """1 for the bin of each column that holds the record, 0 elsewhere."""
+        """Return 1 for the bin of each column that holds the record, 0 elsewhere."""
         table = numbers(x)[:, _places(x, self.columns)]
-        made = []
+        indicators = []
         for values, edges in zip(table.T, self.edges, strict=True):
             bin_of = np.searchsorted(edges, values, side="right") - 1
             bin_of[values == edges[-1]] = len(edges) - 2
-            made.append(bin_of[:, None] == np.arange(len(edges) - 1))
-        return np.hstack(made).astype(float)
+            indicators.append(bin_of[:, None] == np.arange(len(edges) - 1))
+        return np.hstack(indicators).astype(float)
 
 
 @final
@@ -185,11 +185,12 @@ class Cells:
 
     @classmethod
     def of(cls, x: Any, columns: Sequence[str]) -> Cells:
-        """The levels that occur among all records: the same whichever of them are in the data in use."""
-        found = [
-            sorted(set(_values(x, name).tolist()), key=lambda level: (str(type(level)), level)) for name in columns
-        ]
-        return cls(tuple(columns), tuple(map(tuple, found)))
+        """Use the levels that occur among all records: the same whichever of them are in the data in use."""
+        levels = []
+        for name in columns:
+            occurring = set(_values(x, name).tolist())
+            levels.append(tuple(sorted(occurring, key=lambda level: (str(type(level)), level))))
+        return cls(tuple(columns), tuple(levels))
 
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
@@ -210,7 +211,7 @@ class Cells:
         Raises
         ------
         ValueError
-            If a record has a level that was not declared: it would be in no cell, and nobody would be told.
+            If a record has a level that was not declared: it would be in no cell, without notice.
 
         Examples
         --------
@@ -221,43 +222,44 @@ class Cells:
         >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
         ([2.0, 0.0, 1.0], ['0', '1', '2'])
         """
-        found = cls.of(x, columns)
+        cells = cls.of(x, columns)
         for name in levels:
             one_of("column of levels", name, columns)
-        return replace(
-            found,
-            levels=tuple(
-                _declared_levels(name, _values(x, name), levels[name]) if name in levels else seen
-                for name, seen in zip(found.columns, found.levels, strict=True)
-            ),
-        )
+        all_levels = list(cells.levels)
+        for place, name in enumerate(cells.columns):
+            if name in levels:
+                all_levels[place] = _declared_levels(name, _values(x, name), levels[name])
+        return replace(cells, levels=tuple(all_levels))
 
     def labels(self, x: Any) -> list[str]:
-        """``"Sales / Female"``."""
+        """Name the cells, as ``"Sales / Female"``."""
         names = [[str(level) for level in levels] for levels in self.levels]
         return [" / ".join(cell) for cell in np.array(np.meshgrid(*names, indexing="ij")).reshape(len(names), -1).T]
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """1 for the cell that holds the record, 0 elsewhere; cells in the order of the levels, the last fastest."""
+        """Return 1 for the cell of the record, 0 elsewhere; cells in the order of the levels, the last fastest."""
         cell, counted = np.zeros(len(x), dtype=int), np.ones(len(x), dtype=bool)
         for name, levels in zip(self.columns, self.levels, strict=True):
             values, code = _values(x, name), np.full(len(x), -1)
-            for number, level in enumerate(levels):
-                code[values == level] = number
+            for index, level in enumerate(levels):
+                code[values == level] = index
             counted &= code >= 0
             cell = cell * len(levels) + code
-        made = np.zeros((len(x), int(np.prod([len(levels) for levels in self.levels]))))
-        made[np.flatnonzero(counted), cell[counted]] = 1
-        return made
+        n_cells = int(np.prod([len(levels) for levels in self.levels]))
+        indicators = np.zeros((len(x), n_cells))
+        indicators[np.flatnonzero(counted), cell[counted]] = 1
+        return indicators
 
 
 def columns_of(x: Any) -> list[str]:
-    """Names of the columns: of a frame its own, of an array x0, x1, ..."""
-    return [f"x{number}" for number in range(x.shape[1])] if isinstance(x, np.ndarray) else [str(c) for c in x.columns]
+    """Return the names of the columns: of a frame its own, of an array x0, x1, ..."""
+    if isinstance(x, np.ndarray):
+        return [f"x{place}" for place in range(x.shape[1])]
+    return [str(name) for name in x.columns]
 
 
 def numbers(x: Any) -> Float[Array, "N d"]:
-    """The records as finite numbers.
+    """Return the records as finite numbers.
 
     Raises
     ------
@@ -278,12 +280,12 @@ def numbers(x: Any) -> Float[Array, "N d"]:
 
 
 def pairs_of(names: Sequence[str]) -> list[str]:
-    """``"age hours"`` for each two columns of the upper triangle, row by row."""
+    """Name each two columns of the upper triangle, row by row, as ``"age hours"``."""
     return [f"{first} {second}" for row, first in enumerate(names) for second in names[row:]]
 
 
 def products(table: Float[Array, "N d"]) -> Float[Array, "N p"]:
-    """``x_i x_j``, i <= j, row by row; infinite where they overflow."""
+    """Compute ``x_i x_j``, i <= j, row by row; infinite where they overflow."""
     columns = np.ascontiguousarray(table.T)  # long inner loops
     with np.errstate(over="ignore"):
         return np.concatenate([column * columns[i:] for i, column in enumerate(columns)]).T
@@ -294,7 +296,7 @@ def sums(
     member: Bool[Array, "m N"],
     features: Callable[[Float[Array, "b d"]], Float[Array, "b p"]] | None = None,
 ) -> tuple[Float[Array, "m p"], Float[Array, " m"]]:
-    """Sums of features over the members of each row, and how many they are: one matrix product, in blocks.
+    """Sum features over the members of each row, and count these: one matrix product, in blocks.
 
     The product of a block is added to those before it, so the rounding error of a sum of n numbers of size s is
     at most ``(528 + n/8192) 2^-53 n s``.
@@ -304,33 +306,39 @@ def sums(
     table : array of shape (N, d)
     member : bool array of shape (m, N)
     features : callable, optional
-        Of a block of the table; the table itself unless given. They need not be held for all records at once.
+        Computes the features of a block of the table, so that they need not be in memory for all records at once; the
+        table itself unless given.
+
+    Returns
+    -------
+    sums : array of shape (m, p)
+    counts : array of shape (m,)
     """
     parts = []
     order = "F" if member.flags.f_contiguous else "C"
     inside = np.empty((len(member), _BLOCK), order=order)
     for start in range(0, len(table), _RECORDS):
         rows = table[start : start + _RECORDS]
-        made = np.column_stack([rows if features is None else features(rows), np.ones(len(rows))])
-        total = np.zeros((len(member), made.shape[1]))
-        for first in range(0, len(made), _BLOCK):
-            block = made[first : first + _BLOCK]
-            chosen = inside[:, : len(block)]
-            np.copyto(chosen, member[:, start + first : start + first + len(block)])
-            total += chosen @ block
+        values = np.column_stack([rows if features is None else features(rows), np.ones(len(rows))])
+        total = np.zeros((len(member), values.shape[1]))
+        for first in range(0, len(values), _BLOCK):
+            block = values[first : first + _BLOCK]
+            block_member = inside[:, : len(block)]
+            np.copyto(block_member, member[:, start + first : start + first + len(block)])
+            total += block_member @ block
         parts.append(total)
     total = np.sum(parts, axis=0)
     return total[:, :-1], total[:, -1]
 
 
 def _values(x: Any, name: str) -> Array:
-    """A column by its name."""
+    """Return a column by its name."""
     place = _places(x, [name])[0]
     return x[:, place] if isinstance(x, np.ndarray) else np.asarray(x[list(x.columns)[place]])
 
 
 def _declared_levels(name: str, values: Array, levels: Sequence[Any]) -> tuple[Any, ...]:
-    """Declared levels in the type of the column, if every value is one of them."""
+    """Convert declared levels to the type of the column, and check that every value is one of them."""
     texts = [str(level).strip() for level in levels]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -340,8 +348,8 @@ def _declared_levels(name: str, values: Array, levels: Sequence[Any]) -> tuple[A
     elif values.dtype.kind == "b":
         known = tuple({"true": True, "false": False}.get(text.lower(), text) for text in texts)
     else:
-        same = {str(value): value for value in values.tolist()}  # values of an object column need not be texts
-        known = tuple(same.get(text, text) for text in texts)
+        value_of = {str(value): value for value in values.tolist()}  # values of an object column need not be strings
+        known = tuple(value_of.get(text, text) for text in texts)
     counted = np.zeros(len(values), dtype=bool)
     for level in known:
         counted |= values == level

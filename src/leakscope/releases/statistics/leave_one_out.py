@@ -1,8 +1,7 @@
 """Statistics of a data set after the swap of one record for another, without a fit of their own.
 
-Covariances, least squares and quantiles of D - x + x' follow from what is known of D and the two records: in
-O(d^2) numbers a swap, where a fit takes O(n d^2). So a round of matched swaps, a pair for every record, costs
-little more than one fit.
+Covariances, least squares and quantiles of D - x + x' follow from those of D and the two records: a swap takes O(d^2)
+operations, a fit O(n d^2). So a round of matched swaps, one pair for every record, costs little more than one fit.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from leakscope.releases.statistics.statistic import Covariance, Fit, Statistic
 Array = np.ndarray
 _Rows = Float[Array, "b c"]  # records that leave, or enter
 _After = Callable[[_Rows, _Rows], tuple[Float[Array, "b d"], Bool[Array, " b"]]]
-_NUMBERS = 2**20  # outputs that are made at once
-_REFITTED = 2**22  # truth values of data sets that are fitted at once
+_NUMBERS = 2**20  # outputs that are computed at once
+_REFITTED = 2**22  # membership values of data sets that are fitted at once
 _LARGEST = 1e300  # beyond it a sum may overflow in another order: a fit decides
-_ROUGHEST = 1e-5  # squared inverse condition of the scaled columns: 2^-53 over it is the error
-_DEPENDENT = 1e-8  # inverse condition of the columns as they are; below, lstsq may leave a direction out
+_ROUGHEST = 1e-5  # squared inverse condition number of the scaled columns: the error is 2^-53 over it
+_DEPENDENT = 1e-8  # inverse condition number of the unscaled columns; below, lstsq may leave a direction out
 _EPS = float(np.finfo(float).eps)
 
 
@@ -37,22 +36,22 @@ def swapped(
     leaving: Int[Array, " s"],
     entering: Int[Array, " s"],
 ) -> Float[Array, "s d"] | None:
-    """A statistic of the data sets D - x + x', one for each couple (x, x').
+    """Compute a statistic of the data sets D - x + x', one for each pair (x, x').
 
     With z = x - mean(D), z' = x' - mean(D) and |D| = k,
 
     * the covariance is ``cov(D) + (z' z'^T - z z^T)/k - (z' - z)(z' - z)^T/k^2``;
-    * least squares move by the formula of Sherman, Morrison & Woodbury: in columns that are orthonormal on D,
-      with rows a of x and b of x' (the intercept is one column) and their residuals r and r' on D, the
-      coefficients move by ``(I - a a^T + b b^T)^-1 (b r' - a r)``, where the inverse needs a 2 x 2 system only;
+    * least squares change by the formula of Sherman, Morrison & Woodbury: in columns that are orthonormal on D, with
+      rows a of x and b of x' (the intercept is one column) and their residuals r and r' on D, the coefficients change
+      by ``(I - a a^T + b b^T)^-1 (b r' - a r)``, where the inverse only needs a 2 x 2 system;
     * the j-th of the sorted values without x, t, is the j-th or the next one of D; with x' it is
       ``min(max(x', t_(j-1)), t_j)``.
 
-    Of dependent columns a fit takes the shortest solution: the formula holds as long as x' fits the dependence and
-    the set without x shows no new one. A fit is made where it does not hold or would lose digits: where the
-    inverse condition of the columns (of their independent part) is below 1e-8, or that of the columns centred and
-    scaled has a square below 1e-5, before or after the swap; where x' outweighs all of D as much; and for outputs
-    beyond 1e300.
+    With dependent columns a fit returns the solution of least norm: the formula holds as long as x' satisfies the
+    dependence and the set without x has no new one. A fit is made where the formula does not hold or would lose digits:
+    where the inverse condition number of the columns (of their independent part) is below 1e-8, or the square of that
+    of the centred and scaled columns is below 1e-5, before or after the swap; where x' outweighs all of D as much; and
+    for outputs beyond 1e300.
 
     Parameters
     ----------
@@ -60,13 +59,15 @@ def swapped(
     points : Points
     inside : bool array of shape (N,)
         D.
-    leaving, entering : int arrays of shape (s,)
-        Records of D, and records outside of it.
+    leaving : int array of shape (s,)
+        Indices of the records x of D.
+    entering : int array of shape (s,)
+        Indices of the records x' outside of D.
 
     Returns
     -------
     array of shape (s, d) or None
-        NaN in the rows where the statistic could not be computed. Quantiles are the same doubles as those of a fit.
+        NaN in the rows where the statistic could not be computed. Quantiles equal those of a fit bit by bit.
         Others err by less than 1e-9 of the spread of the records of D and x': for a covariance ``s_i s_j``, s the
         standard deviations; for a coefficient ``s_y/s_j``, for the intercept ``s_y + |m_y| + sum_j |m_j| s_y/s_j``, m
         the means. None for other statistics.
@@ -74,7 +75,7 @@ def swapped(
     Raises
     ------
     ValueError
-        If the records are not finite numbers, or a couple does not swap a record of D for one outside.
+        If the records are not finite numbers, or a pair does not swap a record of D for one outside.
 
     Examples
     --------
@@ -94,22 +95,23 @@ def swapped(
     same_length(leaving=leaving, entering=entering)
     if not inside[leaving].all() or inside[entering].any():
         raise ValueError("a swap takes a record of D out and one from outside in; got others")
-    made = np.empty((len(leaving), len(statistic.labels(points))))
-    size = max(1, _NUMBERS // made.shape[1])
-    with np.errstate(all="ignore"):  # what overflows is found below, and fitted
+    outputs = np.empty((len(leaving), len(statistic.labels(points))))
+    size = max(1, _NUMBERS // outputs.shape[1])
+    with np.errstate(all="ignore"):  # overflows are detected below, and fitted
         after = _after(statistic, table[inside])
-        for start in range(0, len(made), size):
+        for start in range(0, len(outputs), size):
             out, into = leaving[start : start + size], entering[start : start + size]
-            found, sound = after(table[out], table[into]) if after else (np.nan, np.zeros(len(out), dtype=bool))
-            made[start : start + size] = found
-            sound &= (np.abs(made[start : start + size]) < _LARGEST).all(axis=1)
-            rest = np.flatnonzero(~sound)
-            made[start + rest] = _fitted(statistic, points, inside, out[rest], into[rest])
-    return made
+            accurate = np.zeros(len(out), dtype=bool)
+            if after is not None:
+                outputs[start : start + size], accurate = after(table[out], table[into])
+                accurate &= (np.abs(outputs[start : start + size]) < _LARGEST).all(axis=1)
+            to_fit = np.flatnonzero(~accurate)
+            outputs[start + to_fit] = _fit_each(statistic, points, inside, out[to_fit], into[to_fit])
+    return outputs
 
 
 def records_of(statistic: Statistic, points: Points) -> Float[Array, "N c"] | None:
-    """What a statistic reads of each record, if `swapped` knows it; None for other statistics.
+    """Return the numbers of each record that a statistic uses, if `swapped` applies to it; None for other statistics.
 
     Parameters
     ----------
@@ -136,18 +138,18 @@ def records_of(statistic: Statistic, points: Points) -> Float[Array, "N c"] | No
 
 
 def exact(statistic: Statistic) -> bool:
-    """Whether `swapped` gives the same doubles as fits: quantiles, which are made of order statistics alone."""
+    """Tell whether `swapped` equals a fit bit by bit: for quantiles, which depend on order statistics alone."""
     return isinstance(statistic, Fit) and isinstance(statistic.algorithm, Quantiles)
 
 
 def _after(statistic: Statistic, rows: Float[Array, "k c"]) -> _After | None:
-    """The statistic after swaps of a data set with these records; None if each one needs a fit."""
+    """Return a function that computes the statistic after swaps; None if each swap needs a fit."""
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Quantiles):
         return _OrderStatistics.of(rows, statistic.algorithm.probabilities).after
     if isinstance(statistic, Covariance):
         return _Moments.of(rows).after
-    solved = _Solution.of(rows)
-    return solved.after if solved else None
+    solution = _Solution.of(rows)
+    return None if solution is None else solution.after
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +174,17 @@ class _OrderStatistics:
     def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
         below, at, above = self.near[..., None, :, :]
         out, into = leaving[None, :, None], entering[None, :, None]
-        upper = np.where(at < out, at, above)  # the first of equal values leaves: what is at its place moves up
+        upper = np.where(at < out, at, above)  # the first of equal values leaves: later ones move up
         lower = np.where(below < out, below, at)
         low, high = np.minimum(np.maximum(into, lower), upper)
         t, gap = self.weight, high - low
-        made = np.where(t < 0.5, low + gap * t, high - gap * (1 - t))  # as numpy.quantile rounds
-        return made.reshape(len(leaving), -1), np.ones(len(leaving), dtype=bool)
+        quantiles = np.where(t < 0.5, low + gap * t, high - gap * (1 - t))  # rounded as in numpy.quantile
+        return quantiles.reshape(len(leaving), -1), np.ones(len(leaving), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Size, mean and covariance; the mean as a rough one and what is left of it, which loses no digits."""
+    """Size, mean and covariance; the mean is ``centre + rest``, its rounded value and the remainder."""
 
     k: int
     centre: Float[Array, " c"]
@@ -192,9 +194,9 @@ class _Moments:
     @classmethod
     def of(cls, rows: Float[Array, "k c"]) -> _Moments:
         centre = rows.mean(axis=0)
-        moved = rows - centre
-        rest = moved.mean(axis=0)
-        covariance = moved.T @ moved / len(rows) - np.outer(rest, rest)
+        centred = rows - centre
+        rest = centred.mean(axis=0)
+        covariance = centred.T @ centred / len(rows) - np.outer(rest, rest)
         return cls(len(rows), centre, rest, covariance[np.triu_indices(len(rest))])
 
     def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
@@ -208,26 +210,26 @@ class _Solution:
     """Least squares in columns that are centred and orthonormal on D; the intercept is a column ``1/sqrt(k)``."""
 
     k: int
-    mean: tuple[Float[Array, " c"], Float[Array, " c"]]  # rough, and what is left of it
+    mean: tuple[Float[Array, " c"], Float[Array, " c"]]  # its rounded value, and the remainder
     scale: Float[Array, " p"]  # of the centred columns
     whiten: Float[Array, "p r"]  # from centred and scaled columns to orthonormal ones
     back: Float[Array, "r p"]  # from those to centred and scaled columns
     coefficients: Float[Array, " r"]  # of the orthonormal columns
     roughest: float  # least eigenvalue of I - a a^T + b b^T, or of its inverse, with which no digits are lost
-    singular: tuple[float, float]  # smallest and largest singular value of the columns as they are, with ones
-    unseen: Float[Array, "q e"]  # directions in which no record of D has a part, ones included
+    singular: tuple[float, float]  # smallest and largest singular value of the unscaled columns, with that of ones
+    unseen: Float[Array, "q e"]  # directions to which all records of D, with a 1 for the intercept, are orthogonal
 
     @classmethod
     def of(cls, rows: Float[Array, "k c"]) -> _Solution | None:
-        """None where columns are nearly dependent, or overflow."""
+        """Solve least squares; None if columns are nearly dependent, or overflow."""
         k, centre = len(rows), rows.mean(axis=0)
         rest = (rows - centre).mean(axis=0)
-        moved = rows - centre - rest
-        x, y = moved[:, :-1], moved[:, -1]
+        centred = rows - centre - rest
+        x, y = centred[:, :-1], centred[:, -1]
         scale = np.sqrt(np.square(x).mean(axis=0))
         if not np.isfinite(scale).all():
             return None
-        constant = scale <= 4 * _EPS * np.abs(centre[:-1])  # nothing but rounding
+        constant = scale <= 4 * _EPS * np.abs(centre[:-1])  # up to rounding
         scale[constant] = np.where(centre[:-1] == 0, 1, np.abs(centre[:-1]))[constant]
         x = np.where(constant, 0, x / scale)
         triangle = np.linalg.qr(x, mode="r")
@@ -236,13 +238,13 @@ class _Solution:
         ones = np.sqrt(k) * np.r_[1.0, (centre + rest)[:-1]]
         raw = np.vstack([ones, np.column_stack([np.zeros(len(triangle)), triangle * scale])])
         _, lengths, directions = np.linalg.svd(raw)
-        cut = lengths[0] * _EPS * max(k, len(ones))  # that of lstsq
+        cut = lengths[0] * _EPS * max(k, len(ones))  # lstsq drops directions with smaller singular values
         if not (lengths[rank] > 4 * cut and (lengths[rank + 1 :] < cut / 4).all()):
             return None
         whiten = axes[:rank].T / singular[:rank]
         x = x @ whiten
         coefficients = x.T @ y
-        coefficients = coefficients + x.T @ (y - x @ coefficients)  # what rounding left of the normal equations
+        coefficients = coefficients + x.T @ (y - x @ coefficients)  # refinement: the residual of the normal equations
         roughest = _ROUGHEST * float(singular[0] / singular[rank - 1]) ** 2 if rank else _ROUGHEST
         ends = float(lengths[rank]), float(lengths[0])
         back = axes[:rank] * singular[:rank, None]
@@ -253,57 +255,59 @@ class _Solution:
         b, r_b = self._orthonormal(entering)
         aa, ab, bb = ((u * v).sum(axis=1) for u, v in ((a, a), (a, b), (b, b)))
         determinant = (1 - aa) * (1 + bb) + ab**2
-        of_a = (ab * r_b - (1 + bb) * r_a) / determinant
-        of_b = (ab * r_a + (1 - aa) * r_b) / determinant
-        moved = a * of_a[:, None] + b * of_b[:, None]
-        slopes = (self.coefficients + moved[:, 1:]) @ self.whiten.T / self.scale
+        # The 2 x 2 system: the change is a combination of a and b.
+        weight_a = (ab * r_b - (1 + bb) * r_a) / determinant
+        weight_b = (ab * r_a + (1 - aa) * r_b) / determinant
+        change = a * weight_a[:, None] + b * weight_b[:, None]
+        slopes = (self.coefficients + change[:, 1:]) @ self.whiten.T / self.scale
         centre, rest = self.mean
-        level = centre[-1] + (rest[-1] + moved[:, 0] / np.sqrt(self.k) - slopes @ centre[:-1] - slopes @ rest[:-1])
-        made = np.column_stack([level, slopes])
-        made -= made @ self.unseen.T @ self.unseen  # the shortest of the solutions
+        intercept = centre[-1] + (rest[-1] + change[:, 0] / np.sqrt(self.k) - slopes @ centre[:-1] - slopes @ rest[:-1])
+        coefficients = np.column_stack([intercept, slopes])
+        coefficients -= coefficients @ self.unseen.T @ self.unseen  # the solution of least norm
+        # The smallest eigenvalue of I - a a^T + b b^T
         least = 2 * determinant / (2 - aa + bb + np.sqrt(np.maximum((aa + bb) ** 2 - 4 * ab**2, 0)))
-        steady = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
-        return made, steady & self._same_directions(least, entering)
+        well_conditioned = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
+        return coefficients, well_conditioned & self._same_directions(least, entering)
 
     def _centred(self, rows: _Rows) -> tuple[Float[Array, "b p"], Float[Array, " b"]]:
-        """Records in the centred and scaled columns, and their centred responses."""
-        moved = rows - self.mean[0] - self.mean[1]
-        return moved[:, :-1] / self.scale, moved[:, -1]
+        """Return records in the centred and scaled columns, and their centred responses."""
+        centred = rows - self.mean[0] - self.mean[1]
+        return centred[:, :-1] / self.scale, centred[:, -1]
 
     def _orthonormal(self, rows: _Rows) -> tuple[Float[Array, "b e"], Float[Array, " b"]]:
-        """Records in the orthonormal columns, that of the intercept first, and their residuals."""
+        """Return records in the orthonormal columns, that of the intercept first, and their residuals."""
         x, y = self._centred(rows)
         x = x @ self.whiten
         return np.column_stack([np.full(len(x), 1 / np.sqrt(self.k)), x]), y - x @ self.coefficients
 
     def _same_directions(self, least: Float[Array, " b"], entering: _Rows) -> Bool[Array, " b"]:
-        """Whether a fit sees the directions that D shows, all of them clearly and no other.
+        """Tell whether a fit uses the same directions as on D: each of them clearly, and no other.
 
         The singular values of D - x + x' in these directions are at least ``sqrt(least)`` times the smallest of D,
         and their squares at most the largest of D squared plus ``1 + |x'|^2``.
         """
         smallest, largest = self.singular
         dependent = max(_DEPENDENT, 4 * self.k * _EPS)
-        seen = least * smallest**2 > dependent**2 * (largest**2 + 1 + np.square(entering[:, :-1]).sum(axis=1))
+        all_used = least * smallest**2 > dependent**2 * (largest**2 + 1 + np.square(entering[:, :-1]).sum(axis=1))
         x, _ = self._centred(entering)
         size = np.abs(x).max(axis=1) + np.abs(self.mean[0][:-1] / self.scale).max()
-        fits = np.abs(x - x @ self.whiten @ self.back).max(axis=1) <= 16 * _EPS * size
-        return seen & (fits | (len(self.unseen) == 0))
+        none_new = np.abs(x - x @ self.whiten @ self.back).max(axis=1) <= 16 * _EPS * size
+        return all_used & (none_new | (len(self.unseen) == 0))
 
 
-def _fitted(
+def _fit_each(
     statistic: Statistic,
     points: Points,
     inside: Bool[Array, " N"],
     leaving: Int[Array, " s"],
     entering: Int[Array, " s"],
 ) -> Float[Array, "s d"]:
-    """The statistic itself on each of the swapped data sets."""
-    made = np.empty((len(leaving), len(statistic.labels(points))))
+    """Compute the statistic itself on each of the swapped data sets."""
+    outputs = np.empty((len(leaving), len(statistic.labels(points))))
     size = max(1, _REFITTED // len(inside))
-    for start in range(0, len(made), size):
+    for start in range(0, len(outputs), size):
         out, into = leaving[start : start + size], entering[start : start + size]
         member, row = np.repeat(inside[None], len(out), axis=0), np.arange(len(out))
         member[row, out], member[row, into] = False, True
-        made[start : start + size] = statistic.observe(points, member, np.zeros(len(out), dtype=int))["output"]
-    return made
+        outputs[start : start + size] = statistic.observe(points, member, np.zeros(len(out), dtype=int))["output"]
+    return outputs

@@ -20,20 +20,22 @@ Array = np.ndarray
 @final
 @dataclass(frozen=True)
 class Logistic:
-    """Coefficients of a logistic regression of two classes: the intercept, then one a column.
+    """Coefficients of a logistic regression of two classes: the intercept, then one for each column.
 
-    The response is the label, or the last column where there is none; the second class in sorted order counts
-    as 1. Data in use that hold one class alone are a fit that failed.
+    The response is the label, or the last column if there is no label; the second class in sorted order counts as 1. If
+    the data in use have only one class, the fit fails.
 
     Parameters
     ----------
-    centre, spread : tuple of d floats, optional
-        Public numbers: the columns are ``(x - centre)/spread`` in the fit, and in the coefficients. 0 and 1
-        unless given. `standardised` takes them from all records.
+    centre : tuple of d floats, optional
+        Public numbers: in the fit, and in the coefficients, the columns are ``(x - centre)/spread``. 0 unless given;
+        `standardised` computes them from all records.
+    spread : tuple of d floats, optional
+        As `centre`; 1 unless given.
     penalty : float
         C of scikit-learn, > 0: inverse strength of the squared penalty.
     iterations : int
-        At most so many of scikit-learn's solver.
+        Largest number of iterations of scikit-learn's solver.
 
     Examples
     --------
@@ -53,12 +55,12 @@ class Logistic:
     def __post_init__(self) -> None:
         positive("penalty", self.penalty)
         count("iterations", self.iterations)
-        for each in self.spread or ():
-            positive("a spread", each)
+        for value in self.spread or ():
+            positive("a spread", value)
 
     @classmethod
     def standardised(cls, points: Points, **parameters: Any) -> Logistic:
-        """With mean and standard deviation of all records: the same whichever of them are in the data in use."""
+        """Use mean and standard deviation of all records: the same whichever of them are in the data in use."""
         x, _ = design(points)
         spread = x.std(axis=0)
         return cls(
@@ -68,15 +70,15 @@ class Logistic:
         )
 
     def labels(self, points: Points) -> list[str]:
-        """The intercept and the columns."""
+        """Name the intercept and the columns."""
         return ["intercept", *explaining(points)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Fitted from zero, without randomness."""
+        """Fit from zero, without randomness."""
         x, y = design(points)
         for name, public in (("centre", self.centre), ("spread", self.spread)):
             if public is not None and len(public) != x.shape[1]:
-                raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explaining columns")
+                raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explanatory columns")
         x = (numbers(x) - np.array(self.centre or 0.0)) / np.array(self.spread or 1.0)
         model = LogisticRegression(C=self.penalty, max_iter=self.iterations).fit(x, y)
         if model.coef_.shape[0] != 1:

@@ -1,7 +1,7 @@
-"""Releases of a mean: of a table's member rows (pool games), or of fresh rows from a law (fresh games).
+"""Releases of a mean: of a table's member rows (pool games), or of fresh rows from a distribution (fresh games).
 
-Each is seen as step_dot, step_norm (one step) and dot by an attacker who knows the mean and the covariance of
-one record. Axes: m rows of a game (releases), N points, d columns.
+The signals are step_dot, step_norm (one step) and dot, for an attacker who knows the mean and the covariance of one
+record. Axes: m rows of a game (releases), N points, d columns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, init=False)
 class Knowledge:
-    """What an attacker knows of one record: the mean and the covariance of its law.
+    """What an attacker knows of one record: the mean and the covariance of its distribution.
 
     Parameters
     ----------
@@ -55,7 +55,16 @@ class Knowledge:
 
     @classmethod
     def from_rows(cls, X: ArrayLike, covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal") -> Knowledge:
-        """What is learned from reference records (n0, d), as the population that a game sets aside.
+        """Estimate mean and covariance from reference records, as the population that a game sets aside.
+
+        Parameters
+        ----------
+        X : array of shape (n0, d)
+        covariance : {"diagonal", "full", "ledoit_wolf"}
+
+        Returns
+        -------
+        Knowledge
 
         Raises
         ------
@@ -68,7 +77,7 @@ class Knowledge:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Bernoulli:
-    """Independent columns of 0 and 1: the law of fresh records.
+    """Independent columns of 0 and 1, as the distribution of fresh records.
 
     Parameters
     ----------
@@ -92,23 +101,23 @@ class Bernoulli:
 
     @property
     def knowledge(self) -> Knowledge:
-        """Mean and covariance."""
+        """Mean and covariance of a record."""
         return Knowledge(self.p, Diagonal(self.p * (1 - self.p)))
 
     def deviation(self, n: int, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Sum of n records less its mean, exactly: binomial counts, not n times d bits."""
-        rare, side = self._rarer
-        return side * (rng.binomial(n, rare) - n * rare)
+        """Draw the sum of n records, less its mean, exactly: by binomial counts, not n times d bits."""
+        rare, sign = self._rarer
+        return sign * (rng.binomial(n, rare) - n * rare)
 
     @cached_property
     def _rarer(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """Probability of the rarer of 0 and 1, and 1 or -1 for which it is: numpy counts that one a fifth faster."""
+        """Probability of the rarer of 0 and 1, and 1 if that is 1, else -1: numpy draws its counts a fifth faster."""
         return np.minimum(self.p, 1 - self.p), np.where(self.p <= 0.5, 1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Normal:
-    """N(mu, C): the law of fresh records.
+    """N(mu, C), as the distribution of fresh records.
 
     Parameters
     ----------
@@ -126,7 +135,7 @@ class Normal:
     knowledge: Knowledge
 
     def deviation(self, n: int, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Sum of n records less its mean: one vector of N(0, n C)."""
+        """Draw the sum of n records, less its mean: one vector of N(0, n C)."""
         return np.sqrt(n) * self.knowledge.covariance.sample(1, rng)[0]
 
 
@@ -137,17 +146,18 @@ class Mean:
     Parameters
     ----------
     knowledge : Knowledge
-        Of the attacker: given, or ``Knowledge.from_rows`` of records that are in no release.
+        Of the attacker: exact, or ``Knowledge.from_rows`` of records that are in no release.
     noise : float
         Standard deviation of the Gaussian noise that is added to each column of the mean.
     rate : float
         k/n in (0, 1]: k of the n member rows, drawn without replacement, are averaged.
     pool : int, optional
-        N, where ``knowledge`` is that of a finite pool of N records from which the others are drawn: the
-        variance of a mean of k of them is C/k (1 - k/N).
+        N, if ``knowledge`` is that of a finite pool of N records from which the others are drawn: the variance of a
+        mean of k of them is C/k (1 - k/N).
     name : str
+        The name in the report.
     chunk : int
-        Releases that are made and stored together.
+        Releases that are computed and stored together.
 
     Examples
     --------
@@ -174,18 +184,18 @@ class Mean:
             count("pool", self.pool, least=2)
 
     def describe(self) -> Mapping[str, Any]:
-        """The parameters, arrays by their content."""
+        """Return the parameters, arrays by a hash of their content."""
         return _description(self)
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """Release one mean for each row of ``member`` and see it at every point.
+        """Release one mean for each row of ``member`` and compute its signals at every point.
 
         Raises
         ------
         ValueError
-            If the points are no table of the law's columns, or a row has too few members.
+            If the points have other columns than the distribution, or a row has too few members.
         """
         x = _table("x", points.x, self.knowledge)
         rngs = [stream(int(seed), "mean") for seed in seeds]
@@ -194,38 +204,38 @@ class Mean:
         if (size < 1).any():
             row = int(np.argmin(size))
             raise ValueError(f"row {row} averages {self.rate:g} of {n[row]:,} members: a mean needs at least 1 record")
-        taken = np.array([_taken(*row) for row in zip(member, n.tolist(), size.tolist(), rngs, strict=True)])
-        deviation = taken.astype(float) @ (x - self.knowledge.mean) / size[:, None]
+        averaged = np.array([_averaged(*row) for row in zip(member, n.tolist(), size.tolist(), rngs, strict=True)])
+        deviation = averaged.astype(float) @ (x - self.knowledge.mean) / size[:, None]
         deviation += np.array([_noise(self.noise, x.shape[1], rng) for rng in rngs])
-        return _Seen(self.knowledge, self.noise, self.pool).signals(x, deviation, size, want)
+        return _Attacker(self.knowledge, self.noise, self.pool).signals(x, deviation, size, want)
 
 
 @dataclass(frozen=True, eq=False)
 class FreshMean:
-    """The mean of n records: the member rows, and others that are drawn anew from a law for every release.
+    """The mean of n records: the member rows, and others that are drawn anew from a distribution for every release.
 
-    A release takes O(d) draws, whatever n is. For games with fresh others, whose columns are the judged points
-    alone.
+    A release takes O(d) draws, whatever n is. For games with fresh others, whose columns are the target points alone.
 
     Parameters
     ----------
     law : Bernoulli or Normal
-        Of the others.
+        The distribution of the others.
     n : int
-        Records in the data, members included.
+        Number of records in the data, members included.
     noise : float
         Standard deviation of the Gaussian noise that is added to each column of the mean.
     rate : float
         k/n in (0, 1]: k of the n records, drawn without replacement, are averaged; a member is among them with
         probability k/n.
     inserted : array of shape (N, d), optional
-        What goes into the data for each point that is a member, where the attacker tests for another record
-        than the true one; the points themselves unless given.
+        The record that is in the data if a point is a member, if the attacker tests for another record than the true
+        one; the points themselves unless given.
     knowledge : Knowledge, optional
-        Of the attacker; the law itself unless given.
+        Of the attacker; mean and covariance of `law` unless given.
     name : str
+        The name in the report.
     chunk : int
-        Releases that are made and stored together.
+        Releases that are computed and stored together.
 
     Examples
     --------
@@ -256,39 +266,44 @@ class FreshMean:
             _table("the known mean", self.knowledge.mean[None], self.law.knowledge)
 
     def describe(self) -> Mapping[str, Any]:
-        """The parameters, arrays by their content."""
+        """Return the parameters, arrays by a hash of their content."""
         return _description(self)
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """Release one mean for each row of ``member`` and see it at every point.
+        """Release one mean for each row of ``member`` and compute its signals at every point.
 
         Raises
         ------
         ValueError
-            If the points are no table of the law's columns, or a row has more than n members.
+            If the points have other columns than the distribution, or a row has more than n members.
         """
-        law, knowledge = self.law.knowledge, self.knowledge or self.law.knowledge
-        x = _table("x", points.x, law)
-        own = (x if self.inserted is None else _table("inserted", self.inserted, law)) - law.mean
-        if own.shape != x.shape:
-            raise ValueError(f"inserted has shape {own.shape}, the points {x.shape}; give one record for each point")
-        if (most := int(member.sum(axis=1).max(initial=0))) > self.n:
+        truth = self.law.knowledge
+        knowledge = self.knowledge or truth
+        x = _table("x", points.x, truth)
+        inserted = x if self.inserted is None else _table("inserted", self.inserted, truth)
+        inserted = inserted - truth.mean
+        if inserted.shape != x.shape:
+            raise ValueError(
+                f"inserted has shape {inserted.shape}, the points {x.shape}; give one record for each point"
+            )
+        most = int(member.sum(axis=1).max(initial=0))
+        if most > self.n:
             raise ValueError(f"a row has {most:,} members in a mean of n = {self.n:,} records")
         rngs, size = [stream(int(seed), "mean") for seed in seeds], round(self.rate * self.n)
         deviation = np.empty((len(member), x.shape[1]))
-        shift = law.mean - knowledge.mean
+        shift = truth.mean - knowledge.mean
         for row, (inside, rng) in enumerate(zip(member, rngs, strict=True)):
-            taken = _taken(inside, self.n, size, rng)
-            total = own[taken].sum(axis=0) + self.law.deviation(size - int(taken.sum()), rng)
+            averaged = _averaged(inside, self.n, size, rng)
+            total = inserted[averaged].sum(axis=0) + self.law.deviation(size - int(averaged.sum()), rng)
             deviation[row] = total / size + shift + _noise(self.noise, x.shape[1], rng)
-        return _Seen(knowledge, self.noise).signals(x, deviation, np.full(len(member), size), want)
+        return _Attacker(knowledge, self.noise).signals(x, deviation, np.full(len(member), size), want)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """How released means look to an attacker."""
+class _Attacker:
+    """What an attacker knows of released means, and the signals that follow."""
 
     knowledge: Knowledge
     noise: float
@@ -297,38 +312,40 @@ class _Seen:
     def signals(
         self, x: Float[Array, "N d"], deviation: Float[Array, "m d"], size: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
-        """The wanted signals of means of so many records, given less the known mean.
+        """Compute the wanted signals of means of ``size`` records, given as deviations from the known mean.
 
-        Without the point a mean of k records has the covariance ``C0 = r/k (C + s^2 k/r I)``, r = 1, or 1 - k/N
-        for a pool of N and noise of deviation s; the point moves it by ``(z - mu)/k``.
+        Without the point a mean of k records has the covariance ``C0 = r/k (C + s^2 k/r I)``, with noise of standard
+        deviation s and r = 1, or r = 1 - k/N for a pool of N; the point changes the mean by ``(z - mu)/k``.
         """
         z = x - self.knowledge.mean
-        made = {"dot": deviation @ z.T} if "dot" in want else {}
+        signals = {"dot": deviation @ z.T} if "dot" in want else {}
         if not {"step_dot", "step_norm"} & set(want):
-            return made
+            return signals
         if self.pool is not None and self.pool <= size.max():
             raise ValueError(f"pool must be > the {size.max():,} records of a mean, got {self.pool:,}")
-        remaining = 1 - size / self.pool if self.pool is not None else np.ones(len(size))
-        added = self.noise**2 * size / remaining
+        r = np.ones(len(size)) if self.pool is None else 1 - size / self.pool
+        added_variance = self.noise**2 * size / r
         dot, norm = np.empty((2, len(size), len(x)))
-        for variance in np.unique(added):
-            rows = added == variance
-            known = self.knowledge.covariance if variance == 0 else self.knowledge.covariance.plus(float(variance))
-            weighted = known.solve(z)
-            dot[rows] = deviation[rows] @ weighted.T / remaining[rows, None]
-            norm[rows] = (weighted * z).sum(axis=1) / (size * remaining)[rows, None]
+        for variance in np.unique(added_variance):
+            rows = added_variance == variance
+            covariance = self.knowledge.covariance
+            if variance > 0:
+                covariance = covariance.plus(float(variance))
+            weighted = covariance.solve(z)
+            dot[rows] = deviation[rows] @ weighted.T / r[rows, None]
+            norm[rows] = (weighted * z).sum(axis=1) / (size * r)[rows, None]
         steps = {"step_dot": dot[..., None], "step_norm": norm[..., None]}
-        return made | {name: array for name, array in steps.items() if name in want}
+        return signals | {name: array for name, array in steps.items() if name in want}
 
 
-def _taken(inside: Bool[Array, " N"], n: int, size: int, rng: np.random.Generator) -> Bool[Array, " N"]:
-    """Which members are among the records that are averaged: ``size`` of n, without replacement."""
+def _averaged(inside: Bool[Array, " N"], n: int, size: int, rng: np.random.Generator) -> Bool[Array, " N"]:
+    """Draw which members are among the records that are averaged: ``size`` of n, without replacement."""
     if size == n:
         return inside
     places, members = rng.permutation(n)[:size], np.flatnonzero(inside)
-    taken = np.zeros_like(inside)
-    taken[members[places[places < len(members)]]] = True
-    return taken
+    averaged = np.zeros_like(inside)
+    averaged[members[places[places < len(members)]]] = True
+    return averaged
 
 
 def _noise(scale: float, d: int, rng: np.random.Generator) -> Float[Array, " d"]:
@@ -343,24 +360,25 @@ def _check(noise: float, rate: float) -> None:
 def _table(name: str, x: Any, knowledge: Knowledge) -> Float[Array, "N d"]:
     table = finite_array(name, x)
     if table.ndim != 2 or table.shape[1] != len(knowledge.mean):
-        raise ValueError(f"{name}: shape {table.shape} is no table of the {len(knowledge.mean):,} columns of the law")
+        raise ValueError(
+            f"{name}: shape {table.shape} is no table of the {len(knowledge.mean):,} columns of the distribution"
+        )
     return table
 
 
 def _description(release: Mean | FreshMean) -> Mapping[str, Any]:
-    """Class, parameters, and the library whose random numbers are used."""
-    names = [each.name for each in fields(release) if each.name not in ("name", "chunk")]
-    kept = {name: _canonical(getattr(release, name)) for name in names}
-    return {"release": identity(type(release)), **kept, "versions": {"numpy": np.__version__}}
+    """Return class, parameters, and the version of the library whose random numbers are used."""
+    names = [field.name for field in fields(release) if field.name not in ("name", "chunk")]
+    parameters = {name: _canonical(getattr(release, name)) for name in names}
+    return {"release": identity(type(release)), **parameters, "versions": {"numpy": np.__version__}}
 
 
 def _canonical(value: Any) -> Any:
-    """A parameter as plain JSON: arrays by a hash of their content, frozen values by their fields."""
+    """Convert a parameter to plain JSON: arrays by a hash of their content, frozen values by their fields."""
     if isinstance(value, np.ndarray):
         content = f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
         return hashlib.sha256(content).hexdigest()
     if isinstance(value, Knowledge | Bernoulli | Normal | Covariance):
-        return {"kind": type(value).__name__} | {
-            each.name: _canonical(getattr(value, each.name)) for each in fields(value)
-        }
+        content = {field.name: _canonical(getattr(value, field.name)) for field in fields(value)}
+        return {"kind": type(value).__name__} | content
     return value

@@ -1,9 +1,9 @@
-"""Statistics as releases: numbers of the member rows of a game, one vector a row.
+"""Statistics of the member rows of a game, one output vector for each row of the game.
 
-`Linear` ones are sums or means of features of single records, so that swapping records needs no fit, and many
-data sets take one matrix product; `Covariance` follows from such sums; `Fit` is every other. The parameters of a
-statistic and the number of its outputs are public: never taken from the data in use. A data set on which a
-statistic cannot be computed gives a row of NaN.
+`Linear` statistics are sums or means of features of single records: a swap of records needs no fit, and many data sets
+take one matrix product. `Covariance` follows from such sums. `Fit` is for all others. The parameters of a statistic and
+the number of its outputs are public: never computed from the data in use. A data set on which a statistic cannot be
+computed gives a row of NaN.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Linear:
     ----------
     name : str
     features : Features
-        ``features(points.x)`` is an array (N, d): what exact couplings take instead of fits.
+        ``features(points.x)`` is an array (N, d), which exact couplings use instead of fits.
     statistic : {"mean", "sum"}
     chunk : int
-        Data sets that are taken together.
+        Number of data sets that are processed together.
 
     Examples
     --------
@@ -64,17 +64,17 @@ class Linear:
         one_of("statistic", self.statistic, ("mean", "sum"))
 
     def describe(self) -> Mapping[str, Any]:
-        """Features with their parameters, sum or mean, and the version of numpy."""
+        """Return the features with their parameters, sum or mean, and the version of numpy."""
         return {"statistic": self.statistic, "of": _parameters(self.features), "versions": _versions("numpy")}
 
     def labels(self, points: Points) -> list[str]:
-        """A name for each number of the output."""
+        """Name each number of the output."""
         return [f"{self.name} of {label}" for label in self.features.labels(points.x)]
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """The statistic of each row of ``member``; NaN where a mean has no record, or a sum overflows.
+        """Compute the statistic of each row of ``member``; NaN if a mean has no record, or a sum overflows.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class Linear:
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             total, size = sums(self.features(points.x), member)
-            return _wanted(total / size[:, None] if self.statistic == "mean" else total, want)
+            return _as_output(total / size[:, None] if self.statistic == "mean" else total, want)
 
 
 @final
@@ -91,14 +91,14 @@ class Linear:
 class Covariance:
     """Covariance of the k records in use, divisor k: the upper triangle, row by row.
 
-    ``E x x^T - E x E x^T`` of sums, taken around the mean of all records, so that no digits cancel. Not linear,
+    ``E x x^T - E x E x^T`` from sums around the mean of all records, so that no digits cancel. It is not linear,
     because of the second term.
 
     Parameters
     ----------
     name : str
     chunk : int
-        Data sets that are taken together.
+        Number of data sets that are processed together.
 
     Examples
     --------
@@ -114,17 +114,17 @@ class Covariance:
     chunk: int = 128
 
     def describe(self) -> Mapping[str, Any]:
-        """Its name and the version of numpy."""
+        """Return its name and the version of numpy."""
         return {"statistic": "covariance", "versions": _versions("numpy")}
 
     def labels(self, points: Points) -> list[str]:
-        """``"covariance of age hours"``."""
+        """Name the entries, as ``"covariance of age hours"``."""
         return [f"{self.name} of {label}" for label in pairs_of(columns_of(points.x))]
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """The covariance of each row of ``member``; NaN where it has no record, or a product overflows.
+        """Compute the covariance of each row of ``member``; NaN if it has no record, or a product overflows.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Covariance:
             centre, d = _centre(table), table.shape[1]
             total, size = sums(table, member, lambda rows: _moments(rows - centre))
             mean = total / size[:, None]
-            return _wanted(mean[:, d:] - products(mean[:, :d]), want)
+            return _as_output(mean[:, d:] - products(mean[:, :d]), want)
 
 
 @final
@@ -144,18 +144,18 @@ class Covariance:
 class Fit:
     """An algorithm that is run anew on every data set.
 
-    A run that raises, or gives another shape than the public one, text, complex numbers, NaN or an infinity, is
-    a row of NaN: it counts as a failure, and never stops the others.
+    A run that raises, or returns another shape than the public one, text, complex numbers, NaN or an infinity, gives a
+    row of NaN: it counts as a failure, and never stops the others.
 
     Parameters
     ----------
     name : str
     algorithm : Algorithm
     shape : tuple of int, optional
-        Of the output. Needed for a `Function`, whose output is unknown: `settled` takes it from a data set of
-        the calibration. It never comes from the data in use, of which it might be a function.
+        Of the output. Needed for a `Function`, whose output is unknown: `settled` finds it on a data set of the
+        calibration. It is never computed from the data in use, because it may depend on them.
     chunk : int
-        Data sets that are taken together.
+        Number of data sets that are processed together.
 
     Examples
     --------
@@ -174,12 +174,12 @@ class Fit:
     chunk: int = 8
 
     def describe(self) -> Mapping[str, Any] | None:
-        """The algorithm with its parameters, or a function's path and the digest of its code; None for a lambda."""
+        """Return the algorithm and its parameters, or a function's path and code digest; None for a lambda."""
         return described(self._description)
 
     @property
     def not_stored(self) -> str:
-        """Why there is no description, and its outputs are not stored; empty where there is one."""
+        """Why there is no description, and its outputs are not stored; empty if there is one."""
         return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
@@ -199,7 +199,7 @@ class Fit:
         }
 
     def labels(self, points: Points) -> list[str]:
-        """A name for each number of the output.
+        """Name each number of the output.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Fit:
         return [f"{self.name}{list(place) if place else ''}" for place in np.ndindex(*self._shape(points))]
 
     def settled(self, points: Points, member: Bool[Array, "m N"]) -> Fit:
-        """With the shape of a function from the first of these data sets on which it works.
+        """Find the shape of a function's output on the first of these data sets on which it works.
 
         The data sets must be independent of the data in use, as those of a calibration are.
 
@@ -234,7 +234,7 @@ class Fit:
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """The flattened output for each row of ``member``; a run's own randomness comes from its seed.
+        """Compute the flattened output for each row of ``member``; a run's own randomness comes from its seed.
 
         Raises
         ------
@@ -242,16 +242,16 @@ class Fit:
             If the shape is needed and not known.
         """
         size = len(self.labels(points))
-        made = np.full((len(member), size), np.nan)
+        outputs = np.full((len(member), size), np.nan)
         shape = None if self.algorithm.labels(points) is not None else self._shape(points)
         for row, (inside, seed) in enumerate(zip(member, seeds, strict=True)):
             try:
                 output = _output(self.algorithm, points, inside, stream(int(seed), "statistic"))
-            except (Exception, SystemExit):  # a failure, whatever its kind, is counted by who reads the row
+            except (Exception, SystemExit):  # whatever it is, the row of NaN counts as a failure
                 continue
             if output.size == size and shape in (None, output.shape):
-                made[row] = output.ravel()
-        return _wanted(made, want)
+                outputs[row] = output.ravel()
+        return _as_output(outputs, want)
 
     def _shape(self, points: Points) -> tuple[int, ...]:
         if self.shape is None:
@@ -264,7 +264,7 @@ Statistic = Linear | Covariance | Fit
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of ``STATISTICS``: what it is, the class that holds its parameters, and what is done with it."""
+    """A row of ``STATISTICS``: a summary, the class with its parameters, and how it is computed."""
 
     summary: str
     path: str
@@ -288,7 +288,7 @@ STATISTICS: Mapping[str, Kind] = MappingProxyType(
 
 
 def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) -> Statistic:
-    """A statistic by its name in ``STATISTICS``, or by the import path of a function.
+    """Make a statistic from its name in ``STATISTICS``, or from the import path of a function.
 
     Parameters
     ----------
@@ -298,6 +298,10 @@ def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) ->
         Of the output of a function.
     **parameters
         Of a named statistic: those of its class.
+
+    Returns
+    -------
+    Statistic
 
     Raises
     ------
@@ -319,7 +323,7 @@ def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) ->
     if shape is not None:
         raise ValueError(f"the shape of {spec} follows from its columns; shape is for functions")
     rule: Any = own(kind.path) if kind.path else None
-    known = [each.name for each in fields(rule)] if rule else []
+    known = [field.name for field in fields(rule)] if rule else []
     for name in parameters:
         one_of(f"parameter of {spec}", name, known or ["none"])
     try:
@@ -332,12 +336,12 @@ def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) ->
 
 
 def _output(algorithm: Algorithm, points: Points, inside: Bool[Array, " N"], rng: np.random.Generator) -> Array:
-    """What an algorithm gives on the member rows, refused unless it is an array of finite real numbers.
+    """Run an algorithm on the member rows; refuse its output unless it is an array of finite real numbers.
 
-    What it prints may be about the records in use: nobody gets to see it.
+    What it prints may be about the records in use, and is discarded.
     """
-    silent = io.StringIO()
-    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(silent), redirect_stderr(silent):
+    discarded = io.StringIO()
+    with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(discarded), redirect_stderr(discarded):
         warnings.simplefilter("ignore")
         output = np.asarray(algorithm(points.take(np.flatnonzero(inside)), rng))
     if output.dtype.kind not in "biuf" or not np.isfinite(output := output.astype(float)).all():
@@ -346,7 +350,7 @@ def _output(algorithm: Algorithm, points: Points, inside: Bool[Array, " N"], rng
 
 
 def _centre(table: Float[Array, "N d"]) -> Float[Array, " d"]:
-    """Mean of each column; of equal numbers exactly that number."""
+    """Compute the mean of each column; of equal numbers exactly that number."""
     return np.where(np.ptp(table, axis=0) == 0, table[0], table.mean(axis=0))
 
 
@@ -354,23 +358,23 @@ def _moments(rows: Float[Array, "b d"]) -> Float[Array, "b p"]:
     return np.hstack([rows, products(rows)])
 
 
-def _wanted(made: Float[Array, "m d"], want: Sequence[str]) -> Mapping[str, Float[Array, "m d"]]:
-    """Rows that are not finite as NaN."""
-    made[~np.isfinite(made).all(axis=1)] = np.nan
-    return {"output": made} if "output" in want else {}
+def _as_output(values: Float[Array, "m d"], want: Sequence[str]) -> Mapping[str, Float[Array, "m d"]]:
+    """Return the values as the signal ``output``, rows that are not finite as NaN."""
+    values[~np.isfinite(values).all(axis=1)] = np.nan
+    return {"output": values} if "output" in want else {}
 
 
 def _parameters(value: Any) -> Mapping[str, Any]:
-    """A frozen value as plain JSON."""
+    """Return a frozen value as plain JSON."""
     kind = type(value)
-    return {"class": identity(kind)} | {each.name: getattr(value, each.name) for each in fields(value)}
+    return {"class": identity(kind)} | {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _versions(*packages: str) -> Mapping[str, str]:
-    found = {}
+    versions = {}
     for name in packages:
         try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # a module of the user's own: its source is in the description
+            versions[name] = version(name)
+        except PackageNotFoundError:  # a user module: its source is in the description
             continue
-    return found
+    return versions

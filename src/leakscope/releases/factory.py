@@ -1,4 +1,4 @@
-"""From what a person names, an estimator or a network, to a release."""
+"""Make releases from estimators, networks, trained models, and import paths of them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from leakscope.core.types import Release
-from leakscope.releases.estimator import Estimator, Fixed, from_spec
+from leakscope.releases.estimator import Estimator, PretrainedModel, from_spec
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
 
 Layers = str | tuple[str, ...]
-OF_TRAINED = {"classes", "name", "layers"}  # words of `trained_release`
+OF_TRAINED = {"classes", "name", "layers"}  # keywords of `trained_release`
 
 
 @runtime_checkable
 class Described(Release, Protocol):
-    """A release with a description for people."""
+    """A release with a description in the report."""
 
     @property
     def description(self) -> str: ...
@@ -30,32 +30,32 @@ class Described(Release, Protocol):
 def release_of(
     model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None, layers: Layers = ()
 ) -> Described:
-    """The release that an object stands for.
+    """Make a release from an estimator or a network.
 
     Parameters
     ----------
     model : scikit-learn estimator, class of a network, function that makes a network, or release
     name : str
-        What the report calls it.
+        The name in the report.
     train : Recipe or mapping, optional
         How a network is trained.
-    layers : "all", "last", a name, or tuple of names
-        Of a network: whose gradients are seen; all unless given.
+    layers : str or tuple of str
+        The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
 
     Returns
     -------
     Described
-        A release is returned as it is.
+        The release; one that was given is returned as it is.
 
     Raises
     ------
     ValueError
-        If it is none of these, PyTorch is needed and not there, or an estimator comes with a recipe.
+        If it is none of these, PyTorch is needed and not installed, or an estimator comes with a recipe.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from leakscope.releases.making import release_of
+    >>> from leakscope.releases.factory import release_of
     >>> release_of(DecisionTreeClassifier()).name
     'DecisionTreeClassifier'
     """
@@ -72,7 +72,7 @@ def release_from(
     train: Mapping[str, Any] | None = None,
     layers: Layers = (),
 ) -> Described:
-    """The release that an import path leads to.
+    """Make a release from an import path.
 
     Parameters
     ----------
@@ -80,12 +80,17 @@ def release_from(
         ``module:name`` of an estimator, a network, or a function that makes one of them.
     settings : mapping
         Parameters of the estimator, or keywords of the function or class that makes the network.
-    name, train, layers
-        As in `release_of`.
+    name : str
+        The name in the report.
+    train : mapping, optional
+        How a network is trained: the fields of `Recipe`.
+    layers : str or tuple of str
+        The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
 
     Returns
     -------
     Described
+        The release.
 
     Raises
     ------
@@ -94,24 +99,26 @@ def release_from(
 
     Examples
     --------
-    >>> from leakscope.releases.making import release_from
+    >>> from leakscope.releases.factory import release_from
     >>> release_from("sklearn.tree:DecisionTreeClassifier", {"max_depth": 3}).description
     'DecisionTreeClassifier(max_depth=3)'
     """
-    found = imported(spec)
-    if is_network(found) or (inspect.isfunction(found) and is_network(_called(spec, found, settings))):
-        return _network(found, name, train or {}, settings, layers)
-    _refuse_recipe(found, train, layers)
+    target = imported(spec)
+    if _makes_network(spec, target, settings):
+        return _network(target, name, train or {}, settings, layers)
+    _refuse_recipe(target, train, layers)
     return Estimator(from_spec(spec, settings), name)
 
 
 def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathLike[str]) -> Any:
-    """A trained network from the import path of what makes it and the file of its weights.
+    """Make a trained network from the import path of its class or function and the file of its weights.
 
     Parameters
     ----------
-    spec, settings
-        As in `release_from`.
+    spec : str
+        ``module:name`` of a network's class, or of a function that makes one.
+    settings : mapping
+        Its keywords.
     weights : path
         A file with the state dict.
 
@@ -124,24 +131,25 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
     ValueError
         In one line, if the path leads to no network, or the file does not fit.
     """
-    found = imported(spec)
-    if not (is_network(found) or (inspect.isfunction(found) and is_network(_called(spec, found, settings)))):
+    target = imported(spec)
+    if not _makes_network(spec, target, settings):
         raise ValueError(f"{spec} makes no network, and weights are those of one")
-    return _room().weighted(found, settings, weights)
+    return _network_module().weighted(target, settings, weights)
 
 
 def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Layers = ()) -> Described:
-    """One model that is there already: a network of PyTorch, or a function that answers.
+    """Make a release of one trained model: a network of PyTorch, or a function.
 
     Parameters
     ----------
     model : nn.Module, or callable
-        Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn classifier
-        brings its classes along.
+        From features of n points to probabilities of shape (n, K); the method of a fitted scikit-learn classifier
+        provides its classes.
     classes : array of shape (K,), optional
         The label of each column.
     name : str
-    layers : "all", "last", a name, or tuple of names
+        The name in the report.
+    layers : str or tuple of str
         As in `release_of`.
 
     Returns
@@ -153,26 +161,28 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     ValueError
         If it is neither.
     """
-    known = None if classes is None else np.asarray(classes)
+    column_labels = None if classes is None else np.asarray(classes)
     if is_network(model):
-        return import_module("leakscope.releases.networks.network").Trained(model, known, name, layers or "all")
+        network = import_module("leakscope.releases.networks.network")
+        return network.Trained(model, column_labels, name, layers or "all")
     if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
     if not callable(model):
         raise ValueError(f"predict_proba must be callable, got a {type(model).__name__}")
-    owner = getattr(model, "__self__", None)
-    return Fixed(model, getattr(owner, "classes_", None) if known is None else known, name)
+    if column_labels is None:
+        column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
+    return PretrainedModel(model, column_labels, name)
 
 
 def _network(
     make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any], layers: Layers
 ) -> Any:
     recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
-    return _room().Network(make, recipe, name, dict(parameters), layers or "all")
+    return _network_module().Network(make, recipe, name, dict(parameters), layers or "all")
 
 
-def _room() -> Any:
-    """The files that need PyTorch."""
+def _network_module() -> Any:
+    """Import the module that needs PyTorch."""
     try:
         return import_module("leakscope.releases.networks.network")
     except ModuleNotFoundError as error:
@@ -181,12 +191,17 @@ def _room() -> Any:
         raise ValueError(TORCH) from None
 
 
-def _called(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
-    """What a function makes; parameters that it does not take are those of the estimator that it makes."""
+def _makes_network(spec: str, target: Any, settings: Mapping[str, Any]) -> bool:
+    """Tell whether the target is a network's class or a function that makes a network."""
+    return is_network(target) or (inspect.isfunction(target) and is_network(_call(spec, target, settings)))
+
+
+def _call(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """Call a function with those settings that it takes; the others are parameters of the estimator that it makes."""
     try:
-        known = inspect.signature(function).parameters.values()
-        takes_all = any(each.kind is each.VAR_KEYWORD for each in known)
-        return function(**{name: settings[name] for name in settings if takes_all or name in {k.name for k in known}})
+        parameters = inspect.signature(function).parameters
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        return function(**{name: value for name, value in settings.items() if takes_all or name in parameters})
     except Exception as error:  # the function is the user's: it may raise anything
         no_torch = isinstance(error, ModuleNotFoundError) and error.name == "torch"
         raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None
