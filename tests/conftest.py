@@ -23,7 +23,8 @@ FOLDERS = (
     "reports", "runtime",
 )  # fmt: skip
 OF_CORE = (
-    "claims", "covariance", "divergences", "games", "grid", "information", "intervals", "seeds", "tradeoff", "types",
+    "claims", "covariance", "divergences", "games", "grid", "information", "intervals", "numerics", "seeds", "tradeoff",
+    "types",
 )  # fmt: skip
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{tests.typecheck.__name__}.executed")

@@ -15,7 +15,7 @@ import leakscope as ls
 from leakscope import noise
 from leakscope.bounds import membership, pmp_gaussian, regression
 from leakscope.bounds.exponential import geometric_median_loss
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale, least
+from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
 from leakscope.core.lengths import clipped, p_norm
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -100,14 +100,3 @@ def test_sizes_at_the_ends_of_floating_point():
     assert pmp_gaussian(apart, 1.0, 0.01) == math.inf  # no noise of size 1 hides this
     assert pmp_gaussian(apart * 1e-300, 1e-300, 0.01) == math.inf
     assert membership.scale_for_accuracy(np.array([[5e-324], [0.0]]), query="sum") >= 0
-
-
-def test_the_least_number_at_which_something_holds_may_be_the_smallest_there_is():
-    assert least(lambda x: x > 0) == 5e-324
-    assert least(lambda x: x >= 1e-310) == pytest.approx(1e-310, rel=1e-12)
-
-
-@pytest.mark.parametrize("s", [1e-170, 1e160])
-def test_shapes_of_no_representable_square_are_refused(s):
-    with pytest.raises(ValueError, match="allowed: 1e-150 to 1e150: rescale the features"):
-        noise.best_covariance_of_lengths(X * s, 1.0)

@@ -95,7 +95,7 @@ def test_rows_of_the_table():
     for name in ("likelihood_ratio", "scalar_product"):
         scores = ATTACKS[name](signals)
         assert scores.value.shape == (4, 3)
-        assert scores.overlap == 1
+        assert scores.variance_inflation == 1
     assert ATTACKS["likelihood_ratio"].with_parameters(rate=0.1).name == "likelihood_ratio(rate=0.1)"
 
 

@@ -400,11 +400,11 @@ TWO = [[True, False], [False, True]]
         ),
         (
             lambda: pmp_discrete(np.eye(2), [[1, 0], [1, 1]]),
-            "record 0 is in all subsets: it has no law of the other kind",
+            "record 0 is in all subsets: it has no distribution of the other kind",
         ),
         (
             lambda: exact_tradeoff(np.eye(2), [[1, 0], [0, 0]], 1),
-            "record 1 is in no subset: it has no law of the other kind",
+            "record 1 is in no subset: it has no distribution of the other kind",
         ),
         (lambda: exact_tradeoff(np.eye(2), TWO, 2), "record must be < 2, the number of records; got 2"),
         (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale, least
+from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
 from leakscope.core.divergences import gaussian_hockey
 from tests.core.test_divergences import in_high_precision
 
@@ -55,10 +55,3 @@ def test_values_out_of_range(call, line):
     with pytest.raises(ValueError) as refused:
         call()
     assert str(refused.value) == line
-
-
-def test_least():
-    assert least(lambda x: True) == 0
-    assert least(lambda x: x > 1e-30) == pytest.approx(1e-30, rel=1e-11)
-    assert least(lambda x: x > 1e30) == pytest.approx(1e30, rel=1e-11)
-    assert least(lambda x: False) == math.inf

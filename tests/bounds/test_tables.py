@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from leakscope.bounds.exact import exact_eta, subsets
 from leakscope.bounds.tables import (
-    categories_to_merge,
     cells_to_merge,
     exact_eta_table,
     related_cells_to_merge,
@@ -223,27 +222,6 @@ def safe(counts, eta, k=None):
     return (exact_eta_table(cells, int(counts.sum()), k) <= eta).all()
 
 
-@pytest.mark.parametrize("case", range(60))
-def test_merged_categories_keep_eta(case):
-    rng = stream(0, "categories", case)
-    counts = rng.negative_binomial(1, 0.01, size=(6, 2, 3)) * (rng.random((6, 2, 3)) < 0.8)
-    if not safe(counts.sum(axis=0), 0.05):
-        with pytest.raises(ValueError, match=r"^merging all 6 categories of axis 0 does not give eta = 0\.05$"):
-            categories_to_merge(counts, 0, 0.05)
-        return
-    groups = categories_to_merge(counts, 0, 0.05)
-    assert groups == categories_to_merge(np.moveaxis(counts, 0, 2), -1, 0.05)
-    left = set(range(6)) - {part for group in groups for part in group.parts}
-    rows = [counts[list(group.parts)].sum(axis=0) for group in groups] + [counts[i] for i in sorted(left)]
-    after = np.stack(rows)
-    assert after.sum() == counts.sum()
-    assert safe(after, 0.05)
-    for group, row in zip(groups, rows, strict=False):
-        assert group.size == row[row > 0].min()
-        assert group.eta == exact_eta_table([group.size], int(counts.sum()))[0]
-    assert bool(groups) == (not safe(counts, 0.05))
-
-
 def test_the_exposed_cells_of_adult(real_data):
     adult = pd.read_parquet(real_data / "adult.parquet")
     sizes = adult.groupby(["occupation", "sex", "income"]).size()
@@ -265,10 +243,6 @@ def test_the_exposed_cells_of_adult(real_data):
     groups = cells_to_merge(sizes.to_numpy(), 0.05, len(adult))
     assert len(groups) == 2  # 132 records, 64 in a group
     assert sum(group.size for group in groups) == sizes[eta > 0.05].sum() == 132
-    counts = adult.pivot_table(index="occupation", columns=["sex", "income"], aggfunc="size", fill_value=0)
-    merged = categories_to_merge(counts.to_numpy(), 0, 0.05)
-    assert all(group.eta <= 0.05 for group in merged)
-    assert sum(len(group.parts) for group in merged) <= 11
 
 
 @pytest.mark.parametrize(
@@ -299,11 +273,6 @@ def test_the_exposed_cells_of_adult(real_data):
         (
             lambda: smallest_cell(0.05, 20, sampling="poisson"),
             "a cell of all 20 records has eta = 0.0881; wanted 0.05",
-        ),
-        (lambda: categories_to_merge([[50, 3]], 2, 0.1), "axis must be one of the 2 axes of the counts, got 2"),
-        (
-            lambda: categories_to_merge([[50, 3], [40, 2]], 0, 0.05),
-            "merging all 2 categories of axis 0 does not give eta = 0.05",
         ),
     ],
 )

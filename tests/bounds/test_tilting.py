@@ -87,31 +87,31 @@ def test_records_that_an_output_nearly_proves_are_seen_from_the_others():
 
 
 def test_mirrored_records_have_mirrored_odds():
-    """The law of the records that are not in D, given the same output, is that of the game with exponents -c."""
+    """Given the same output, the records that are not in D have the distribution of the game with exponents -c."""
     exponent = np.random.default_rng(7).normal(size=(6, 3))
-    law = tilting._Law.of(exponent, 1)
-    other = law.mirrored()
+    proposal = tilting._Proposal.of(exponent, 1)
+    other = proposal.mirrored()
     for outside in (np.array(c) for c in combinations(range(6), 4)):
         held = np.setdiff1d(np.arange(6), outside)
         mask = np.isin(np.arange(6), outside)[:, None].astype(float)
         for x, chosen, mirrored in zip(
-            outside, law.completed(mask)[outside, 0], other.completed(mask)[outside, 0], strict=True
+            outside, proposal.completed(mask)[outside, 0], other.completed(mask)[outside, 0], strict=True
         ):
             half = np.append(held, x)
-            assert chosen == pytest.approx(softmax(-exponent[half].sum(axis=0))[law.reference])
+            assert chosen == pytest.approx(softmax(-exponent[half].sum(axis=0))[proposal.reference])
             rest = np.setdiff1d(np.arange(6), half)
-            assert mirrored == pytest.approx(softmax(-exponent[rest].sum(axis=0))[law.reference])
-            assert law.largest >= max(chosen, mirrored)
+            assert mirrored == pytest.approx(softmax(-exponent[rest].sum(axis=0))[proposal.reference])
+            assert proposal.largest >= max(chosen, mirrored)
 
 
 def test_subsets_are_drawn_by_their_weights():
-    """Chi-square of 40,000 draws against the enumerated law of 20 subsets; false alarm 1e-3, seed fixed."""
-    law = tilting._Law.of(
+    """Chi-square of 40,000 draws against the enumerated distribution of 20 subsets; false alarm 1e-3, seed fixed."""
+    proposal = tilting._Proposal.of(
         np.array([[0.0, 2.0], [0.0, 1.0], [0.5, 0.0], [0.3, 0.1], [0.0, 4.0], [1.0, 1.0], [0, 0], [2, 0]]), 1
     )
-    weight = np.exp(law.log_weight)
+    weight = np.exp(proposal.log_weight)
     assert np.ptp(weight) > 0.5
-    drawn = np.concatenate(list(law.draws(40_000, seed=0)), axis=1)
+    drawn = np.concatenate(list(proposal.draws(40_000, seed=0)), axis=1)
     assert (drawn.sum(axis=0) == 3).all()
     seen, times = np.unique(2 ** np.arange(8) @ drawn, return_counts=True)
     product = {sum(2**i for i in chosen): weight[list(chosen)].prod() for chosen in combinations(range(8), 3)}
@@ -136,6 +136,14 @@ def test_limits_of_any_game(exponent):
     assert ((odds.low <= odds.value) & (odds.value <= odds.high)).all()
 
 
+def test_a_limit_that_cancels_is_no_limit():
+    """Here the ratio of the means and its distance to the upper limit cancelled to 0: a limit of minus infinity."""
+    v, w, z = -67.8507781201874, 41.28285973313534, -44.33227148897151
+    exponent = np.array([[v, v], [v, w], [v, 0.95], [0.0, v], [-74.0, 0.0], [z, v]])
+    truth, odds = log_odds(exponent), sampled_log_odds(exponent, 600, 1 - 1e-9, 0)
+    assert (truth <= odds.high + 1e-9).all()
+
+
 def test_what_is_certain_by_its_definition():
     """Means of the n smallest and n largest swaps; with more than 256 records a little wider, never narrower."""
     for n_records, exact in ((10, True), (600, False)):
@@ -154,23 +162,24 @@ def test_what_is_certain_by_its_definition():
 def test_limits_are_those_of_the_inequality():
     """Twin: at each limit the test of a ratio r by Maurer and Pontil's inequality is at its edge."""
     exponent = np.random.default_rng(3).normal(size=(8, 2)) * 0.3
-    law, log_budget, width = tilting._Law.of(exponent, 0), math.log(2 / 1e-3), np.full(8, 0.7)
-    drawn = np.concatenate(list(law.draws(500, seed=4)), axis=1)
-    low, high = tilting._limits(law, tilting._moments(law, 500, seed=4), log_budget, width)
-    weight = np.exp(law.log_weight)
+    proposal, log_budget, width = tilting._Proposal.of(exponent, 0), math.log(2 / 1e-3), np.full(8, 0.7)
+    drawn = np.concatenate(list(proposal.draws(500, seed=4)), axis=1)
+    low, high = tilting._limits(proposal, tilting._moments(proposal, 500, seed=4), log_budget, width)
+    weight = np.exp(proposal.log_weight)
     for x in range(8):
         a, b = [], []
         for member in drawn.T[~drawn[x]]:
             others = np.flatnonzero(~member)
             chosen = {
-                i: softmax(-exponent[np.append(np.flatnonzero(member), i)].sum(axis=0))[law.reference] for i in others
+                i: softmax(-exponent[np.append(np.flatnonzero(member), i)].sum(axis=0))[proposal.reference]
+                for i in others
             }
             a.append(chosen[x])
             b.append(sum(weight[i] * chosen[i] for i in others if i != x) / 4)
         a, b, n = np.array(a), np.array(b), len(a)
-        slack = 7 * log_budget / (3 * (n - 1)) * law.largest * np.sort(weight)[-4:].mean() * width[x] / weight[x]
+        slack = 7 * log_budget / (3 * (n - 1)) * proposal.largest * np.sort(weight)[-4:].mean() * width[x] / weight[x]
         for limit, sign in ((low[x], 1), (high[x], -1)):
-            z = a - np.exp(limit - law.log_weight[x]) * b
+            z = a - np.exp(limit - proposal.log_weight[x]) * b
             assert sign * z.mean() == pytest.approx(np.sqrt(2 * log_budget * z.var(ddof=1) / n) + slack, rel=1e-6)
 
 
@@ -180,11 +189,11 @@ def test_the_reference_is_what_the_mechanism_prefers_behind_an_output():
     exponent[:, 2] = 8.0
     exponent[:4] = [4.0, 0.0, 2.0]
     exponent[4:] = [0.0, 4.5, 9.0]
-    law = tilting._Law.of(exponent, 2)
+    proposal = tilting._Proposal.of(exponent, 2)
     logits = np.array([-exponent[list(half)].sum(axis=0) for half in combinations(range(8), 4)])
     behind = softmax(logits[:, 2] - logsumexp(logits, axis=1))
-    assert law.reference == int((behind @ softmax(logits, axis=1)).argmax())
-    assert int(softmax(logits, axis=1).mean(axis=0).argmax()) != law.reference
+    assert proposal.reference == int((behind @ softmax(logits, axis=1)).argmax())
+    assert int(softmax(logits, axis=1).mean(axis=0).argmax()) != proposal.reference
 
 
 def test_the_seed_says_everything():

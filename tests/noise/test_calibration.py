@@ -198,7 +198,7 @@ def test_pairs_needed_is_where_the_refusal_ends(eta, prior, confidence, share):
     needed = pairs_needed(eta, prior, confidence, share)
 
     def attempt(n_pairs):
-        shifts = Shifts(np.ones((3, n_pairs)), "some", 1, prior=prior, exact=False, share=share)
+        shifts = Shifts(np.ones((3, n_pairs)), "some", 1, prior=prior, exact=False, separating_fraction=share)
         return calibrate(shifts, eta, confidence=confidence).scale
 
     assert attempt(needed) > 0
@@ -215,7 +215,7 @@ def test_pairs_needed_is_where_the_refusal_ends(eta, prior, confidence, share):
         (lambda: pairs_needed(0.5), "eta must be > 0 and < 0.5, the smaller prior; got 0.5"),
         (lambda: pairs_needed(0.1, prior=1.0), "prior must be > 0 and < 1, got 1"),
         (lambda: pairs_needed(0.1, confidence=1.0), "confidence must be > 0 and < 1, got 1"),
-        (lambda: pairs_needed(0.1, share=0.0), "share must be > 0 and <= 1, got 0"),
+        (lambda: pairs_needed(0.1, separating_fraction=0.0), "separating_fraction must be > 0 and <= 1, got 0"),
     ],
 )
 def test_bad_numbers_of_pairs(make, line):

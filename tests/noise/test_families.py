@@ -122,21 +122,6 @@ def test_shift_against_sampled_likelihood_ratios(noise, d):
 
 
 @every_family
-@pytest.mark.statistics
-def test_characteristic_function_against_samples(noise, d):
-    """4.5 standard errors: false alarm below 1e-5 for each frequency."""
-    rng = stream(4, "frequencies")
-    w = rng.normal(size=(3, d))
-    if isinstance(noise, NormNoise) and d > 1 and (noise.radius != "gamma" or noise.norm.order not in (1, 2)):
-        with pytest.raises(NotApplicable, match=r"^the characteristic function has no closed form for Lp\("):
-            noise.characteristic(w)
-        return
-    waves = np.cos(noise.sample(np.zeros((100_000, d)), rng) @ w.T)
-    assert (np.abs(waves.mean(axis=0) - noise.characteristic(w)) < 4.5 * waves.std(axis=0) / 316).all()
-    assert noise.characteristic(np.zeros(d)) == pytest.approx(1)
-
-
-@every_family
 def test_shape_of_the_divergence(noise, d):
     u = np.linspace(0, 30, 301)
     tv = noise.shift_tv(u)

@@ -148,11 +148,11 @@ def test_what_does_not_add_up_is_refused(ledger):
         ),
         (
             replace(first, shifts=swap_linear(X[:, :1], 2)),
-            "the shifts have the share k/n 0.3333333333333333, the ledger and its noise need 0.5",
+            "the shifts have the fraction k/n 0.3333333333333333, the ledger and its noise need 0.5",
         ),
         (
-            replace(first, shifts=replace(first.shifts, share=0.5)),
-            "the shifts have the share of telling pairs 0.5, the ledger and its noise need 1.0",
+            replace(first, shifts=replace(first.shifts, separating_fraction=0.5)),
+            "the shifts have the fraction of separating pairs 0.5, the ledger and its noise need 1.0",
         ),
         (
             replace(first, shifts=first.shifts.average()),
@@ -202,11 +202,11 @@ def test_an_average_promise_adds_up_too(path):
         )
 
 
-def test_the_share_of_telling_pairs_is_kept(path):
-    shifts = Shifts(np.ones((1, 20)), "sampled disjoint", 1, exact=False, share=0.4)
-    draw = replace(DRAW, seed=5, coupling="sampled disjoint", share=0.4)
+def test_the_fraction_of_separating_pairs_is_kept(path):
+    shifts = Shifts(np.ones((1, 20)), "sampled disjoint", 1, exact=False, separating_fraction=0.4)
+    draw = replace(DRAW, seed=5, coupling="sampled disjoint", separating_fraction=0.4)
     ledger = Ledger.create(path, draw, QUERIES[:1]).append(Entry(QUERIES[0], NOISES[0], shifts, seed=5))
-    assert Ledger.open(path, "data").joint_shifts().share == ledger.draw.share == 0.4
+    assert Ledger.open(path, "data").joint_shifts().separating_fraction == ledger.draw.separating_fraction == 0.4
 
 
 def test_scales_chosen_on_the_joint_pairs_are_refused(path):

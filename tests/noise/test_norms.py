@@ -54,12 +54,9 @@ def test_a_norm_is_a_norm(norm, v, w, factor):
 
 
 @every_norm
-def test_maps_are_inverse_and_transposed(norm):
-    rng = stream(0, "maps")
-    v, w = rng.normal(size=(7, 3)), rng.normal(size=(7, 3))
+def test_maps_are_inverse(norm):
+    v = stream(0, "maps").normal(size=(7, 3))
     np.testing.assert_allclose(norm.restore(norm.standardise(v)), v, rtol=1e-12)
-    inner = (norm.frequencies(w) * norm.standardise(v)).sum(axis=-1)
-    np.testing.assert_allclose(inner, (w * v).sum(axis=-1), rtol=1e-10)
     matrix = norm.restore(np.eye(3))
     assert norm.log_volume_factor == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-12)
     assert norm.spread == pytest.approx(np.square(matrix).sum() / 3)

@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, optimize, special
 
 from leakscope.core.seeds import stream
-from leakscope.noise import GaussianNoise, Mahalanobis, Shifts, best_covariance, best_covariance_of_lengths, eta_bound
+from leakscope.noise import GaussianNoise, Mahalanobis, Shifts, best_covariance, eta_bound
 
 V = np.array([[4.0, 1.0], [1.0, 2.0]])
 W = np.array([3.0, 0.5])
@@ -50,32 +50,10 @@ def test_the_noise_keeps_eta():
     v = stream(0, "shifts").standard_t(3, size=(400, 2)) @ np.array([[3.0, 1.0], [0.0, 0.2]])
     eta = 0.1
     kappa = 2 * special.ndtri(0.5 + eta)
-    for shape in (best_covariance(v.T @ v / 400, kappa, ridge=0.0), best_covariance_of_lengths(v, kappa)):
-        lengths = Mahalanobis(shape)(v)[None]
-        bound = eta_bound(Shifts(lengths, "any", 2, Mahalanobis(shape)), GaussianNoise(1.0, shape))
-        assert bound[0] <= eta
-
-
-def mean_length(shape, v):
-    return np.mean(np.sqrt(np.einsum("md,dm->m", v, np.linalg.solve(shape, v.T))))
-
-
-@pytest.mark.parametrize("weights", [None, W])
-def test_the_shape_for_mean_lengths_is_optimal(weights):
-    w = np.ones(2) if weights is None else weights
-    v = stream(1, "shifts").standard_cauchy((60, 2)) * [1.0, 0.3]
-    v[:5] = 0
-    best = best_covariance_of_lengths(v, 0.5, weights, ridge=0.0, tolerance=1e-13)
-    assert mean_length(best, v) == pytest.approx(0.5)
-
-    def cost(z):
-        root = np.array([[np.exp(z[0]), 0], [z[2], np.exp(z[1])]])
-        shape = root @ root.T
-        return w @ np.diagonal(shape) * (mean_length(shape, v) / 0.5) ** 2
-
-    found = optimize.minimize(cost, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
-    assert w @ np.diagonal(best) == pytest.approx(found.fun, rel=1e-6)
-    assert w @ np.diagonal(best) < w @ np.diagonal(best_covariance(v.T @ v / 60, 0.5, weights, ridge=0.0))
+    shape = best_covariance(v.T @ v / 400, kappa, ridge=0.0)
+    lengths = Mahalanobis(shape)(v)[None]
+    bound = eta_bound(Shifts(lengths, "any", 2, Mahalanobis(shape)), GaussianNoise(1.0, shape))
+    assert bound[0] <= eta
 
 
 def test_a_direction_without_shifts_gets_noise():
@@ -87,7 +65,6 @@ def test_a_direction_without_shifts_gets_noise():
     for structure in ("full", "diagonal"):
         shape = best_covariance(flat, 1.0, structure=structure)
         assert shape[1, 1] / shape[0, 0] == pytest.approx(math.sqrt(0.5e-6), rel=1e-3)
-    assert best_covariance_of_lengths(np.array([[1.0, 0.0], [2.0, 0.0]]), 1.0)[1, 1] > 0
 
 
 def test_units_of_a_coordinate_do_not_matter():
@@ -114,15 +91,6 @@ def test_units_of_a_coordinate_do_not_matter():
         (lambda: best_covariance(V, 1.0, np.array([1.0, -1.0])), "weight must be > 0, got -1"),
         (lambda: best_covariance(V, 1.0, ridge=-1.0), "ridge must be >= 0, got -1"),
         (lambda: best_covariance(V, 1.0, structure="round"), "unknown structure 'round'.*"),
-        (
-            lambda: best_covariance_of_lengths(np.array([[math.inf]]), 1.0),
-            r"shifts must be finite, of shape \(pairs, .*",
-        ),
-        (
-            lambda: best_covariance_of_lengths(np.zeros((0, 2)), 1.0),
-            r"shifts must be finite, of shape \(pairs, d\), .*",
-        ),
-        (lambda: best_covariance_of_lengths(np.zeros((3, 2)), 1.0), "second_moment is 0: no shift, no noise is needed"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

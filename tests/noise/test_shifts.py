@@ -296,11 +296,14 @@ def test_the_bound_of_the_worst_row_does_not_pay_for_the_others():
 def test_a_share_divides_the_mean():
     values = stream(4, "share").exponential(size=(1, 50))
     noise = GaussianNoise(5.0)
-    whole, part = Shifts(values, "disjoint", 1, prior=0.2), Shifts(values, "disjoint", 1, prior=0.2, share=0.4)
+    whole, part = (
+        Shifts(values, "disjoint", 1, prior=0.2),
+        Shifts(values, "disjoint", 1, prior=0.2, separating_fraction=0.4),
+    )
     assert eta_bound(part, noise)[0] == pytest.approx(2.5 * eta_bound(whole, noise)[0])
     assert eta_bound(part, GaussianNoise(1e-3))[0] == pytest.approx(0.2)  # never above the prior
     assert pmp_delta(part, noise, 0.1)[0] == pytest.approx(2.5 * pmp_delta(whole, noise, 0.1)[0])
-    wide = Shifts(values, "disjoint", 1, prior=0.2, share=0.4, exact=False).tradeoff(noise, 0.95).value[0]
+    wide = Shifts(values, "disjoint", 1, prior=0.2, separating_fraction=0.4, exact=False).tradeoff(noise, 0.95).value[0]
     slack = math.sqrt(math.log(2 * 20) / 100)
     plain = float(whole.mean(noise.shift_tv(values))[0])
     assert 2.5 * plain < wide <= 2.5 * (plain + slack) + 1e-9
@@ -320,12 +323,15 @@ def test_the_average_row_gives_each_record_the_same_weight():
 
 
 @pytest.mark.parametrize(
-    ("share", "line"),
-    [(0.0, "^share must be > 0 and <= 1, got 0$"), (1.5, r"^share is a fraction: 1\.5 is out of range; did you mean")],
+    ("fraction", "line"),
+    [
+        (0.0, "^separating_fraction must be > 0 and <= 1, got 0$"),
+        (1.5, r"^separating_fraction is a fraction: 1\.5 is out of range; did you mean"),
+    ],
 )
-def test_bad_shares(share, line):
+def test_bad_fractions(fraction, line):
     with pytest.raises(ValueError, match=line):
-        Shifts(np.ones((1, 2)), "any", 1, share=share)
+        Shifts(np.ones((1, 2)), "any", 1, separating_fraction=fraction)
 
 
 def test_failed_pairs_count_as_one():

@@ -170,14 +170,14 @@ def test_the_error_of_an_accuracy_knows_of_shared_references():
     value, member = np.array([[1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]]), np.array([[True, False] * 2] * 2)
     alone = accuracy(ls.Scores("score", value, member), 0.5)
     assert (alone.value, alone.error) == (0.75, 0.25)
-    assert accuracy(ls.Scores("score", value, member, overlap=4.0), 0.5).error == 0.5
+    assert accuracy(ls.Scores("score", value, member, variance_inflation=4.0), 0.5).error == 0.5
 
 
 def test_a_lead_is_paired_and_what_is_within_its_error_is_not_below():
     member = np.array([[True, False] * 2] * 3)
     right = np.array([[1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
     worse = np.array([[1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
-    found = lead(ls.Scores("one", right, member, overlap=4.0), 0.5, ls.Scores("other", worse, member), 0.5)
+    found = lead(ls.Scores("one", right, member, variance_inflation=4.0), 0.5, ls.Scores("other", worse, member), 0.5)
     assert found.value == pytest.approx(1 / 12)  # .25, 0 and 0 on the three
     assert found.error == pytest.approx(2 * 1 / 12)  # their standard deviation over the root of 3
     assert above({"a": Ours(0.04, 0.01)}).value is True

@@ -536,9 +536,9 @@ class TestWhatIsSaid:
         x = np.random.default_rng(0).normal(size=6)
         wide = mechanism("mean", np.column_stack([np.ones(6), x]))
         noise = GaussianNoise(0.4)
-        value = exact(wide, noise, noised=np.array([False, True]))
+        value = exact(wide, noise, noisy_coords=np.array([False, True]))
         assert value == pytest.approx(exact(mechanism("mean", x), noise))
-        free = attack_release(wide, None, AttackConfig(5, noised=np.array([False, False])))
+        free = attack_release(wide, None, AttackConfig(5, noisy_coords=np.array([False, False])))
         assert accuracy(free).value == 1.0
 
     @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def eta_of(made, found):
     sets = DataSets(member, np.zeros(len(member), dtype=int))
     outputs = made.on_grid(sets, found.grid)
     outputs = found.grid.snap(made.outputs(sets)) if outputs is None else outputs
-    return exact_eta(outputs[:, found.noised], member, found.noise)
+    return exact_eta(outputs[:, found.noisy_coords], member, found.noise)
 
 
 class TestExactly:
@@ -117,7 +117,7 @@ class TestExactly:
     def test_a_constant_column_gets_no_noise(self):
         x = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 7.5)]
         found = calibrated(mechanism(x=x), PrivacyTarget(0.1))
-        assert found.noised.tolist() == [True, False]
+        assert found.noisy_coords.tolist() == [True, False]
         assert found.rms[1] == 0
 
     def test_equal_records_need_no_noise(self):

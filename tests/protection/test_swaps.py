@@ -11,7 +11,7 @@ from leakscope.bounds.exact import exact_eta
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import stream
 from leakscope.core.types import Points
-from leakscope.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, calibrate, shape_of
+from leakscope.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, best_covariance, calibrate
 from leakscope.protection import swaps
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.swaps import swap_shifts
@@ -67,8 +67,24 @@ def test_the_shifts_are_those_of_the_fits_within_a_step(name, n, k, law):
         assert (np.abs(found.values - fitted.values) <= 2 * step * (1 + 1e-9) + 1e-12 * fitted.values).all()
         assert (fitted.values[alike] <= step).all()
         assert n_failures == 0
-        assert (found.coupling, found.d, found.norm, found.prior, found.exact, found.promise, found.share) == (
-            (fitted.coupling, fitted.d, fitted.norm, fitted.prior, fitted.exact, fitted.promise, fitted.share)
+        assert (
+            found.coupling,
+            found.d,
+            found.norm,
+            found.prior,
+            found.exact,
+            found.promise,
+            found.separating_fraction,
+        ) == (
+            (
+                fitted.coupling,
+                fitted.d,
+                fitted.norm,
+                fitted.prior,
+                fitted.exact,
+                fitted.promise,
+                fitted.separating_fraction,
+            )
         )
 
 
@@ -122,7 +138,9 @@ def test_the_certified_scale_is_hardly_larger(name):
     made = mechanism(name, 40, 20)
     pilot, pairs = SampledSwap(40, 20, n_pairs=20, seed=1), SampledSwap(40, 20, n_pairs=150, seed=2)
     v = pilot.differences(made.outputs(pilot))
-    family = partial(GaussianNoise, shape=shape_of(v))
+    flat = v.reshape(-1, v.shape[-1])
+    shape = best_covariance(flat.T @ flat / len(flat), 1.0, ridge=1e-3)
+    family = partial(GaussianNoise, shape=shape * len(shape) / np.trace(shape))
     rms = np.sqrt(np.square(v).mean(axis=(0, 1)).min())
     grid, norm = Grid.for_noise(rms / 4, float(np.abs(made.points.x).max())), family(1.0).norm
     fitted = pairs.shifts(grid.snap(made.outputs(pairs)), norm)
@@ -178,11 +196,11 @@ def test_a_public_coordinate_that_moves_tells_the_sets_apart():
     x[:, 1] = 2.5
     made, pairs, grid = Mechanism(STATISTICS["covariance"], Points(x), 6, HERE), SampledSwap(12, 6, 5), Grid(2.0**-12)
     moving = np.array([True, False, True, False, False, True])
-    found, _ = swap_shifts(made, pairs, grid, noised=moving)
+    found, _ = swap_shifts(made, pairs, grid, noisy_coords=moving)
     assert np.isfinite(found.values).all()
     assert found.d == 3
     moving[0] = False
-    assert np.isinf(swap_shifts(made, pairs, grid, noised=moving)[0].values).all()
+    assert np.isinf(swap_shifts(made, pairs, grid, noisy_coords=moving)[0].values).all()
 
 
 def test_any_number_of_workers_gives_the_same():
@@ -217,5 +235,7 @@ def test_bad_input(as_users_run_it):
         swap_shifts(Mechanism(named("mean"), made.points, 6), pairs, grid)
     with pytest.raises(ValueError, match=r"^the pairs have n = 12, k = 5; the data 12, 6$"):
         swap_shifts(made, SampledSwap(12, 5, 3), grid)
-    with pytest.raises(ValueError, match=r"^noised must be 6 truth values, one of them true, got \[False, False\]$"):
-        swap_shifts(made, pairs, grid, noised=np.zeros(2, dtype=bool))
+    with pytest.raises(
+        ValueError, match=r"^noisy_coords must be 6 truth values, one of them true, got \[False, False\]$"
+    ):
+        swap_shifts(made, pairs, grid, noisy_coords=np.zeros(2, dtype=bool))

@@ -40,7 +40,7 @@ class Attack:
         Whether it compares the target with other models.
     needs_population : bool
         Whether it compares with points that are in no model; where there are none, with the target points.
-    overlap : float
+    variance_inflation : float
         With leave one out: the variance of an average over the targets, relative to that over independent targets.
         Where the scores depend on the references, every pair of models meets twice, each as the other's reference, so
         that chance counts twice: 2 for means, somewhat more where variances are estimated.
@@ -65,7 +65,7 @@ class Attack:
     summary: str
     needs_references: bool = False
     needs_population: bool = False
-    overlap: float = 1.0
+    variance_inflation: float = 1.0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     by_name: bool = field(default=False, compare=False)
 
@@ -89,8 +89,8 @@ class Attack:
             value = score(signals)
         else:
             value = apart(signals.only(self.signals), dependent, score)
-        overlap = self.overlap if self.needs_references and signals.game.leave_one_out else 1.0
-        return Scores(self.name, value, signals.game.target_member, self.source, overlap)
+        variance_inflation = self.variance_inflation if self.needs_references and signals.game.leave_one_out else 1.0
+        return Scores(self.name, value, signals.game.target_member, self.source, variance_inflation)
 
     def with_parameters(self, **parameters: float | str) -> Attack:
         """Set parameters of the attack; its name lists them.
@@ -179,7 +179,7 @@ _ROWS = (
         "sablayrolles2019, Section 6.3",
         "The loss against the value that best separates models with and without the point.",
         needs_references=True,
-        overlap=4.5,  # as measured on noise: a best threshold jumps where a mean moves
+        variance_inflation=4.5,  # as measured on noise: a best threshold jumps where a mean moves
     ),
     Attack(
         "lira",
@@ -189,7 +189,7 @@ _ROWS = (
         "carlini2022, Algorithm 1",
         "Likelihood ratio of two Gaussians, with and without the point.",
         needs_references=True,
-        overlap=3.0,  # as measured on noise, with any of its variances
+        variance_inflation=3.0,  # as measured on noise, with any of its variances
     ),
     Attack(
         "lira_offline",
@@ -228,7 +228,7 @@ _ROWS = (
         "shokri2017, Section V; salem2019, Section IV",
         "A classifier of membership, trained on the reference models.",
         needs_references=True,
-        overlap=3.0,  # as measured on noise
+        variance_inflation=3.0,  # as measured on noise
     ),
     Attack(
         "likelihood_ratio",

@@ -31,7 +31,7 @@ from leakscope.runtime.observe import Execution, not_stored, observe
 if TYPE_CHECKING:
     from leakscope.dpsgd.network import PrivateNetwork
 
-AS_TOLD = {
+TRAINING_ASSUMPTIONS = {
     "poisson": ("the training does what is said of it", "each record is in a batch by a coin of its own"),
     "fixed": ("the training does what is said of it", "each batch is a fixed number of records, drawn anew"),
 }
@@ -268,7 +268,8 @@ def _held_against(
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
         "epsilon", promise.epsilon, operating_point=at, bound_type="upper", status="certified", release=observed.name,
-        method=(Term("privacy_loss_distributions"),), assumptions=AS_TOLD[promise.dpsgd.batches], source=source,
+        method=(Term("privacy_loss_distributions"),), assumptions=TRAINING_ASSUMPTIONS[promise.dpsgd.batches],
+        source=source,
     )  # fmt: skip
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
     own = [each for each in report.findings if each.release == observed.name]

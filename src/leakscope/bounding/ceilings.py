@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leakscope.core.findings import Finding
+from leakscope.core.numerics import largest_where
 from leakscope.core.tradeoff import TradeOff
 from leakscope.data import Data
 from leakscope.plans.limits import PROVED, Limit
@@ -114,16 +115,15 @@ def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> fl
         If even the baseline accuracy passes the limit, or nothing does.
     """
     limit = Limit.parse(text, "at_most", PROVED)
-    baseline_accuracy = reach(ceiling(0.0), limit, prior)
-    if baseline_accuracy > limit.limit:
-        raise ValueError(f"at_most {text} is below the baseline accuracy, {baseline_accuracy:g}")
-    if reach(ceiling(LARGEST), limit, prior) <= limit.limit:
+
+    def keeps_limit(parameter: float) -> bool:
+        return reach(ceiling(parameter), limit, prior) <= limit.limit
+
+    baseline = reach(ceiling(0.0), limit, prior)
+    if baseline > limit.limit:
+        raise ValueError(f"at_most {text} is below the baseline accuracy, {baseline:g}")
+    if keeps_limit(LARGEST):
         raise ValueError(f"at_most {text} allows everything; nothing has to be kept small for it")
-    low, high = 0.0, 1.0
-    while reach(ceiling(high), limit, prior) <= limit.limit:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if reach(ceiling(middle), limit, prior) <= limit.limit else (low, middle)
-    digits = 5 - math.floor(math.log10(low)) if low > 0 else 0
-    return math.floor(low * 10**digits) / 10**digits
+    parameter = largest_where(keeps_limit, rtol=1e-9)
+    digits = 5 - math.floor(math.log10(parameter)) if parameter > 0 else 0
+    return math.floor(parameter * 10**digits) / 10**digits

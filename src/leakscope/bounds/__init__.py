@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from leakscope.bounds.posterior import gaussian_mean_tau, membership_posterior, posterior_bound
     from leakscope.bounds.regression import correlation_tv, leverages, linear_regression_bayes, simulate_regression_game
     from leakscope.bounds.tables import (
-        categories_to_merge,
         cells_to_merge,
         exact_eta_table,
         related_cells_to_merge,
@@ -275,7 +274,6 @@ _FROM = {
         "simulate_regression_game",
     ),
     "tables": (
-        "categories_to_merge",
         "cells_to_merge",
         "exact_eta_table",
         "related_cells_to_merge",
@@ -298,7 +296,6 @@ __all__ = [
     "analytic_gaussian_epsilon",
     "analytic_gaussian_scale",
     "bayes_attacker",
-    "categories_to_merge",
     "cells_to_merge",
     "clipped_mean_sensitivity",
     "correlation_tv",
@@ -351,7 +348,17 @@ __all__ = [
 
 
 def find(name: str) -> Bound:
-    """The row of a name.
+    """Return the row of a name.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``BOUNDS``.
+
+    Returns
+    -------
+    Bound
+        The row of the table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The law of (size of D, total of D) by its characteristic function, on a cycle of whole numbers."""
+"""The distribution of (size of D, total of D) by its characteristic function, on a cycle of whole numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Cycle:
     def of(cls, distinct: Int[Array, " v"], counts: Int[Array, " v"], prior: float, k: int, spread: int) -> Cycle:
         """From distinct values and how many records have each; room for noise up to ``spread``.
 
-        A fixed size k is a random size (its prior is k/n) on which the law is conditioned; 0 if the size is random.
+        A fixed size k is a random size (its prior is k/n) on which the distribution is conditioned; 0 if the size is
+        random.
         """
         length, n_sizes = lengths(distinct, counts, prior, k, spread)
         _affordable(length, n_sizes, len(distinct))
@@ -78,7 +79,7 @@ class Cycle:
         return real + 1j * imag
 
     def numbers(self, spectrum: Complex[Array, " F"]) -> Float[Array, " L"]:
-        """The function on the cycle with this characteristic function, in backward order."""
+        """Compute the function on the cycle with this characteristic function, in backward order."""
         return np.fft.irfft(spectrum, self.length)
 
     def transform(self, weights: Float[Array, " width"]) -> Complex[Array, " F"]:
@@ -147,7 +148,7 @@ def _bernstein(variance: float, largest: float, tail: float) -> int:
 
 
 def _odd_length(least: int) -> int:
-    """The smallest 3^a 5^b 7^c that is not below: odd, and quick for the transform."""
+    """Find the smallest 3^a 5^b 7^c that is not below: odd, and fast for the transform."""
     best = 1
     while best < least:
         best *= 3
@@ -171,7 +172,7 @@ def _factor(length: int, prior: float) -> tuple[Float[Array, " L"], Float[Array,
 
 
 def _kept(values: Array, counts: Array, level: Array, n_sizes: int) -> tuple[Array, Array, Array]:
-    """The frequencies whose product is above e^-80, with its logarithm; the commonest values throw out most."""
+    """Find the frequencies whose product is above e^-80, with its logarithm; the commonest values exclude most."""
     length = len(level)
     n_columns, step = length // 2 + 1, length // n_sizes
     found = []
@@ -190,7 +191,7 @@ def _kept(values: Array, counts: Array, level: Array, n_sizes: int) -> tuple[Arr
 
 
 def _position(row: Array, column: Array, value: int, length: int) -> tuple[Array, Array]:
-    """theta L/(2 pi) on the cycle, and how often it went round."""
+    """Compute theta L/(2 pi) on the cycle, and the number of whole turns."""
     at = (row + column * (value % length)) % length
     exact = row + column * value
     return at, (exact - _centred(at, length)) // length

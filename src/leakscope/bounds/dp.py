@@ -15,12 +15,12 @@ from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 
 
 def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float:
-    """Smallest eta for which every (epsilon, delta)-DP algorithm is eta-membership private.
+    """Compute the smallest eta for which every (epsilon, delta)-DP algorithm is eta-membership private.
 
-    ``m (delta + (1 - delta) (e^eps - g)_+ / (e^eps + 1))``, m = min(prior, 1 - prior) and g = (1 - m)/m; for
-    k = n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the
-    better prior guess, H the hockey stick of order g of the likelier law from the other one, and none is
-    larger than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+    It is ``m (delta + (1 - delta) (e^eps - g)_+ / (e^eps + 1))``, m = min(prior, 1 - prior) and g = (1 - m)/m; for k =
+    n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the better prior
+    guess, H the hockey-stick divergence of order g of the likelier distribution from the other one, and none is larger
+    than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
     delta : float
         In [0, 1].
     prior : float
-        k/n, the share of the n records that are in, in (0, 1).
+        k/n, the fraction of the n records that are in, in (0, 1).
 
     Returns
     -------
@@ -58,9 +58,9 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
 
 
 def dp_from_mip(eta: float, prior: float = 0.5) -> float:
-    """The largest epsilon whose pure differential privacy keeps every attacker's gain at or below eta.
+    """Compute the largest epsilon whose pure differential privacy keeps every attacker's gain at or below eta.
 
-    ``log(s/(1 - s))`` with s = max(prior, 1 - prior) + eta, the inverse of `mip_from_dp` at delta = 0; for k =
+    It is ``log(s/(1 - s))`` with s = max(prior, 1 - prior) + eta, the inverse of `mip_from_dp` at delta = 0; for k =
     n/2 that is 2 atanh(2 eta). Epsilon-DP is sufficient for eta, not necessary: a mechanism with this eta
     need not be differentially private at all.
 
@@ -90,7 +90,7 @@ def dp_from_mip(eta: float, prior: float = 0.5) -> float:
     prior = probability("prior", prior, open_ends=True)
     small, eta = min(prior, 1 - prior), probability("eta", eta)
     if eta > small:
-        raise ValueError(f"eta must be <= {small:g}, the share of the smaller side, got {eta:g}")
+        raise ValueError(f"eta must be <= {small:g}, the smaller prior, got {eta:g}")
     if eta == small:
         return math.inf
     # log((1 - m + eta)/(m - eta)) without the difference of nearly equal numbers at a small eta
@@ -98,13 +98,13 @@ def dp_from_mip(eta: float, prior: float = 0.5) -> float:
 
 
 def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) -> float:
-    """Posterior probability of membership under (epsilon, delta)-DP: no release shows more.
+    """Bound the posterior probability of membership under (epsilon, delta)-DP.
 
-    ``delta + (1 - delta) sigmoid(epsilon + logit(prior))``. With delta = 0 it bounds the posterior given any
-    release, for the likelihood ratio is at most e^epsilon. With delta > 0 some releases may give a record away,
-    and it bounds the mean posterior of a member: ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), is
-    an f-divergence, no larger than that of the pair with L = infinity with probability delta and L <= epsilon
-    else (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+    The bound is ``delta + (1 - delta) sigmoid(epsilon + logit(prior))``. With delta = 0 it bounds the posterior given
+    any release, for the likelihood ratio is at most e^epsilon. With delta > 0 some releases may reveal a record, and it
+    bounds the mean posterior of a member: ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), is an f-divergence,
+    no larger than that of the pair with L = infinity with probability delta and L <= epsilon else (Kairouz, Oh &
+    Viswanath 2015, theorem 2.1).
 
     Parameters
     ----------
@@ -118,6 +118,7 @@ def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) ->
     Returns
     -------
     float
+        An upper bound, in [prior, 1].
 
     Raises
     ------
@@ -152,8 +153,8 @@ def dpsgd_tradeoff(
     noise_multiplier : float
         Standard deviation of the noise in units of the clipping norm, > 0.
     sample_rate : float
-        Probability with which each record is in a batch, in (0, 1]; of fixed batches their share of the records of
-        the data with the record in question.
+        Probability with which each record is in a batch, in (0, 1]; for fixed batches the fraction of the records of
+        the data with the record in question that is in a batch.
     steps : int
         Number of batches.
     adjacency : {"replace_one", "add_remove"}

@@ -115,23 +115,26 @@ def exact_eta(
 def exact_eta_discrete(
     probability: ArrayLike, member: ArrayLike, weights: ArrayLike | None = None
 ) -> Float[Array, " n"]:
-    """`exact_eta` of a randomised algorithm with finitely many outputs.
+    """Compute `exact_eta` of a randomised algorithm with finitely many outputs.
 
     Parameters
     ----------
     probability : array_like of shape (n_subsets, n_outputs)
         ``P(A(D) = o)``; each row sums to 1.
-    member, weights
-        As in `exact_eta`.
+    member : array_like of bool, shape (n_subsets, n)
+        Whether each record is in each subset.
+    weights : array_like of shape (n_subsets,), optional
+        Probabilities of the subsets; equal where None.
 
     Returns
     -------
     array of shape (n,)
+        Of each record.
 
     Raises
     ------
     ValueError
-        If a row of ``probability`` is none.
+        If a row of ``probability`` is no distribution.
 
     Examples
     --------
@@ -152,15 +155,19 @@ def exact_eta_discrete(
 
 
 def pmp_discrete(probability: ArrayLike, member: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Smallest epsilon of practical membership privacy, ``max |ln P_in(o)/P_out(o)|`` over records and outputs.
+    """Compute the smallest epsilon of practical membership privacy, ``max |ln P_in(o)/P_out(o)|`` over all outputs.
 
     Both directions count: Proposition 9 of lowy2024 as printed has ``ln P_in/P_out`` alone, which is not enough for
     its Definition 2.
 
     Parameters
     ----------
-    probability, member, weights
-        As in `exact_eta_discrete`. Each record is in some subsets and not in others.
+    probability : array_like of shape (n_subsets, n_outputs)
+        Of each output given each subset, as in `exact_eta_discrete`.
+    member : array_like of shape (n_subsets, n)
+        Whether each record is in each subset, as in `exact_eta_discrete`; each is in some subsets and not in others.
+    weights : array_like of shape (n_subsets,), optional
+        Probabilities of the subsets, as in `exact_eta_discrete`.
 
     Returns
     -------
@@ -183,7 +190,8 @@ def pmp_discrete(probability: ArrayLike, member: ArrayLike, weights: ArrayLike |
     0.69314718056
     """
     member, weights = _game(member, weights)
-    inside, outside = _laws(_probabilities(probability, len(member)), member, weights, np.arange(member.shape[1]))
+    records = np.arange(member.shape[1])
+    inside, outside = _conditional(_probabilities(probability, len(member)), member, weights, records)
     seen = (inside > 0) | (outside > 0)
     with np.errstate(divide="ignore"):
         return float(np.abs(np.log(inside[seen]) - np.log(outside[seen])).max())
@@ -192,14 +200,18 @@ def pmp_discrete(probability: ArrayLike, member: ArrayLike, weights: ArrayLike |
 def exact_tradeoff(
     probability: ArrayLike, member: ArrayLike, record: int, weights: ArrayLike | None = None
 ) -> Piecewise:
-    """The best trade-off of any attacker against one record: Neyman and Pearson's tests of P_out against P_in.
+    """Compute the best trade-off of any attacker against one record: Neyman and Pearson's tests of P_out against P_in.
 
     Parameters
     ----------
-    probability, member, weights
-        As in `exact_eta_discrete`.
+    probability : array_like of shape (n_subsets, n_outputs)
+        Of each output given each subset, as in `exact_eta_discrete`.
+    member : array_like of shape (n_subsets, n)
+        Whether each record is in each subset, as in `exact_eta_discrete`.
     record : int
-        Number of the record, a column of ``member``.
+        Index of the record, a column of ``member``.
+    weights : array_like of shape (n_subsets,), optional
+        Probabilities of the subsets, as in `exact_eta_discrete`.
 
     Returns
     -------
@@ -220,7 +232,8 @@ def exact_tradeoff(
     """
     member, weights = _game(member, weights)
     one = np.array([_record(record, member.shape[1])])
-    inside, outside = (law[0] for law in _laws(_probabilities(probability, len(member)), member, weights, one))
+    inside, outside = _conditional(_probabilities(probability, len(member)), member, weights, one)
+    inside, outside = inside[0], outside[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.nan_to_num(inside / outside, posinf=np.inf), kind="stable")
     alarms, members = np.cumsum(outside[order]), np.cumsum(inside[order][::-1])[::-1]
@@ -228,11 +241,12 @@ def exact_tradeoff(
 
 
 def deterministic(outputs: ArrayLike) -> Float[Array, "n_subsets n_outputs"]:
-    """The probabilities, 0 or 1, of an algorithm without randomness.
+    """Return the probabilities, 0 or 1, of an algorithm without randomness.
 
     Parameters
     ----------
     outputs : array_like of shape (n_subsets, d) or (n_subsets,)
+        Its output for each subset.
 
     Returns
     -------
@@ -302,7 +316,7 @@ class BayesAttacker:
 
     @property
     def accuracy(self) -> float:
-        """Share of right guesses: the better prior guess plus eta."""
+        """The accuracy of the attacker: that of the better prior guess plus eta."""
         eta = exact_eta(self.outputs, self.member[:, None], self.noise, self.weights)[0]
         prior = float(self.weights[self.member].sum())
         return float(eta) + max(prior, 1 - prior)
@@ -315,18 +329,25 @@ def bayes_attacker(
     noise: Density | None = None,
     weights: ArrayLike | None = None,
 ) -> BayesAttacker:
-    """The attacker with the highest accuracy: a member if the posterior of membership is above 1/2.
+    """Return the attacker with the highest accuracy: a member if the posterior of membership is above 1/2.
 
     Parameters
     ----------
-    outputs, member, noise, weights
-        As in `exact_eta`; a release of any number of numbers, but `BayesAttacker.accuracy` needs d <= 2 with noise.
+    outputs : array_like of shape (n_subsets, d) or (n_subsets,)
+        As in `exact_eta`, for any d; but `BayesAttacker.accuracy` needs d <= 2 with noise.
+    member : array_like of shape (n_subsets, n)
+        Whether each record is in each subset.
     record : int
-        Number of the record, a column of ``member``.
+        Index of the record, a column of ``member``.
+    noise : object with ``log_density`` and ``rms``, optional
+        As in `exact_eta`.
+    weights : array_like of shape (n_subsets,), optional
+        Probabilities of the subsets.
 
     Returns
     -------
     BayesAttacker
+        Against this record.
 
     Examples
     --------
@@ -381,20 +402,20 @@ def _record(record: int, n: int) -> int:
 
 
 def _eta(total: Float[Array, " n"], prior: Float[Array, " n"]) -> Float[Array, " n"]:
-    """From ``int |f|`` to eta; rounding may not take it out of its range."""
+    """Convert ``int |f|`` to eta, cut to its range against rounding errors."""
     best_guess = np.maximum(prior, 1 - prior)
     return np.clip((1 + total) / 2 - best_guess, 0.0, 1 - best_guess)
 
 
-def _laws(
+def _conditional(
     probability: Float[Array, "s o"], member: Bool[Array, "s n"], weights: Float[Array, " s"], records: Array
 ) -> tuple[Float[Array, "r o"], Float[Array, "r o"]]:
-    """P_in and P_out of some records."""
+    """Compute P_in and P_out of some records."""
     chosen = member[:, records]
     prior = weights @ chosen
     certain = np.flatnonzero((prior <= 0) | (weights @ ~chosen <= 0))
     if len(certain):
         where = "all subsets" if prior[certain[0]] > 0 else "no subset"
-        raise ValueError(f"record {records[certain[0]]} is in {where}: it has no law of the other kind")
+        raise ValueError(f"record {records[certain[0]]} is in {where}: it has no distribution of the other kind")
     inside, outside = ((weights[:, None] * which).T @ probability for which in (chosen, ~chosen))
     return inside / prior[:, None], outside / (weights @ ~chosen)[:, None]

@@ -64,9 +64,9 @@ def pmp_exponential(
 def pmp_exponential(
     loss: ArrayLike, epsilon: float, sensitivity: float, method: str = "exact", **draws: Unpack[Draws]
 ) -> float | Interval:
-    """Smallest epsilon of practical membership privacy of the exponential mechanism on these 2n records.
+    """Compute the smallest epsilon of practical membership privacy of the exponential mechanism on these 2n records.
 
-    ``max |ln P(w | x in D)/P(w | x not in D)|`` over records x and outputs w, D a uniform half: Lowy et al.
+    It is ``max |ln P(w | x in D)/P(w | x not in D)|`` over records x and outputs w, D a uniform half: Lowy et al.
     (2024), proposition 9, with both signs of the logarithm. With the printed one alone a mechanism may pass
     whose output proves that a record is *not* in D: two records, two outputs, P(w1 | D) = .001 if the first is
     in D and .5 if not, has .692 instead of 6.215. No attacker, whatever is released, holds membership of a
@@ -83,19 +83,21 @@ def pmp_exponential(
     method : {"exact", "sampled"}
         All halves at once (`leakscope.bounds.halves`), to n = 18 with 32 outputs; or random subsets
         (`leakscope.bounds.tilting`), to n = 5,000.
-    n_subsets : int
-        Sampled: number of random subsets, 131,072 if not given. Each stands for the n + 1 halves that one more
-        record makes of it.
-    confidence : float
-        Sampled: of the interval, 0.95 if not given.
-    seed : int
-        Sampled: 0 if not given.
+    **draws : int or float
+        For sampled subsets, and only for them:
+
+        n_subsets: number of random subsets, 131,072 by default; each stands for the n + 1 halves that one more record
+        makes of it;
+
+        confidence: of the interval, 0.95 by default;
+
+        seed: 0 by default.
 
     Returns
     -------
     float or Interval
         In nats. The ends of the interval are the maxima of limits that hold for all records and outputs
-        together; they hold for every law and every number of subsets, and the upper one is never above
+        together; they hold for every distribution and every number of subsets, and the upper one is never above
         what swaps of records allow, so that it is finite. The value is the estimate from the draws where that is at
         least half of the upper end, and else the upper end itself: with the confidence of the interval, it is never
         less than half of the truth. ``detail["estimate"]`` is the estimate in both cases.
@@ -132,7 +134,7 @@ def pmp_exponential(
 
 
 def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Array, "N W"]:
-    """What each record adds to ``-ln P(w | D)``: ``epsilon loss/(2 n sensitivity)``.
+    """Compute what each record adds to ``-ln P(w | D)``: ``epsilon loss/(2 n sensitivity)``.
 
     Parameters
     ----------
@@ -167,16 +169,20 @@ def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Arra
 
 
 def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float:
-    """epsilon(X): the differential privacy of the exponential mechanism among the halves of these records.
+    """Compute the differential privacy of the exponential mechanism among the halves of these records.
 
-    ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n records X
-    (Lowy et al. 2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
+    epsilon(X) is ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n
+    records X (Lowy et al. 2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
     logarithm is ``c_x'w - c_xw + ln Z_{E+x'} - ln Z_{E+x}``; the maxima over w and over E separate.
 
     Parameters
     ----------
-    loss, epsilon, sensitivity
-        As in `pmp_exponential`.
+    loss : array_like of shape (W, 2n)
+        Loss of each output on each record.
+    epsilon : float
+        Of the mechanism, >= 0.
+    sensitivity : float
+        Of the mean loss, > 0.
 
     Returns
     -------
@@ -239,16 +245,19 @@ def subset_sensitivity(loss: ArrayLike) -> float:
 
 
 def geometric_median_loss(outputs: Float[Array, "W d"], records: Float[Array, "N d"]) -> Float[Array, "W N"]:
-    """Euclidean distance of each output to each record; its mean is least at the geometric median.
+    """Compute the Euclidean distance of each output to each record; its mean is least at the geometric median.
 
     Parameters
     ----------
     outputs : array of shape (W, d)
+        Candidates for the median.
     records : array of shape (N, d)
+        The data.
 
     Returns
     -------
     array of shape (W, N)
+        In units of the records.
 
     Examples
     --------
@@ -261,21 +270,22 @@ def geometric_median_loss(outputs: Float[Array, "W d"], records: Float[Array, "N
 
 
 def geometric_median_sensitivity(clip: float, n: int) -> float:
-    """Sensitivity of the mean distance to a unit vector over n records of norm at most ``clip``.
+    """Compute the sensitivity of the mean distance to a unit vector over n records of norm at most ``clip``.
 
-    ``min(2 clip, clip + 1)/n``: two distances differ by at most that between the records, and each lies between
-    0 and clip + 1. Attained by the records w and -clip w, and for clip < 1 by clip w and -clip w.
+    It is ``min(2 clip, clip + 1)/n``: two distances differ by at most that between the records, and each lies between
+    0 and clip + 1. It is attained by the records w and -clip w, and for clip < 1 by clip w and -clip w.
 
     Parameters
     ----------
     clip : float
         Largest norm of a record, > 0.
     n : int
-        Records of D.
+        Number of records of D.
 
     Returns
     -------
     float
+        For replacing one record.
 
     Examples
     --------
@@ -288,18 +298,19 @@ def geometric_median_sensitivity(clip: float, n: int) -> float:
 
 
 def clipped_mean_sensitivity(clip: float, n: int) -> float:
-    """Sensitivity of the mean of n records of norm at most ``clip``: ``2 clip/n``.
+    """Compute the sensitivity of the mean of n records of norm at most ``clip``: ``2 clip/n``.
 
     Parameters
     ----------
     clip : float
         Largest norm of a record, > 0.
     n : int
-        Records of D.
+        Number of records of D.
 
     Returns
     -------
     float
+        For replacing one record.
 
     Examples
     --------

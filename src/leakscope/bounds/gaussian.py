@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 from leakscope.core.checks import non_negative, positive, probability
 from leakscope.core.divergences import gaussian_hockey
+from leakscope.core.numerics import smallest_where
+
+PRECISION = 1e-12  # relative, of the searches
 
 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Least noise with which the Gaussian mechanism is (epsilon, delta)-DP.
+    """Compute the least noise with which the Gaussian mechanism is (epsilon, delta)-DP.
 
-    The smallest standard deviation with ``gaussian_hockey(sensitivity/scale, epsilon) <= delta``, which is
+    It is the smallest standard deviation with ``gaussian_hockey(sensitivity/scale, epsilon) <= delta``, which is
     necessary and sufficient (Balle & Wang 2018, theorem 8 and algorithm 1), for every epsilon.
 
     Parameters
@@ -27,7 +27,7 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
     Returns
     -------
     float
-        Above the least one by at most 1e-12 of it.
+        A standard deviation at which it is, at most 1e-12 (relative) above the least one.
 
     Raises
     ------
@@ -41,25 +41,32 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
     3.730632
     """
     epsilon, delta = non_negative("epsilon", epsilon), probability("delta", delta, open_ends=True)
-    return positive("sensitivity", sensitivity) * least(
-        lambda scale: scale > 0 and float(gaussian_hockey(1 / scale, epsilon)) <= delta
-    )
+    sensitivity = positive("sensitivity", sensitivity)
+
+    def is_private(scale: float) -> bool:
+        return float(gaussian_hockey(1 / scale, epsilon)) <= delta
+
+    return sensitivity * smallest_where(is_private, rtol=PRECISION)
 
 
 def analytic_gaussian_epsilon(scale: float, delta: float, sensitivity: float) -> float:
-    """Smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP: inverse of `analytic_gaussian_scale`.
+    """Compute the smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP.
+
+    The inverse of `analytic_gaussian_scale`.
 
     Parameters
     ----------
     scale : float
         Standard deviation of the noise, > 0.
-    delta, sensitivity
+    delta : float
+        In (0, 1).
+    sensitivity : float
         As in `analytic_gaussian_scale`.
 
     Returns
     -------
     float
-        Above the smallest one by at most 1e-12 of it.
+        An epsilon at which it is, at most 1e-12 (relative) above the smallest one.
 
     Raises
     ------
@@ -72,45 +79,10 @@ def analytic_gaussian_epsilon(scale: float, delta: float, sensitivity: float) ->
     >>> round(analytic_gaussian_epsilon(3.730632, 1e-5, 1.0), 6)
     1.0
     """
-    shift, delta = (
-        positive("sensitivity", sensitivity) / positive("scale", scale),
-        probability("delta", delta, open_ends=True),
-    )
-    return least(lambda epsilon: float(gaussian_hockey(shift, epsilon)) <= delta)
+    shift = positive("sensitivity", sensitivity) / positive("scale", scale)
+    delta = probability("delta", delta, open_ends=True)
 
+    def is_private(epsilon: float) -> bool:
+        return float(gaussian_hockey(shift, epsilon)) <= delta
 
-def least(holds: Callable[[float], bool]) -> float:
-    """Smallest number >= 0 at which a condition holds that also holds for every larger one.
-
-    Parameters
-    ----------
-    holds : function of a number
-        False below some number, true above.
-
-    Returns
-    -------
-    float
-        At which it holds; above the smallest by at most 1e-12 of it. Infinity if there is none below 1e308.
-
-    Examples
-    --------
-    >>> from leakscope.bounds.gaussian import least
-    >>> round(least(lambda x: x * x >= 2), 9)
-    1.414213562
-    """
-    if holds(0.0):
-        return 0.0
-    high = 1.0
-    while not holds(high):
-        high *= 2
-        if high == math.inf:
-            return high
-    low = high / 2
-    while holds(low):
-        low, high = low / 2, low
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if middle in (low, high):  # the smallest numbers have nothing between them
-            return high
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return 0.0 if is_private(0.0) else smallest_where(is_private, rtol=PRECISION)

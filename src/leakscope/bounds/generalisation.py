@@ -20,6 +20,7 @@ from scipy.special import ndtr
 from leakscope.core.checks import count, one_of, positive, probability, real
 from leakscope.core.findings import Term
 from leakscope.core.intervals import Interval, chernoff_kl_upper, cluster_t
+from leakscope.core.numerics import bisect
 
 Array = np.ndarray
 
@@ -66,10 +67,10 @@ def generalisation_bound(gap: float, low: float, high: float, prior: float = 0.5
     (0.65, 0.9)
     """
     low, high = _range(low, high)
-    share = abs(real("gap", gap)) / (high - low)
-    if share > 1 + 1e-9:  # the gap of rounded losses may pass the range by a rounding error
+    tv = abs(real("gap", gap)) / (high - low)
+    if tv > 1 + 1e-9:  # the gap of rounded losses may pass the range by a rounding error
         raise ValueError(f"gap must be from {low - high:g} to {high - low:g} for losses in the range, got {gap:g}")
-    return _accuracy(min(share, 1.0), prior)
+    return _accuracy(min(tv, 1.0), prior)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class SubGaussian:
         probability ``prior``, else that of a fresh point.
     non_negative : bool
         The loss is known to be at least 0, which sharpens the bound.
+
+    Examples
+    --------
+    >>> from leakscope.bounds import SubGaussian
+    >>> round(SubGaussian(1.0).probability(3.0), 4)
+    0.0222
     """
 
     proxy: float
@@ -97,15 +104,15 @@ class SubGaussian:
         return math.sqrt(self.proxy)
 
     def probability(self, r: float) -> float:
-        """The bound on ``P(|R| >= r)``; above 1 near 0."""
+        """Compute the bound on ``P(|R| >= r)``; above 1 near 0."""
         return 2 * math.exp(-((r / self.unit) ** 2) / 2)
 
     def quantile(self, p: float) -> float:
-        """The r at which that bound is p."""
+        """Compute the r at which that bound is p."""
         return self.unit * math.sqrt(2 * math.log(2 / p))
 
     def excess(self, r: float) -> float:
-        """The bound on ``E max(|R| - r, 0)``: the tail integrated from r."""
+        """Compute the bound on ``E max(|R| - r, 0)``: the tail integrated from r."""
         return 2 * self.unit * math.sqrt(2 * math.pi) * float(ndtr(-r / self.unit))
 
     def published(self, r: Float[Array, " r"]) -> Float[Array, " r"]:
@@ -125,6 +132,12 @@ class Exponential:
         > 0, in the unit of the loss; of R about zero, R drawn as in the game (`SubGaussian`).
     non_negative : bool
         The loss is known to be at least 0, which sharpens the bound.
+
+    Examples
+    --------
+    >>> from leakscope.bounds import Exponential
+    >>> round(Exponential(1.0).probability(9.0), 4)
+    0.0222
     """
 
     proxy: float
@@ -139,15 +152,15 @@ class Exponential:
         return 2 * self.proxy
 
     def probability(self, r: float) -> float:
-        """The bound on ``P(|R| >= r)``; above 1 near 0."""
+        """Compute the bound on ``P(|R| >= r)``; above 1 near 0."""
         return 2 * math.exp(-r / self.unit)
 
     def quantile(self, p: float) -> float:
-        """The r at which that bound is p."""
+        """Compute the r at which that bound is p."""
         return self.unit * math.log(2 / p)
 
     def excess(self, r: float) -> float:
-        """The bound on ``E max(|R| - r, 0)``: the tail integrated from r."""
+        """Compute the bound on ``E max(|R| - r, 0)``: the tail integrated from r."""
         return 2 * self.unit * math.exp(-r / self.unit)
 
     def published(self, r: Float[Array, " r"]) -> Float[Array, " r"]:
@@ -223,7 +236,7 @@ def gap_lower(
     """Lower confidence limit of the absolute gap of ONE trained model.
 
     Each mean loss has a two-sided Chernoff interval at half the error; the limit is the distance of the two
-    intervals, 0 if they meet. It is rigorous for any law of the losses in the range, if given the model the
+    intervals, 0 if they meet. It is rigorous for any distribution of the losses in the range, if given the model the
     others are independent draws from the population, and the members all of the training set, or a random
     part of it (then the limit is about all members; Hoeffding 1963, theorem 4). It says that the attacker
     of `generalisation_bound` succeeds against this model, with these members; nothing about the average over
@@ -256,8 +269,8 @@ def gap_lower(
     alpha = (1 - probability("confidence", confidence, open_ends=True)) / 4  # two means, two ends
     sizes = np.array([count("members", len(members)), count("others", len(others))])
     named = (("members", members), ("others", others))
-    shares = [(_within(name, values, low, high).mean() - low) / (high - low) for name, values in named]
-    means = np.clip(shares, 0, 1)
+    scaled = [(_within(name, values, low, high).mean() - low) / (high - low) for name, values in named]
+    means = np.clip(scaled, 0, 1)
     highest, lowest = chernoff_kl_upper(means, sizes, alpha), 1 - chernoff_kl_upper(1 - means, sizes, alpha)
     return (high - low) * float(max(lowest[1] - highest[0], lowest[0] - highest[1], 0.0))
 
@@ -276,7 +289,7 @@ def gap_bound(
     gap is that between its own points out and in, so models need not agree on a level, and points that
     depend on each other do no harm; what is covered is the average over models of the game on these N
     points. The limit is approximate, because the gaps of a few models are taken as normal: with the handful
-    of models that one trains, no limit that holds for every law of the gaps would say anything.
+    of models that one trains, no limit that holds for every distribution of the gaps would be informative.
 
     Parameters
     ----------
@@ -335,34 +348,31 @@ def gap_bound(
     return Interval(bounds[0], bounds[1], 1.0, confidence, over, method, detail)
 
 
-def _accuracy(share: float, prior: float) -> float:
-    """What total variation ``share`` is worth at a prior."""
+def _accuracy(tv: float, prior: float) -> float:
+    """Compute the accuracy that a total variation gives at a prior."""
     prior = probability("prior", prior, open_ends=True)
     likelier = max(prior, 1 - prior)
-    return max(likelier, 1 - likelier * (1 - min(share, 1.0)))
+    return max(likelier, 1 - likelier * (1 - min(tv, 1.0)))
 
 
 def _published(gap: float, tail: SubGaussian | Exponential, least: float) -> float:
-    """Largest ``gap/(2 r) - C(r)/least`` over r >= r0, on ever finer grids."""
+    """Maximise ``gap/(2 r) - C(r)/least`` over r >= r0, on ever finer grids."""
     grid = np.geomspace(tail.quantile(1.0), 1e3 * tail.unit, 2001)
     best = 0.0
     for _ in range(3):
-        shares = gap / (2 * grid) - tail.published(grid) / least
-        i = int(np.argmax(shares))
-        best = max(best, float(shares[i]))
+        values = gap / (2 * grid) - tail.published(grid) / least
+        i = int(np.argmax(values))
+        best = max(best, float(values[i]))
         grid = np.linspace(grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)], 2001)
     return best
 
 
 def _decreasing_root(function: Callable[[float], float], target: float, low: float) -> float:
-    """Where a decreasing function comes down to a target, at or after the root and at least ``low``."""
+    """Find where a decreasing function falls to a target: at or above the root, and at least ``low``."""
     high = 2 * low
     while function(high) > target:
         low, high = high, 2 * high
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) > target else (low, middle)
-    return high
+    return bisect(lambda x: function(x) <= target, inside=high, outside=low)
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
@@ -374,7 +384,7 @@ def _range(low: float, high: float) -> tuple[float, float]:
 
 
 def _within(name: str, values: Array, low: float, high: float) -> Float[Array, "*shape"]:
-    """The values in double precision, each of them in the range."""
+    """Convert values to double precision, and check that they are in the range."""
     losses = np.asarray(values, dtype=float)
     if not ((losses >= low) & (losses <= high)).all():
         raise ValueError(f"{name} must be >= {low:g} and <= {high:g}, got {losses.min():g} to {losses.max():g}")

@@ -1,6 +1,6 @@
 """Every half of a set at once: sums over all C(2n, n) halves by meeting in the middle.
 
-The law of an output w is a product over the records, ``P_D(w) = exp(-sum_{i in D} c_iw)/Z_D``. Cut the 2n
+The probability of an output w is a product over the records, ``P_D(w) = exp(-sum_{i in D} c_iw)/Z_D``. Cut the 2n
 records into two of n. A half D of all records is a part a of the one and a part b of the other, and with
 ``A_aw = exp(-sum_{i in a} c_iw)``, ``B_bw`` alike,
 
@@ -65,22 +65,22 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     n, n_outputs = len(exponent) // 2, exponent.shape[1]
     if not countable(n, n_outputs, MOST):
         raise ValueError(_too_many(n, n_outputs, MOST, ""))
-    centred, log_share = _centred(exponent)
+    centred, log_weight = _centred(exponent)
     first, second = _parts(centred)
     spread = max(a.spread + b.spread for a, b in zip(first, second, strict=True))
     if spread > _SPREAD[np.float64] and not countable(n, n_outputs, MOST_BY_LOGARITHMS):
         reason = f" and exponents that spread by {spread:,.0f}"
         raise ValueError(_too_many(n, n_outputs, MOST_BY_LOGARITHMS, reason))
     if spread > _SPREAD[np.float64]:
-        inside, outside = _log_totals(first, second, log_share)
-        rounding = 1e-14 * (spread + float(np.ptp(log_share)))
+        inside, outside = _log_totals(first, second, log_weight)
+        rounding = 1e-14 * (spread + float(np.ptp(log_weight)))
     else:
         double = countable(n, n_outputs, _MOST_IN_DOUBLE) or spread > _SPREAD[np.float32]
         dtype = np.float64 if double else np.float32
-        share = np.exp(np.where(log_share > -spread - 45, log_share, -np.inf))  # less is below rounding in Z
-        inside, outside = np.log(_totals(first, second, share, dtype))
-        rounding = (_TILE + n_outputs + 8) * float(np.finfo(dtype).eps) + 1e-14 * float(np.ptp(log_share))
-    check_total(inside + log_share, outside + log_share, rounding)
+        weight = np.exp(np.where(log_weight > -spread - 45, log_weight, -np.inf))  # less is below rounding in Z
+        inside, outside = np.log(_totals(first, second, weight, dtype))
+        rounding = (_TILE + n_outputs + 8) * float(np.finfo(dtype).eps) + 1e-14 * float(np.ptp(log_weight))
+    check_total(inside + log_weight, outside + log_weight, rounding)
     return inside - outside
 
 
@@ -105,7 +105,7 @@ def countable(n: int, n_outputs: int, most: int) -> bool:
 
 
 def check_total(inside: Float[Array, "N W"], outside: Float[Array, "N W"], tolerance: float) -> None:
-    """The invariant of the sums: over all outputs, each record is in C(2n-1, n) halves and out of as many.
+    """Check the invariant of the sums: over all outputs, each record is in C(2n-1, n) halves and out of as many.
 
     Parameters
     ----------
@@ -144,13 +144,13 @@ class _Parts:
 
     @property
     def scaled(self) -> Float[Array, "a W"]:
-        """exp of the sums, its largest entry in each row being 1."""
+        """Compute exp of the sums, scaled to a largest entry of 1 in each row."""
         shifted = self.log - self.log.max(axis=1, keepdims=True)
         return np.exp(shifted, out=shifted)
 
 
 def _parts(exponent: Float[Array, "N W"]) -> tuple[list[_Parts], list[_Parts]]:
-    """The subsets of the first n records by size, and those of the others that fill them up to n."""
+    """Return the subsets of the first n records by size, and those of the others that complete them to n."""
     n = len(exponent) // 2
     member = (np.arange(2**n, dtype=np.uint32)[:, None] >> np.arange(n, dtype=np.uint32)) & 1 == 1
     size = member.sum(axis=1)
@@ -165,24 +165,24 @@ def _parts(exponent: Float[Array, "N W"]) -> tuple[list[_Parts], list[_Parts]]:
     return both[0], both[1][::-1]
 
 
-def _totals(first: list[_Parts], second: list[_Parts], share: Array, dtype: type) -> Float[Array, "2 N W"]:
-    """Sums of P_D(w) over the halves with and without each record, over the weight of w."""
+def _totals(first: list[_Parts], second: list[_Parts], weight: Array, dtype: type) -> Float[Array, "2 N W"]:
+    """Sum P_D(w) over the halves with and without each record, over the weight of w."""
     n = len(first) - 1
-    totals = np.zeros((2, 2, n, len(share)))
+    totals = np.zeros((2, 2, n, len(weight)))
     tile = np.empty(_TILE**2, dtype)  # one for all: fresh pages would take as long as the products
     for pair in zip(first, second, strict=True):
         scaled = [parts.scaled for parts in pair]
-        products = _products(scaled[0], scaled[1], share, tile)
+        products = _products(scaled[0], scaled[1], weight, tile)
         for total, parts, own, sums in zip(totals, pair, scaled, products, strict=True):
             sides = np.stack([parts.member, ~parts.member]).transpose(0, 2, 1)
             total += sides.astype(float) @ (own * sums)
     return np.concatenate(totals, axis=1)  # of the first n records, and of the others
 
 
-def _products(first: Array, second: Array, share: Array, tile: Array) -> tuple[Array, Array]:
-    """The three products, tile by tile in its precision; totals in double precision."""
+def _products(first: Array, second: Array, weight: Array, tile: Array) -> tuple[Array, Array]:
+    """Compute the three products, tile by tile in its precision; totals in double precision."""
     by_first, by_second = np.zeros(first.shape), np.zeros(second.shape)
-    first, second, weighted = (part.astype(tile.dtype, copy=False) for part in (first, second, first * share))
+    first, second, weighted = (part.astype(tile.dtype, copy=False) for part in (first, second, first * weight))
     for rows in _tiles(len(first)):
         for columns in _tiles(len(second)):
             a, b = first[rows], second[columns]
@@ -193,32 +193,32 @@ def _products(first: Array, second: Array, share: Array, tile: Array) -> tuple[A
     return by_first, by_second
 
 
-def _log_totals(first: list[_Parts], second: list[_Parts], log_share: Array) -> Float[Array, "2 N W"]:
+def _log_totals(first: list[_Parts], second: list[_Parts], log_weight: Array) -> Float[Array, "2 N W"]:
     """Logarithms of the same sums, in logarithms throughout."""
-    totals = [np.full((2, parts[0].member.shape[1], len(log_share)), -np.inf) for parts in (first, second)]
+    totals = [np.full((2, parts[0].member.shape[1], len(log_weight)), -np.inf) for parts in (first, second)]
     for pair in zip(first, second, strict=True):
-        for total, parts, sums in zip(totals, pair, _log_products(pair[0].log, pair[1].log, log_share), strict=True):
+        for total, parts, sums in zip(totals, pair, _log_products(pair[0].log, pair[1].log, log_weight), strict=True):
             for side, member in zip(total, (parts.member, ~parts.member), strict=True):
                 for log, held in zip(side, member.T, strict=True):
                     np.logaddexp(log, np.logaddexp.reduce(sums[held], axis=0, initial=-np.inf), out=log)
     return np.concatenate(totals, axis=1)
 
 
-def _log_products(first: Array, second: Array, log_share: Array) -> tuple[Array, Array]:
-    """What the three products and the parts themselves come to: ln sum_b P_ab(w) and ln sum_a P_ab(w)."""
+def _log_products(first: Array, second: Array, log_weight: Array) -> tuple[Array, Array]:
+    """Combine the three products and the parts to ln sum_b P_ab(w) and ln sum_a P_ab(w)."""
     by_first, by_second = np.full(first.shape, -np.inf), np.full(second.shape, -np.inf)
     step = max(1, 2**20 // second.size)
     for start in range(0, len(first), step):
         rows = slice(start, start + step)
         log = first[rows, None, :] + second[None, :, :]
-        log -= _log_sum(log + log_share, axis=2)[:, :, None]
+        log -= _log_sum(log + log_weight, axis=2)[:, :, None]
         by_first[rows] = _log_sum(log, axis=1)
         by_second = np.logaddexp(by_second, _log_sum(log, axis=0))
     return by_first, by_second
 
 
 def _log_sum(log: Array, axis: int) -> Array:
-    """ln of the sum of exponentials of finite numbers: twice as fast as scipy's, which takes infinities too."""
+    """Compute ln of the sum of exponentials of finite numbers: twice as fast as scipy, which takes infinities too."""
     top = log.max(axis=axis, keepdims=True)
     return np.log(np.exp(log - top).sum(axis=axis)) + top.squeeze(axis)
 
@@ -231,8 +231,8 @@ def _centred(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Float[
     """
     centred = exponent - exponent.mean(axis=1, keepdims=True)
     column = centred.mean(axis=0)
-    log_share = -len(exponent) / 2 * column
-    return centred - column, log_share - log_share.max()
+    log_weight = -len(exponent) / 2 * column
+    return centred - column, log_weight - log_weight.max()
 
 
 def _tiles(n: int) -> Iterator[slice]:

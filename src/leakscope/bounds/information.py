@@ -72,7 +72,7 @@ def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, 
     Raises
     ------
     ValueError
-        If the shapes differ, or a row is no law.
+        If the shapes differ, or a row is no distribution.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """Per-datum leakage of a mean: how well the best attacker tells whether one fixed record is in it.
 
-The game (azize2024, Algorithm 1): n records are drawn from a law, one of them is replaced by the target z or
-not, and the mean is released. With the law's mean mu and covariance C the log-likelihood ratio is
+The game (azize2024, Algorithm 1): n records are drawn from a distribution, one of them is replaced by the target z or
+not, and the mean is released. With mean mu and covariance C of the distribution the log-likelihood ratio is
 
     l = (z - mu)^T C^-1 (released - mu) - m/2,    m = ||z - mu||^2_{C^-1}/n,
 
 N(-m/2, m) without the target and N(m/2, m) with it, as n and the number of columns d grow together. So the
 leakage score m alone gives the trade-off, `leakage_tradeoff`, and each variant of the game is another m.
 
-All of this is asymptotic, for one target among fresh others: it bounds the attacker who knows the law and
-nothing else of the records. It is never differential privacy and never certified.
+All of this is asymptotic, for one target among fresh others: it bounds the attacker who knows the distribution
+and nothing else of the records. It is never differential privacy and never certified.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from leakscope.core.covariance.estimates import scaled
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
 
 Array = np.ndarray
-CERTAIN = 1e-9  # share of a sum of squares below which it is rounding; a score of 1e9 leaves no error rate above 1e-300
+CERTAIN = (
+    1e-9  # fraction of a sum of squares below which it is rounding; a score of 1e9 leaves no error rate above 1e-300
+)
 
 
 def leakage_score(
@@ -79,14 +81,20 @@ def leakage_score(
 def noisy_score(
     z: ArrayLike, mean: ArrayLike, covariance: Covariance | ArrayLike, n: int, noise: float
 ) -> Float[Array, "*J"]:
-    """Leakage score in a mean to which Gaussian noise is added.
+    """Compute the leakage score in a mean to which Gaussian noise is added.
 
-    ``m = ||z - mu||^2_{(C + n s^2 I)^-1}/n`` (azize2024, eq. 12, where the noise is N(0, gamma^2/n), so
+    It is ``m = ||z - mu||^2_{(C + n s^2 I)^-1}/n`` (azize2024, eq. 12, where the noise is N(0, gamma^2/n), so
     ``gamma = sqrt(n) s``).
 
     Parameters
     ----------
-    z, mean, covariance, n
+    z : array_like of shape (J, d) or (d,)
+        As in `leakage_score`.
+    mean : array_like of shape (d,)
+        As in `leakage_score`.
+    covariance : Covariance or array_like
+        As in `leakage_score`.
+    n : int
         As in `leakage_score`.
     noise : float
         s >= 0, standard deviation of the noise in each column of the released mean.
@@ -107,7 +115,7 @@ def noisy_score(
 
 
 def leakage_tradeoff(m: float, rho: float = 1.0) -> TradeOff:
-    """The trade-off of the best attacker on a target with leakage score m.
+    """Return the trade-off curve of the best attacker on a target with leakage score m.
 
     Without sub-sampling it is that of N(-m/2, m) and N(m/2, m), ``Gaussian(sqrt m)`` (azize2024, theorem 3.1).
     If the mean is one of k = rho n of the n records, the target is among them with probability rho, for all
@@ -219,7 +227,7 @@ class WrongTarget(NamedTuple):
 def wrong_target(
     z: ArrayLike, inserted: ArrayLike, mean: ArrayLike, covariance: Covariance | ArrayLike, n: int
 ) -> WrongTarget:
-    """Leakage to an attacker whose target z is not quite the record that was put in.
+    """Compute the leakage to an attacker whose target z is not quite the record that was put in.
 
     With ``a = ||z - mu||^2_{C^-1}/n`` and ``b = (z - mu)^T C^-1 (inserted - mu)/n`` the attacker's ratio is
     N(-a/2, a) without the record and N(b - a/2, a) with it: a trade-off of ``Gaussian(|b|/sqrt a)``, the score
@@ -230,7 +238,11 @@ def wrong_target(
     ----------
     z, inserted : arrays of shape (d,)
         What the attacker tests for, and what is a member or not.
-    mean, covariance, n
+    mean : array_like of shape (d,)
+        As in `leakage_score`.
+    covariance : Covariance or array_like
+        As in `leakage_score`.
+    n : int
         As in `leakage_score`.
 
     Returns
@@ -306,7 +318,7 @@ def leakage_scores(
     -------
     array of shape (N,)
         Infinite where the others are constant in some direction in which the record is not: its presence is
-        certain from the mean alone. Status: asymptotic, with an estimated law.
+        certain from the mean alone. Status: asymptotic, with an estimated distribution.
 
     Raises
     ------
@@ -361,8 +373,8 @@ def _ledoit_wolf_without_each(y: Float[Array, "N d"]) -> tuple[Float[Array, " N"
     entries = ((eigenvalues**2).sum() - 2 * c * scatter + (c * squares) ** 2) / k**2
     moved, third = squares / k**2, y @ (squares @ y)  # |mean of the others|^2, and y . sum of |x|^2 x
     fourth = (squares**2).sum() + 4 * scatter / k**2 + N * moved**2 + 4 * third / k + 2 * moved * squares.sum()
-    share = shrinkage(trace, entries, (fourth - (c**2 * squares) ** 2) / k, k, d)
-    weight, identity = (1 - share) / k, share * trace / d
+    weight_of_identity = shrinkage(trace, entries, (fourth - (c**2 * squares) ** 2) / k, k, d)
+    weight, identity = (1 - weight_of_identity) / k, weight_of_identity * trace / d
     inside = np.maximum(weight[:, None] * eigenvalues + identity[:, None], np.finfo(float).tiny)
     with np.errstate(over="ignore"):
         return (rotated / inside).sum(axis=1), weight

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from leakscope.bounds.exponential import Draws, exponents, pmp_exponential, subset_epsilon, subset_sensitivity
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, least
+from leakscope.bounds.gaussian import PRECISION, analytic_gaussian_epsilon
 from leakscope.bounds.halves import MOST_BY_LOGARITHMS, countable
 from leakscope.bounds.tilting import LARGEST_SPREAD
 from leakscope.core.checks import numbers, one_of, positive, probability
 from leakscope.core.divergences import gaussian_hockey
 from leakscope.core.lengths import p_norm
+from leakscope.core.numerics import bisect_integers, smallest_where
 
 Array = np.ndarray
 Query = Literal["mean", "sum"]
@@ -58,16 +59,21 @@ class Epsilons:
 
 
 def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) -> Epsilons:
-    """The four epsilons of the exponential mechanism, exactly.
+    """Compute the four epsilons of the exponential mechanism, exactly.
 
     Parameters
     ----------
-    loss, epsilon, sensitivity
-        As in `leakscope.bounds.pmp_exponential`, n <= 10.
+    loss : array_like of shape (W, 2n)
+        Loss of each output on each record, n <= 10.
+    epsilon : float
+        Of the mechanism, >= 0.
+    sensitivity : float
+        Of the mean loss over all data sets, > 0.
 
     Returns
     -------
     Epsilons
+        In nats.
 
     Raises
     ------
@@ -96,18 +102,25 @@ def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) ->
 def epsilons_gaussian(
     features: ArrayLike, scale: float, delta: float, sensitivity: float, query: Query = "mean"
 ) -> Epsilons:
-    """The four epsilons of the Gaussian mechanism at one delta; that of membership is an upper bound.
+    """Compute the four epsilons of the Gaussian mechanism at one delta; that of membership is an upper bound.
 
     Parameters
     ----------
-    features, scale, delta, query
+    features : array_like of shape (2n, d)
         As in `pmp_gaussian`.
+    scale : float
+        Standard deviation of the noise on each coordinate, > 0.
+    delta : float
+        In (0, 1).
     sensitivity : float
         Of the query over all data sets, > 0.
+    query : {"mean", "sum"}
+        As in `pmp_gaussian`.
 
     Returns
     -------
     Epsilons
+        In nats.
 
     Raises
     ------
@@ -135,9 +148,9 @@ def epsilons_gaussian(
 
 
 def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query = "mean") -> float:
-    """An epsilon of (epsilon, delta)-practical membership privacy of a mean or sum with Gaussian noise.
+    """Compute an epsilon of (epsilon, delta)-practical membership privacy of a mean or sum with Gaussian noise.
 
-    The smallest with ``max_x mean_x' H(||f(x) - f(x')||/(n scale)) <= delta`` for the mean, without n for the
+    It is the smallest with ``max_x mean_x' H(||f(x) - f(x')||/(n scale)) <= delta`` for the mean, without n for the
     sum; x' are the 2n - 1 other records, H is `gaussian_hockey` at this epsilon. By joint convexity no attack
     exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside.
 
@@ -178,18 +191,20 @@ def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query =
 
 
 def scale_for_accuracy(features: ArrayLike, accuracy: float = 0.55, query: Query = "mean") -> float:
-    """Least Gaussian noise that keeps every practical attack on these records at or below an accuracy.
+    """Compute the least Gaussian noise that keeps every practical attack on these records at or below an accuracy.
 
     The accuracy of an attack on a record that is in D with probability 1/2 is at most ``(1 + TV)/2``, TV the
-    total variation between the laws with and without it, and TV is at most the mean over swaps of
+    total variation between the distributions with and without it, and TV is at most the mean over swaps of
     `gaussian_hockey` at epsilon = 0.
 
     Parameters
     ----------
-    features, query
+    features : array_like of shape (2n, d)
         As in `pmp_gaussian`.
     accuracy : float
         Accuracy that no attack on any record may exceed, > 1/2 and < 1.
+    query : {"mean", "sum"}
+        As in `pmp_gaussian`.
 
     Returns
     -------
@@ -223,7 +238,7 @@ def epsilon_for_accuracy(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> float:
-    """Which epsilon of the exponential mechanism keeps every practical attack on these records low.
+    """Find an epsilon of the exponential mechanism that keeps every practical attack on these records low.
 
     No attacker then holds membership of a record for likelier than ``accuracy``, whatever is released: practical
     membership privacy with ``ln(accuracy/(1 - accuracy))`` (Lowy et al. 2024, lemma 6). It is computed exactly
@@ -236,17 +251,23 @@ def epsilon_for_accuracy(
 
     Parameters
     ----------
-    loss, sensitivity
-        As in `leakscope.bounds.pmp_exponential`.
+    loss : array_like of shape (W, 2n)
+        Loss of each output on each record.
+    sensitivity : float
+        Of the mean loss, > 0.
     accuracy : float
         > 1/2 and < 1.
-    n_subsets, confidence, seed
-        As in `leakscope.bounds.pmp_exponential`, where it is sampled.
+    n_subsets : int
+        Number of random subsets, where the privacy is sampled.
+    confidence : float
+        Of the sampled intervals together.
+    seed : int
+        Of the random subsets.
 
     Returns
     -------
     float
-        At most 1,000 (less where that cannot be sampled); that is returned if all that was looked at suffices.
+        At most 1,000 (less where that cannot be sampled); that is returned if every epsilon of the search suffices.
 
     Raises
     ------
@@ -283,14 +304,11 @@ def epsilon_for_accuracy(
 
 
 def _last_before_break(holds: Callable[[int], bool], n_steps: int, stride: int) -> int:
-    """A number up to n_steps that holds, where the next does not; 0 holds, and so do the strides before it."""
+    """Find a number up to n_steps that holds and whose next does not; 0 is taken to hold. Strides go up first."""
     low, high = 0, min(stride, n_steps)
     while low < n_steps and holds(high):
         low, high = high, min(high + stride, n_steps)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return bisect_integers(holds, inside=low, outside=high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +331,7 @@ class _Pairs:
         return cls(values / (len(values) // 2) if one_of("query", query, ("mean", "sum")) == "mean" else values)
 
     def blocks(self, records: Int[Array, " k"]) -> Iterator[tuple[Int[Array, " b"], Float[Array, "b N"]]]:
-        """Some of the records, and their distances to all."""
+        """Yield some of the records, and their distances to all."""
         step = max(1, _BLOCK // self.features.size)
         for start in range(0, len(records), step):
             chosen = records[start : start + step]
@@ -325,7 +343,7 @@ class _Pairs:
 
 
 def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], limit: float) -> float:
-    """Smallest t at which the mean divergence from the others is within the limit for every record.
+    """Find the smallest t at which the mean divergence from the others is within the limit for every record.
 
     The record that needs the largest t is found by solving for one record, dropping all that this t suffices
     for, and going on with the worst of the rest: a few passes over the pairs, not one for each trial of t.
@@ -334,17 +352,24 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
     left = np.arange(len(pairs.features))
     centre = np.median(pairs.features, axis=0)
     worst = int(np.abs(pairs.features - centre).max(axis=1).argmax())
-    found = 0.0
+    largest = 0.0
     while len(left):
         ((_, shifts),) = pairs.blocks(np.array([worst]))
-        found = max(found, least(lambda t, row=shifts: float(divergence(row, t).sum()) / n_others <= limit))
-        if found == math.inf:
-            return found
+
+        def holds(t: float, row: Array = shifts) -> bool:
+            return float(divergence(row, t).sum()) / n_others <= limit
+
+        if not holds(0.0):
+            largest = max(largest, smallest_where(holds, rtol=PRECISION))
+        if largest == math.inf:
+            return largest
         left = left[left != worst]
-        mean = np.concatenate([[], *(divergence(rows, found).sum(axis=1) / n_others for _, rows in pairs.blocks(left))])
+        mean = np.concatenate(
+            [[], *(divergence(rows, largest).sum(axis=1) / n_others for _, rows in pairs.blocks(left))]
+        )
         left, mean = left[mean > limit], mean[mean > limit]
         worst = int(left[mean.argmax()]) if len(left) else worst
-    return found
+    return largest
 
 
 def _over(shifts: Array, scale: float) -> Array:
@@ -354,13 +379,13 @@ def _over(shifts: Array, scale: float) -> Array:
 
 
 def _covers(sensitivity: float, own: float) -> None:
-    """A promise to all data sets covers this one."""
+    """Check that a sensitivity over all data sets covers this one."""
     if positive("sensitivity", sensitivity) < own * (1 - 1e-9):
         raise ValueError(f"sensitivity must be >= that of the data, {own:g}, got {sensitivity:g}")
 
 
 def _accuracy(accuracy: float) -> float:
-    """An accuracy above the baseline."""
+    """Check that an accuracy is above the baseline."""
     if not 0.5 < probability("accuracy", accuracy) < 1:
         raise ValueError(f"accuracy must be > 0.5 and < 1, got {accuracy:g}")
     return float(accuracy)

@@ -38,6 +38,7 @@ def membership_posterior(
     Returns
     -------
     array of shape (...), or float
+        A float where the arrays have one axis.
 
     Raises
     ------
@@ -94,6 +95,7 @@ def posterior_bound(epsilon: float, delta: float = 0.0, temperature: float = 1.0
     Returns
     -------
     float
+        An upper bound.
 
     References
     ----------
@@ -113,7 +115,7 @@ def posterior_bound(epsilon: float, delta: float = 0.0, temperature: float = 1.0
 def gaussian_mean_tau(
     z: Num[Array, "*shape d"], mean: Num[Array, " d"], temperature: float, n: int
 ) -> Float[Array, "*shape"] | float:
-    """The threshold of MAST for a Gaussian mean: the soft minimum of the losses of models without the record.
+    """Compute the threshold of MAST for a Gaussian mean: the soft minimum of the losses of models without the record.
 
     With loss ``|z - theta|^2/2`` and models theta ~ N(mean, (temperature/n) I), as the mean of n members is,
 

@@ -16,6 +16,8 @@ from jaxtyping import Bool, Float
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 
+from leakscope.core.numerics import bisect, bisect_arrays
+
 Array = np.ndarray
 
 N_NODES = 12  # inside a panel
@@ -31,7 +33,7 @@ class Density(Protocol):
     """What the integrals ask of a noise."""
 
     def log_density(self, z: Float[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """Logarithm of the density at each z."""
+        """Compute the logarithm of the density at each z."""
         ...
 
     def rms(self, d: int) -> float:
@@ -142,14 +144,15 @@ def graded(width: float, length: float) -> Float[Array, " b"]:
 
 def _mean_across_a_root(series: Float[Array, "m p"]) -> Float[Array, " p"]:
     """Mean over (-1, 1) of the absolute value of monotone Legendre series."""
-    low, high = -np.ones(series.shape[1]), np.ones(series.shape[1])
     rising = legendre.legval(1.0, series) > legendre.legval(-1.0, series)
-    for _ in range(28):  # f is 0 at the root: its error counts squared
-        middle = (low + high) / 2
-        before = (legendre.legval(middle, series, tensor=False) < 0) == rising
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
+
+    def after_root(x: Float[Array, " p"]) -> Bool[Array, " p"]:
+        return (legendre.legval(x, series, tensor=False) < 0) != rising
+
+    end = np.ones(series.shape[1])
+    root = bisect_arrays(after_root, inside=end, outside=-end, n_steps=28)  # f is 0 there: its error counts squared
     primitive = legendre.legint(series, lbnd=-1)
-    left = legendre.legval(high, primitive, tensor=False)
+    left = legendre.legval(root, primitive, tensor=False)
     return (np.abs(left) + np.abs(legendre.legval(1.0, primitive) - left)) / 2
 
 
@@ -210,13 +213,11 @@ def _line_panels(ordered: Float[Array, " u"], noise: Density) -> tuple[Array, Ar
 
 def _end_of_support(noise: Density, far: float) -> float:
     """Where a density that is 0 at ``far`` jumps to 0; ``far`` if it does not."""
-    if noise.log_density(np.array([[far]]))[0] > -np.inf:
-        return far
-    low, high = 0.0, far
-    while low < (middle := (low + high) / 2) < high:
-        inside = noise.log_density(np.array([[middle]]))[0] > -np.inf
-        low, high = (middle, high) if inside else (low, middle)
-    return low
+
+    def in_support(x: float) -> bool:
+        return bool(noise.log_density(np.array([[x]]))[0] > -np.inf)
+
+    return far if in_support(far) else bisect(in_support, inside=0.0, outside=far)
 
 
 def _on_panels(
@@ -227,8 +228,8 @@ def _on_panels(
     weights: Float[Array, "u n"],
     noise: Density,
 ) -> Float[Array, "m p n"]:
-    """The mixtures at the nodes and ends of the panels, from the centres within reach."""
-    far, share = reach(noise, 1), ((_NODES + 1) / 2)[:, None]
+    """Evaluate the mixtures at the nodes and ends of the panels, from the centres within reach."""
+    far, fraction = reach(noise, 1), ((_NODES + 1) / 2)[:, None]
     values = np.zeros((len(_NODES), len(left), weights.shape[1]))
     step = max(1, min(64, _BLOCK // (len(_NODES) * len(outputs))))
     order = np.argsort(anchor + left)
@@ -236,7 +237,7 @@ def _on_panels(
         first, last = block[0], block[-1]
         ends = anchor[first] + left[first] - far, anchor[last] + left[last] + width[block].max() + far
         near = slice(*np.searchsorted(outputs, ends))
-        points = (anchor[block, None] - outputs[near]) + (left[block] + width[block] * share)[..., None]
+        points = (anchor[block, None] - outputs[near]) + (left[block] + width[block] * fraction)[..., None]
         values[:, block] = np.exp(noise.log_density(points[..., None])) @ weights[near]
     return values
 

@@ -38,7 +38,7 @@ class RegressionLeakage:
     information : float
         I(response; estimate | membership) in nats, at least that about membership.
     lower, upper : float
-        Bounds of the accuracy that one has without the exact law: from the generalisation gap and the tail
+        Bounds of the accuracy that one has without the exact distribution: from the generalisation gap and the tail
         of the squared residual, and from ``information``.
     gap : float
         Expected squared error at fresh responses minus that at the record's own: 2 d noise_std^2/n.
@@ -90,7 +90,7 @@ def correlation_tv(correlation: ArrayLike) -> Float[Array, "*shape"] | float:
 
     ``TV(r) = 1/pi int_0^{pi/2} (1 - r^2)^{1/(2 r cos u)} r cos u/(1 - r cos u) du``; about r/pi for small r.
     The likelihood ratio exceeds 1 where, in polar coordinates with angle v/2 from the diagonal, the squared
-    radius is below a bound that depends on v; it is exponential, so each law leaves one integral over v, and
+    radius is below a bound that depends on v; it is exponential, so each distribution leaves one integral over v, and
     Kepler's substitution cos u = (r + cos v)/(1 + r cos v) joins the two.
 
     Parameters
@@ -110,7 +110,7 @@ def correlation_tv(correlation: ArrayLike) -> Float[Array, "*shape"] | float:
 
     References
     ----------
-    delgrosso2021, proposition 1 with the laws of eq. 31 and 32.
+    delgrosso2021, proposition 1 with the distributions of eq. 31 and 32.
 
     Examples
     --------
@@ -144,6 +144,7 @@ def linear_regression_bayes(X: Num[Array, "n d"], noise_std: float = 1.0) -> Reg
     Returns
     -------
     RegressionLeakage
+        With the leverages that it depends on.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.bounds.sampling import Sampling, inclusion
 from leakscope.core.checks import count, non_negative, numbers, probability
+from leakscope.core.numerics import bisect_integers
 
 Array = np.ndarray
 
@@ -28,7 +29,7 @@ def exact_eta_table(
         eta = E max(N/m, 1 - N/m) - max(pi, 1 - pi),    N ~ Hypergeometric(n, m, k) or Binomial(m, pi).
 
     All that is computed from the table (rates, a naive Bayes classifier) reveals at most as much. For several tables
-    of one D the cells of their common refinement (who shares all cells) give an upper bound.
+    of one D the cells of their common refinement (the combinations of their cells) give an upper bound.
 
     eta never rises with m: N/m is the mean of m exchangeable coins, that of m + 1 of them is its conditional mean, and
     ``max(t, 1 - t)`` is convex. For pi = 1/2 it is about ``0.399/sqrt(m)``.
@@ -62,21 +63,27 @@ def exact_eta_table(
     >>> exact_eta_table([1, 2, 20, 64], n=10_000).round(5).tolist()
     [0.5, 0.24997, 0.08801, 0.04951]
     """
-    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
+    n_members = _MemberCount(count("n", n), *inclusion(n, k, sampling, prior))
     sizes, which = np.unique(_sizes(cell_sizes, n), return_inverse=True)
-    return np.array([law.eta(int(m)) for m in sizes])[which]
+    return np.array([n_members.eta(int(m)) for m in sizes])[which]
 
 
 def smallest_cell(
     eta: float, n: int, k: int | None = None, sampling: Sampling = "fixed", prior: float | None = None
 ) -> int:
-    """The least m such that cells of m records or more keep eta.
+    """Find the least m such that cells of m records or more keep eta.
 
     Parameters
     ----------
     eta : float
-        Wanted excess accuracy, >= 0.
-    n, k, sampling, prior
+        Largest allowed accuracy above the better prior guess, >= 0.
+    n : int
+        All records, those of D and the others.
+    k : int or None
+        As in `exact_eta_table`.
+    sampling : {"fixed", "poisson"}
+        As in `exact_eta_table`.
+    prior : float or None
         As in `exact_eta_table`.
 
     Returns
@@ -95,18 +102,18 @@ def smallest_cell(
     >>> smallest_cell(0.05, n=1_000_000)
     64
     """
-    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
-    return law.smallest(non_negative("eta", eta))
+    n_members = _MemberCount(count("n", n), *inclusion(n, k, sampling, prior))
+    return n_members.smallest(non_negative("eta", eta))
 
 
 @dataclass(frozen=True)
 class Merged:
-    """Cells, or categories, that become one.
+    """Cells that become one.
 
     Parameters
     ----------
     parts : tuple of int
-        Their numbers, ascending.
+        Their indices, ascending.
     size : int
         Records of the smallest cell that is not empty, after merging.
     eta : float
@@ -137,8 +144,16 @@ def cells_to_merge(
     ----------
     cell_sizes : array_like of int, shape (n_cells,)
         Empty cells stay as they are.
-    eta, n, k, sampling, prior
+    eta : float
         As in `smallest_cell`.
+    n : int
+        All records, those of D and the others.
+    k : int or None
+        As in `exact_eta_table`.
+    sampling : {"fixed", "poisson"}
+        As in `exact_eta_table`.
+    prior : float or None
+        As in `exact_eta_table`.
 
     Returns
     -------
@@ -156,8 +171,8 @@ def cells_to_merge(
     >>> [(group.parts, group.size) for group in cells_to_merge([50, 3, 900, 30, 17, 100], 0.05, n=1100)]
     [((0, 1, 3, 4), 100)]
     """
-    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
-    sizes, least = _sizes(cell_sizes, n), law.smallest(non_negative("eta", eta))
+    n_members = _MemberCount(count("n", n), *inclusion(n, k, sampling, prior))
+    sizes, least = _sizes(cell_sizes, n), n_members.smallest(non_negative("eta", eta))
     exposed = np.flatnonzero((sizes > 0) & (sizes < least))
     if len(exposed) == 0:
         return []
@@ -168,7 +183,7 @@ def cells_to_merge(
             raise ValueError(f"all cells together have {sizes.sum():,} records; eta = {eta:g} needs {least:,}")
         groups[0].append(int(safe[np.argmin(sizes[safe])]))
     merged = [(tuple(sorted(group)), int(sizes[group].sum())) for group in groups]
-    return [Merged(parts, size, law.eta(size)) for parts, size in sorted(merged)]
+    return [Merged(parts, size, n_members.eta(size)) for parts, size in sorted(merged)]
 
 
 def related_cells_to_merge(
@@ -199,8 +214,16 @@ def related_cells_to_merge(
         Whether the levels of a column have an order.
     cell_sizes : array_like of int, shape (n_cells,)
         Records of each cell, at least 1.
-    eta, n, k, sampling, prior
+    eta : float
         As in `smallest_cell`.
+    n : int
+        All records, those of D and the others.
+    k : int or None
+        As in `exact_eta_table`.
+    sampling : {"fixed", "poisson"}
+        As in `exact_eta_table`.
+    prior : float or None
+        As in `exact_eta_table`.
 
     Returns
     -------
@@ -221,8 +244,8 @@ def related_cells_to_merge(
     >>> [(group.parts, group.size) for group in groups]  # the answers 1 of both towns
     [((1, 3), 80)]
     """
-    law = _Law(count("n", n), *inclusion(n, k, sampling, prior))
-    sizes, least = _sizes(cell_sizes, n), law.smallest(non_negative("eta", eta))
+    n_members = _MemberCount(count("n", n), *inclusion(n, k, sampling, prior))
+    sizes, least = _sizes(cell_sizes, n), n_members.smallest(non_negative("eta", eta))
     if levels.shape != (len(sizes), len(ordered)):
         raise ValueError(f"levels have shape {levels.shape}; {len(sizes)} cells of {len(ordered)} columns are given")
     blocks = [
@@ -237,64 +260,11 @@ def related_cells_to_merge(
         blocks = [block for block in blocks if not set(block.cells) <= set(joined.cells)]
         blocks.append(joined)
     merged = sorted((block.cells, block.size) for block in blocks if len(block.cells) > 1)
-    return [Merged(cells, size, law.eta(size)) for cells, size in merged]
-
-
-def categories_to_merge(
-    counts: ArrayLike,
-    axis: int,
-    eta: float,
-    k: int | None = None,
-    sampling: Sampling = "fixed",
-    prior: float | None = None,
-) -> list[Merged]:
-    """Which categories of one column of a cross-table to merge so that every record keeps eta.
-
-    Greedy: the category with the smallest exposed cell is merged with the one that leaves the fewest records in
-    exposed cells; of equal ones with an exposed category before a safe one, and then with the smaller. It is not always
-    the fewest merges.
-
-    Parameters
-    ----------
-    counts : array_like of int
-        The cross-table of all n records (those of D and the others), an axis a column.
-    axis : int
-        The column whose categories may be merged.
-    eta, k, sampling, prior
-        As in `smallest_cell`.
-
-    Returns
-    -------
-    list of Merged
-        A group of categories each, in the order of their first ones; empty if no cell is exposed.
-
-    Raises
-    ------
-    ValueError
-        If merging all categories of that column is not enough.
-
-    Examples
-    --------
-    >>> from leakscope.bounds.tables import categories_to_merge
-    >>> counts = [[500, 400], [80, 3], [300, 200], [5, 70]]
-    >>> [group.parts for group in categories_to_merge(counts, 0, 0.05)]
-    [(1, 3)]
-    """
-    table = np.asarray(counts)
-    if table.ndim == 0 or not -table.ndim <= axis < table.ndim:
-        raise ValueError(f"axis must be one of the {table.ndim} axes of the counts, got {axis}")
-    rows = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-    n = int(_sizes(rows.ravel(), None).sum())
-    law = _Law(n, *inclusion(n, k, sampling, prior))
-    groups = _safe_groups(rows.astype(np.int64), law.smallest(non_negative("eta", eta)))
-    if groups is None:
-        raise ValueError(f"merging all {len(rows)} categories of axis {axis} does not give eta = {eta:g}")
-    sizes = [int(cells[cells > 0].min()) for _, cells in groups]
-    return [Merged(parts, m, law.eta(m)) for (parts, _), m in zip(groups, sizes, strict=True) if len(parts) > 1]
+    return [Merged(cells, size, n_members.eta(size)) for cells, size in merged]
 
 
 @dataclass(frozen=True)
-class _Law:
+class _MemberCount:
     """The number of members among m records: hypergeometric if D has k of the n records, binomial if k = 0."""
 
     n: int
@@ -310,14 +280,10 @@ class _Law:
         return float(np.maximum(excess, 0.0) @ chance)
 
     def smallest(self, eta: float) -> int:
-        """The least size that keeps eta, by bisection."""
+        """Find the least size that keeps eta, by bisection."""
         if self.eta(self.n) > probability("eta", eta):
             raise ValueError(f"a cell of all {self.n:,} records has eta = {self.eta(self.n):.4g}; wanted {eta:g}")
-        low, high = 0, self.n
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.eta(middle) <= eta else (middle, high)
-        return high
+        return bisect_integers(lambda m: self.eta(m) <= eta, inside=self.n, outside=0)
 
     def _members(self, m: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
         """N and its probabilities, by ratios from the mode outwards, to where e^-72 is left (Hoeffding)."""
@@ -374,7 +340,7 @@ class _Block:
 
 
 def _joined_with_neighbours(worst: _Block, blocks: list[_Block], ordered: Sequence[bool], least: int) -> _Block:
-    """An exposed block with the best of its neighbours."""
+    """Join an exposed block with the best of its neighbours."""
     others = [block for block in blocks if block is not worst]
     along_one_column = [block for block in others if _n_columns_apart(worst, block) == 1]
     best: tuple[tuple[int, int, int, int, tuple[int, ...]], _Block] | None = None
@@ -399,7 +365,7 @@ def _n_columns_apart(one: _Block, other: _Block) -> int:
 
 
 def _hull(one: _Block, other: _Block, blocks: list[_Block], ordered: Sequence[bool]) -> _Block:
-    """The smallest block with both of them that cuts no other block in two."""
+    """Find the smallest block that holds both of them and cuts no other block in two."""
     levels = [left | right for left, right in zip(one.levels, other.levels, strict=True)]
     while True:
         for column, has_order in enumerate(ordered):
@@ -413,28 +379,3 @@ def _hull(one: _Block, other: _Block, blocks: list[_Block], ordered: Sequence[bo
             cells = tuple(sorted(cell for block in touched for cell in block.cells))
             return _Block(cells, tuple(levels), sum(block.size for block in touched))
         levels = larger
-
-
-def _safe_groups(rows: Array, least: int) -> list[tuple[tuple[int, ...], Array]] | None:
-    """Categories with their cells, merged until no cell is exposed; None if that needs more than there are."""
-
-    def exposed(cells: Array) -> int:
-        return int(cells[(cells > 0) & (cells < least)].sum())
-
-    groups: list[tuple[tuple[int, ...], Array]] = [
-        ((number,), cells) for number, cells in enumerate(rows) if cells.any()
-    ]
-    while any(exposed(cells) for _, cells in groups):
-        if len(groups) == 1:
-            return None
-        worst = min(
-            (i for i, (_, cells) in enumerate(groups) if exposed(cells)),
-            key=lambda i: int(groups[i][1][groups[i][1] > 0].min()),
-        )
-        parts, cells = groups.pop(worst)
-        partner = min(
-            range(len(groups)),
-            key=lambda i: (exposed(cells + groups[i][1]), not exposed(groups[i][1]), int(groups[i][1].sum())),
-        )
-        groups[partner] = (tuple(sorted((*parts, *groups[partner][0]))), cells + groups[partner][1])
-    return sorted(groups, key=lambda group: group[0])

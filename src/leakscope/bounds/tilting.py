@@ -26,11 +26,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import expit
 
+from leakscope.core.numerics import bisect
 from leakscope.core.seeds import stream
 
 Array = np.ndarray
 
-MOST_RECORDS = 10_000  # 2n; the law of the subsets is a table of 2n x n numbers
+MOST_RECORDS = 10_000  # 2n; the distribution of the subsets is a table of 2n x n numbers
 LARGEST_SPREAD = 150.0  # nats between the outputs of one record: beyond, squares leave the range of floating point
 _OFTEN = 0.75  # a record that is in so many draws is looked at from the side of the others
 _DRAWS = 4096  # of one random stream
@@ -55,9 +56,9 @@ class LogOdds:
 def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: float, seed: int) -> LogOdds:
     """Posterior log-odds of membership by sampling, with simultaneous confidence limits.
 
-    The limits are those of an empirical Bernstein inequality (Maurer & Pontil 2009, theorem 4), which holds
-    for every sample size and every law, put to the one-sided tests of ``E(a - r b) = 0`` for the ratio r; all
-    2 N W of them hold together. They are cut to what holds with certainty, `swap_range`.
+    The limits are those of an empirical Bernstein inequality (Maurer & Pontil 2009, theorem 4), which holds for every
+    sample size and every distribution, applied to the one-sided tests of ``E(a - r b) = 0`` for the ratio r; all 2 N W
+    of them hold together. They are cut to what holds with certainty, `swap_range`.
 
     Parameters
     ----------
@@ -98,12 +99,12 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
     odds = np.stack([np.zeros_like(exponent), *swap_range(exponent)])
     n_draws = math.ceil(n_subsets / n_outputs)
     for w in range(n_outputs):
-        law = _Law.of(exponent, w)
-        often = _inclusion(law.log_weight, n_records // 2) > _OFTEN
+        proposal = _Proposal.of(exponent, w)
+        often = _inclusion(proposal.log_weight, n_records // 2) > _OFTEN
         n_own = n_draws - n_draws // 2 if often.any() else n_draws
-        found = _odds(law, n_own, seed, log_budget, odds[1:, :, w])
+        found = _odds(proposal, n_own, seed, log_budget, odds[1:, :, w])
         if often.any():
-            mirrored = _odds(law.mirrored(), n_draws // 2, seed, log_budget, -odds[:0:-1, :, w])
+            mirrored = _odds(proposal.mirrored(), n_draws // 2, seed, log_budget, -odds[:0:-1, :, w])
             found = np.where(often, -mirrored[[0, 2, 1]], found)
         odds[:, :, w] = found
     return LogOdds(*odds)
@@ -160,7 +161,7 @@ def _half_mean(values: Float[Array, "b W N"], side: np.ufunc) -> Float[Array, "b
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
+class _Proposal:
     """How subsets of n - 1 records are drawn for one output, and how they are weighed."""
 
     exponent: Float[Array, "N W"]
@@ -172,25 +173,25 @@ class _Law:
     drawn: str = "members"
 
     @classmethod
-    def of(cls, exponent: Array, output: int) -> _Law:
-        """The reference is the output that the mechanism prefers where the tilt by it leads, if there is one."""
+    def of(cls, exponent: Array, output: int) -> _Proposal:
+        """Choose as reference the output that the mechanism prefers where the tilt by it leads, if there is one."""
         n = len(exponent) // 2
         reference, best = output, -math.inf
         candidate = int(np.argmin(exponent.sum(axis=0)))
         for _ in range(8):
             inside = _inclusion(exponent[:, candidate] - exponent[:, output], n)
             logits = -(inside @ exponent)
-            share = float(logits[candidate] - np.logaddexp.reduce(logits))
-            if share <= best:
+            log_probability = float(logits[candidate] - np.logaddexp.reduce(logits))
+            if log_probability <= best:
                 break
-            reference, best, candidate = candidate, share, int(np.argmax(logits))
+            reference, best, candidate = candidate, log_probability, int(np.argmax(logits))
         log_weight = exponent[:, reference] - exponent[:, output]
         worst = np.sort(exponent - exponent[:, [reference]], axis=0)[-n:].sum(axis=0)
         largest = math.exp(-np.logaddexp.reduce(-worst))
         return cls(exponent, exponent.sum(axis=0), output, reference, log_weight - log_weight.max(), largest)
 
-    def mirrored(self) -> _Law:
-        """The same with the records that are not in D in the place of those that are."""
+    def mirrored(self) -> _Proposal:
+        """Exchange the records in D with those that are not."""
         log_weight = self.log_weight.min() - self.log_weight
         offset = np.zeros_like(self.offset)  # a sum over D is one over the rest of the others, with the sign back
         return replace(self, exponent=-self.exponent, offset=offset, log_weight=log_weight, drawn="others")
@@ -198,13 +199,13 @@ class _Law:
     def draws(self, n_draws: int, seed: int) -> Iterator[Bool[Array, "N k"]]:
         """Subsets of n - 1 records, with probability proportional to the product of the weights."""
         n = len(self.exponent) // 2
-        share = _inclusion_table(np.exp(self.log_weight), n)
+        inclusion = _inclusion_table(np.exp(self.log_weight), n)
         for start in range(0, n_draws, _DRAWS):
             rng = stream(seed, "membership given an output", self.output, self.drawn, start)
             missing = np.full(min(_DRAWS, n_draws - start), n - 1)
             member, uniform = np.empty((2 * n, len(missing)), dtype=bool), np.empty(len(missing))
             for i in range(2 * n):
-                np.less(rng.random(out=uniform), share[i].take(missing), out=member[i])
+                np.less(rng.random(out=uniform), inclusion[i].take(missing), out=member[i])
                 missing -= member[i]
             yield member
 
@@ -232,21 +233,21 @@ class _Moments:
 
     @property
     def log_ratio(self) -> Float[Array, " N"]:
-        """ln of the ratio of the means of a and b."""
+        """Compute ln of the ratio of the means of a and b."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(self.ratio + self.mean[:, 0] / self.mean[:, 1])
 
 
-def _moments(law: _Law, n_draws: int, seed: int) -> _Moments:
+def _moments(proposal: _Proposal, n_draws: int, seed: int) -> _Moments:
     """With T = sum_x e^{-v_x} a_x of a draw, n b_x = T - e^{-v_x} a_x: sums of 1, T, T^2, a, a T, a^2 are enough."""
-    n_records = len(law.exponent)
-    weight = np.exp(law.log_weight)
+    n_records = len(proposal.exponent)
+    weight = np.exp(proposal.log_weight)
     powers, products, squares = np.zeros((n_records, 3)), np.zeros((n_records, 2)), np.zeros(n_records)
     step = max(64, _BLOCK // n_records)
-    for member in law.draws(n_draws, seed):
+    for member in proposal.draws(n_draws, seed):
         for start in range(0, member.shape[1], step):
             outside = 1.0 - member[:, start : start + step]
-            chosen = law.completed(outside)
+            chosen = proposal.completed(outside)
             total = weight @ chosen
             columns = np.stack([np.ones_like(total), total, total**2], axis=1)
             powers += outside @ columns
@@ -274,16 +275,20 @@ def _moments_of(powers: Array, products: Array, squares: Array, own: Float[Array
         return _Moments(ratio, count, mean, covariance / (count[:, None] - 1))
 
 
-def _odds(law: _Law, n_draws: int, seed: int, log_budget: float, certain: Float[Array, "2 N"]) -> Float[Array, "3 N"]:
+def _odds(
+    proposal: _Proposal, n_draws: int, seed: int, log_budget: float, certain: Float[Array, "2 N"]
+) -> Float[Array, "3 N"]:
     """ln(IN/OUT) given one output: value, lower and upper limit, within what is certain."""
-    moments = _moments(law, n_draws, seed)
-    low, high = _limits(law, moments, log_budget, np.ptp(np.exp(certain), axis=0))
+    moments = _moments(proposal, n_draws, seed)
+    low, high = _limits(proposal, moments, log_budget, np.ptp(np.exp(certain), axis=0))
     low, high = np.fmax(certain[0], low), np.fmin(certain[1], high)
-    value = np.nan_to_num(moments.log_ratio + law.log_weight)
+    value = np.nan_to_num(moments.log_ratio + proposal.log_weight)
     return np.stack([np.clip(value, low, high), low, high])
 
 
-def _limits(law: _Law, moments: _Moments, log_budget: float, width: Float[Array, " N"]) -> tuple[Array, Array]:
+def _limits(
+    proposal: _Proposal, moments: _Moments, log_budget: float, width: Float[Array, " N"]
+) -> tuple[Array, Array]:
     """Limits of ln(IN/OUT) from the draws; NaN where they set none.
 
     Those shifts s of the ratio for which ``|mean z - s mean b| <= sqrt(2 L V/K) + 7 L R/(3 (K - 1))``, with V the
@@ -291,8 +296,8 @@ def _limits(law: _Law, moments: _Moments, log_budget: float, width: Float[Array,
     """
     n, count = len(width) // 2, moments.count
     (z, b), (zz, zb, bb) = moments.mean.T, moments.covariance.T
-    weight = np.exp(law.log_weight)
-    most_swapped = law.largest * np.sort(weight)[-n:].mean()
+    weight = np.exp(proposal.log_weight)
+    most_swapped = proposal.largest * np.sort(weight)[-n:].mean()
     found = []
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slack = 7 * log_budget / (3 * (count - 1)) * most_swapped * width / weight
@@ -302,18 +307,19 @@ def _limits(law: _Law, moments: _Moments, log_budget: float, width: Float[Array,
             edge = z + side * slack
             slope, height = b * edge - budget * zb, edge**2 - budget * zz
             root = (slope + side * np.sqrt(np.maximum(slope**2 - curvature * height, 0))) / curvature
-            limit = np.log(moments.ratio + root) + law.log_weight
-            found.append(np.where((curvature > 0) & (count > 1), limit, np.nan))
+            shifted = moments.ratio + root
+            limit = np.log(shifted) + proposal.log_weight
+            # a ratio that cancels to nothing is rounding: it would be a limit of minus infinity
+            resolved = shifted > 1e-12 * np.abs(moments.ratio)
+            found.append(np.where((curvature > 0) & (count > 1) & resolved, limit, np.nan))
     return found[0], found[1]
 
 
 def _inclusion(v: Float[Array, " N"], n: int) -> Float[Array, " N"]:
     """Probabilities of independent draws with odds proportional to e^v whose expected number is about n."""
     low, high = -float(v.max()) - 10.0, -float(v.min()) + 10.0
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expit(v + middle).sum() < n else (low, middle)
-    return expit(v + high)
+    shift = bisect(lambda x: bool(expit(v + x).sum() >= n), inside=high, outside=low, max_steps=24)
+    return expit(v + shift)
 
 
 def _inclusion_table(weight: Float[Array, " N"], n: int) -> Float[Array, "N n"]:
@@ -323,10 +329,10 @@ def _inclusion_table(weight: Float[Array, " N"], n: int) -> Float[Array, "N n"]:
     the ratios s_j = e_j/e_{j-1} have a recursion of their own, without overflow and without differences (Chen,
     Dempster & Liu 1994, section 3).
     """
-    share = np.zeros((len(weight), n))
+    inclusion = np.zeros((len(weight), n))
     ratio = np.r_[math.inf, np.zeros(n - 1)]
     with np.errstate(divide="ignore"):  # a ratio of 0: more to be taken than there are records
         for i in range(len(weight) - 1, -1, -1):
-            share[i, 1:] = weight[i] / (ratio[1:] + weight[i])
+            inclusion[i, 1:] = weight[i] / (ratio[1:] + weight[i])
             ratio[1:] = (ratio[1:] + weight[i]) / (1 + weight[i] / ratio[:-1])
-    return share
+    return inclusion

@@ -59,24 +59,26 @@ class WholeNoise:
 
     @property
     def radius(self) -> int:
-        """r."""
+        """The radius r."""
         return len(self.probability) // 2
 
 
 def on_grid(values: ArrayLike, grid: float) -> Int[Array, " n"]:
-    """Values as whole numbers of grid steps, rounded to the nearest: what `exact_eta_total` takes.
+    """Round values to whole numbers of grid steps, as `exact_eta_total` takes them.
 
     The statement then holds for the total of the ROUNDED values, which is what has to be released.
 
     Parameters
     ----------
     values : array_like of shape (n,)
+        Of each record.
     grid : float
         The step, in the units of the values.
 
     Returns
     -------
     int array of shape (n,)
+        Numbers of steps.
 
     Raises
     ------
@@ -111,9 +113,9 @@ def exact_eta_total(
 ) -> Float[Array, " n"]:
     """Accuracy of the best attacker above the better prior guess, for each record, given the total of D.
 
-    P_out is the law of the total of the others and P_in its shift by the value of the record. Both come from the
-    characteristic function of (size of D, total): independent coins first, then, for a fixed size, the coefficient of
-    that size; the characteristic function of ``pi P_in - (1 - pi) P_out`` is a factor of one value times that of all
+    P_out is the distribution of the total of the others and P_in its shift by the value of the record. Both come from
+    the characteristic function of (size of D, total): independent coins first, then, for a fixed size, the coefficient
+    of that size; the characteristic function of ``pi P_in - (1 - pi) P_out`` is a factor of one value times that of all
     records, so there is one inverse Fourier transform for each distinct value.
 
     Totals are folded onto a cycle that is long enough for the mass beyond it to be below 1e-18 (Hoeffding, Bernstein);
@@ -227,8 +229,8 @@ def _affordable(length: int, n_values: int, unit: int, noise: Density) -> None:
 
 def _whole_numbers(values: ArrayLike) -> Int[Array, " n"]:
     steps = numbers("values", values)
-    whole = on_grid(steps, 1.0)
-    uneven = np.flatnonzero(whole != steps)
+    rounded = on_grid(steps, 1.0)
+    uneven = np.flatnonzero(rounded != steps)
     if len(uneven):
         raise ValueError(f"values must be whole numbers, got {steps[uneven[0]]}; on_grid rounds them")
-    return whole
+    return rounded

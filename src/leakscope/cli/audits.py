@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
-OF_FITS = {
+FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "target", "references",
 }  # fmt: skip
-IDLE = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": (OF_FITS - {"data"})
+FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
+    "an audit with --signals": (FLAGS_OF_FITS - {"data"})
     | {"model", "layers", "n_models", "seed", "predict", "weights", "classes", "members", "others"},
-    "an audit with --predict": OF_FITS | {"weights", "layers"},
-    "an audit with --weights": OF_FITS,
+    "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"},
+    "an audit with --weights": FLAGS_OF_FITS,
     "an audit without --predict or --weights": {"classes", "members", "others", "accept_shift"},
 }
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
@@ -195,10 +195,10 @@ def compare(
 
 def _refuse_idle(given: set[str]) -> None:
     """Refuse flags that would have no effect."""
-    *kinds, of_fits = IDLE
+    *kinds, of_fits = FLAGS_WITHOUT_EFFECT
     flags = ("signals", "predict", "weights")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in given), of_fits)
-    for name in sorted(given & IDLE[kind]):
+    for name in sorted(given & FLAGS_WITHOUT_EFFECT[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
 
 

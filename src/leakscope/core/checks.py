@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 def real(name: str, value: Any) -> float:
-    """A finite number."""
+    """Check that a value is a finite number, and return it as a float."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -33,7 +33,7 @@ def real(name: str, value: Any) -> float:
 
 
 def numbers(name: str, values: ArrayLike) -> np.ndarray:
-    """An array of numbers, as float64; finite or not."""
+    """Check that values are an array of numbers, and return it as float64; NaN and infinity are allowed."""
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -41,7 +41,33 @@ def numbers(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def probability(name: str, value: Any, *, open_ends: bool = False) -> float:
-    """A number in [0, 1], or strictly between 0 and 1; see `fraction`."""
+    """Check that a value is in [0, 1], or strictly between 0 and 1; see `fraction`.
+
+    Parameters
+    ----------
+    name : str
+        What the value is, for the message.
+    value : object
+        The value.
+    open_ends : bool
+        Whether 0 and 1 are refused.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For another value.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import probability
+    >>> probability("prior", 0.5)
+    0.5
+    """
     return fraction(name, value, above=open_ends, below=open_ends)
 
 
@@ -54,7 +80,7 @@ def fraction(
     above: bool = False,
     below: bool = False,
 ) -> float:
-    """A fraction: a number in [0, 1], or in a part of it.
+    """Check that a value is in [0, 1], or in a part of it.
 
     A percentage in its place (60 for 0.6) is the commonest mistake, and where 60 was accepted as a limit nothing
     would ever exceed it. The error therefore names the fraction that was meant.
@@ -102,12 +128,12 @@ def fraction(
 
 
 def gain_over_prior(eta: Any, smaller_prior: float) -> float:
-    """An eta that can be promised: above 0, and below the smaller prior, which is all that anybody can gain.
+    """Check that an eta can be promised: above 0, and below the smaller prior, the largest possible gain.
 
     Raises
     ------
     ValueError
-        If it is not; a percentage is met with the fraction that was meant.
+        If it is not; for a percentage the message names the fraction that was probably meant.
     """
     number = real("eta", eta)
     if of_percentage(number):
@@ -118,12 +144,36 @@ def gain_over_prior(eta: Any, smaller_prior: float) -> float:
 
 
 def of_percentage(number: float) -> str:
-    """The fraction that somebody meant who wrote a percentage: ``"0.6"`` for 60, nothing where none was meant."""
+    """Return the fraction that a percentage stands for, ``"0.6"`` for 60; an empty text for other numbers."""
     return f"{number / 100:g}" if 1 < number <= 100 else ""
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number > 0."""
+    """Check that a value is a finite number > 0.
+
+    Parameters
+    ----------
+    name : str
+        What the value is, for the message.
+    value : object
+        The value.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For another value.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import positive
+    >>> positive("scale", 2)
+    2.0
+    """
     number = real(name, value)
     if number <= 0:
         raise ValueError(f"{name} must be > 0, got {number:g}")
@@ -131,7 +181,33 @@ def positive(name: str, value: Any) -> float:
 
 
 def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
-    """A number >= 0; infinity is allowed on request."""
+    """Check that a value is a number >= 0.
+
+    Parameters
+    ----------
+    name : str
+        What the value is, for the message.
+    value : object
+        The value.
+    infinite : bool
+        Whether infinity is allowed.
+
+    Returns
+    -------
+    float
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For another value.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import non_negative
+    >>> non_negative("epsilon", 0)
+    0.0
+    """
     if infinite and value == math.inf:
         return math.inf
     number = real(name, value)
@@ -141,7 +217,33 @@ def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number, at least ``least``."""
+    """Check that a value is a whole number, at least ``least``.
+
+    Parameters
+    ----------
+    name : str
+        What the value is, for the message.
+    value : object
+        The value.
+    least : int
+        The smallest number allowed.
+
+    Returns
+    -------
+    int
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For another value.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import count
+    >>> count("n_models", 64.0)
+    64
+    """
     if isinstance(value, bool) or (not isinstance(value, int) and int(real(name, value)) != value):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if value < least:
@@ -150,7 +252,7 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def same_length(**named: Sized) -> int:
-    """The common length of the named sequences."""
+    """Check that the named sequences have the same length, and return it."""
     lengths = {name: len(value) for name, value in named.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError("lengths differ: " + ", ".join(f"{name} has {n:,}" for name, n in lengths.items()))
@@ -158,7 +260,33 @@ def same_length(**named: Sized) -> int:
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """A word of a list; else an error that names the nearest one."""
+    """Check that a value is one of several words.
+
+    Parameters
+    ----------
+    name : str
+        What the value is, for the message.
+    value : object
+        The value.
+    allowed : iterable of str
+        The words.
+
+    Returns
+    -------
+    str
+        The value.
+
+    Raises
+    ------
+    ValueError
+        For another value; the message names the nearest word.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import one_of
+    >>> one_of("statistic", "mean", ("mean", "sum"))
+    'mean'
+    """
     words = list(allowed)
     if value in words:
         return str(value)
@@ -168,13 +296,32 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
 OTHER_NAMES = {  # what is called differently elsewhere, or was called so before
     "models": "n_models",
     "jobs": "n_jobs",
-    "success": "accuracy",
-    "attribute_success": "attribute_accuracy",
+    "accuracy": "accuracy",
+    "attribute_accuracy": "attribute_accuracy",
 }
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """`` (did you mean 'lira'?)``, or nothing where no word is near."""
+    """Suggest the nearest word, as `` (did you mean 'lira'?)``.
+
+    Parameters
+    ----------
+    word : str
+        An unknown word.
+    words : iterable of str
+        The known ones.
+
+    Returns
+    -------
+    str
+        Empty where no word is near.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import nearest
+    >>> nearest("lyra", ["lira", "rmia"])
+    " (did you mean 'lira'?)"
+    """
     known = list(words)
     others = [other for other, name in OTHER_NAMES.items() if name in known]
     close = difflib.get_close_matches(word, [*known, *others], n=1)
@@ -254,7 +401,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A message as one line that a terminal shows as it is; of a long one the beginning and the end.
+    """Convert a message to one line that a terminal shows as it is; a long one to its beginning and end.
 
     Parameters
     ----------

@@ -50,6 +50,7 @@ def half_split(
     Returns
     -------
     Game
+        With all points that are not set aside as targets.
 
     Examples
     --------
@@ -60,9 +61,9 @@ def half_split(
     count("n_models", n_models)
     unit = _units(n_points, group)
     n_units = int(unit.max()) + 1
-    share = probability("population", population)
+    fraction = probability("population", population)
     aside = np.zeros(n_units, dtype=bool)
-    largest = min(int(share * n_units), int(LARGEST_POPULATION * n_units / n_points))
+    largest = min(int(fraction * n_units), int(LARGEST_POPULATION * n_units / n_points))
     aside[stream(seed, "game", "population").permutation(n_units)[:largest]] = True
     playing = np.flatnonzero(~aside)
     if len(playing) < 2:
@@ -83,27 +84,35 @@ def per_datum(
     seed: int = 0,
     others: Others = "pool",
 ) -> Game:
-    """One fixed point is in or out by a fair coin; the others are a random half of the pool, or fresh.
+    """Draw the game about one point: it is in by a fair coin; the others are a random half of the pool, or fresh.
 
     Parameters
     ----------
     n_points : int
         N, the target included.
     target : int
-        Number of the target point.
+        Index of the target point.
     n_models : int
         T, the models that are attacked: the unit of an epsilon test.
     references : int
-        Further models with their own coins. With 0 each model is attacked by the others (leave one out),
-        and no epsilon can be tested.
+        Number of further models with their own coins. With 0 each model is attacked by the others (leave one
+        out), and no epsilon can be tested.
     seed : int
+        Of the draws.
     others : {"pool", "fresh"}
-        Half of the pool of N - 1 other points, or drawn anew by the release from its law; then the target
+        Half of the pool of N - 1 other points, or drawn anew by the release from its distribution; then the target
         is the only column of the game.
 
     Returns
     -------
     Game
+        With one target point.
+
+    Examples
+    --------
+    >>> from leakscope.core.games import per_datum
+    >>> per_datum(10, target=3, n_models=4).member.shape
+    (4, 10)
     """
     n_rows = count("n_models", n_models) + count("references", references, least=0)
     targets = np.full(n_rows, _index("target", target, n_points))
@@ -111,17 +120,31 @@ def per_datum(
 
 
 def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: int = 0, others: Others = "pool") -> Game:
-    """Each attacked model has a random target of its own, in or out by a fair coin.
+    """Draw the game about random points: each attacked model has a target of its own, which is in by a fair coin.
 
     Parameters
     ----------
-    n_points, n_models, references, seed, others
-        As in ``per_datum``; with fresh others the N points are candidates, in no model but their own.
+    n_points : int
+        N, the number of points.
+    n_models : int
+        T, the number of models that are attacked.
+    references : int
+        As in `per_datum`.
+    seed : int
+        Of the draws.
+    others : {"pool", "fresh"}
+        As in `per_datum`; with fresh others the N points are candidates, each in no model but its own.
 
     Returns
     -------
     Game
-        With ``judged`` of shape (T, N), one point a row.
+        With ``judged`` of shape (T, N), one point in each row.
+
+    Examples
+    --------
+    >>> from leakscope.core.games import average_datum
+    >>> average_datum(10, n_models=4).judged.sum(axis=1).tolist()
+    [1, 1, 1, 1]
     """
     n_rows = count("n_models", n_models) + count("references", references, least=0)
     targets = stream(seed, "game", "targets").integers(count("points", n_points, least=2), size=n_rows)
@@ -129,22 +152,33 @@ def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: in
 
 
 def canaries(n_points: int, canary: Int[Array, " C"], n_models: int, *, references: int = 0, seed: int = 0) -> Game:
-    """The canaries are in by independent fair coins; all other points are in every model.
+    """Draw the game about canaries: they are in by independent fair coins; all other points are in every model.
 
     Parameters
     ----------
     n_points : int
         N, the canaries included.
     canary : int array of shape (C,)
-        Numbers of the canaries: the judged points.
+        Indices of the canaries: the target points.
     n_models : int
         T; one model is enough for an audit in one run.
-    references, seed
-        As in ``per_datum``.
+    references : int
+        As in `per_datum`.
+    seed : int
+        Of the draws.
 
     Returns
     -------
     Game
+        With the canaries as targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.games import canaries
+    >>> game = canaries(10, np.array([2, 7]), n_models=3)
+    >>> game.member[:, [0, 1, 3]].all()
+    np.True_
     """
     canary = np.unique(np.array([_index("canary", int(number), n_points) for number in canary], dtype=int))
     n_rows = count("n_models", n_models) + count("references", references, least=0)
@@ -157,21 +191,29 @@ def canaries(n_points: int, canary: Int[Array, " C"], n_models: int, *, referenc
 
 
 def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int = 0, population: float = 0.0) -> Game:
-    """The game that a trained model has played already: members first, then the others.
+    """Return the game that a trained model has played already: members first, then the others.
 
     Parameters
     ----------
     n_members, n_others : int
+        Numbers of members and of non-members.
     references : int
-        Further rows: random halves of members and others, for models of the same recipe.
+        Number of further rows: random halves of members and others, for models of the same recipe.
     seed : int
+        Of the halves.
     population : float
-        Share of the others that is set aside: in no model, not judged.
+        Fraction of the others that is set aside: in no model, and no targets.
 
     Returns
     -------
     Game
         With one target, row 0.
+
+    Examples
+    --------
+    >>> from leakscope.core.games import one_model
+    >>> one_model(2, 3).member.tolist()
+    [[True, True, False, False, False]]
     """
     n_points = count("members", n_members) + count("others", n_others)
     aside = np.zeros(n_points, dtype=bool)
@@ -187,7 +229,7 @@ def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int =
 
 
 def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, " R"]) -> Game:
-    """The game about an attribute: who is in, and which of the rows that a record might be is the record.
+    """Return the game about an attribute: who is in, and which of the rows that a record might be is the record.
 
     A record that is in is in with its own row; no model is trained on another one. What is guessed is not who is in
     but which row of a record is true, so the rows of the attacked records are judged in all models.
@@ -281,7 +323,7 @@ def _half(n: int, sampling: Sampling, rng: np.random.Generator) -> Bool[Array, "
 
 
 def _units(n_points: int, group: Shaped[Array, " N"] | None) -> Int[Array, " N"]:
-    """Number of the unit of each point."""
+    """Return the index of the unit of each point."""
     if group is None:
         return np.arange(count("points", n_points, least=2))
     if len(group) != n_points:

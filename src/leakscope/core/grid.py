@@ -63,7 +63,7 @@ class Grid:
 
     @classmethod
     def for_noise(cls, scale: ArrayLike, magnitude: ArrayLike, error: float | None = None) -> Grid:
-        """The coarsest grid with at least 1,024 steps in the scale of the noise.
+        """Return the coarsest grid with at least 1,024 steps in the scale of the noise.
 
         Parameters
         ----------
@@ -83,7 +83,9 @@ class Grid:
         """
         if np.ndim(scale) or np.ndim(magnitude):
             pairs = np.broadcast_arrays(scale, magnitude)
-            return cls(tuple(_step(float(each), float(size), error) for each, size in zip(*pairs, strict=True)))
+            return cls(
+                tuple(_step(float(deviation), float(size), error) for deviation, size in zip(*pairs, strict=True))
+            )
         return cls(_step(float(np.asarray(scale)), float(np.asarray(magnitude)), error))
 
     @property
@@ -92,7 +94,7 @@ class Grid:
         return np.asarray(self.step)
 
     def round(self, value: ArrayLike) -> Int[Array, "*shape"]:
-        """The nearest multiples, as whole numbers of steps; halves go to the even one.
+        """Round to the nearest multiples, as whole numbers of steps; halves go to the even one.
 
         Raises
         ------
@@ -102,7 +104,7 @@ class Grid:
         return self._in_range(self._steps(value)).astype(np.int64)
 
     def value(self, multiples: Int[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """Numbers that lie on the grid, exactly.
+        """Convert whole numbers of steps to numbers on the grid, exactly.
 
         Raises
         ------
@@ -112,12 +114,12 @@ class Grid:
         return np.asarray(self._in_range(multiples).astype(float) * self.steps)
 
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
-        """The nearest numbers on the grid; where a value is not finite or beyond 2^53 steps, NaN: a failed fit."""
+        """Round to the nearest numbers on the grid; NaN (a failed fit) for a value not finite or beyond 2^53 steps."""
         steps = self._steps(value)
         return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.steps)
 
     def release(self, statistic: ArrayLike, noise: ArrayLike) -> Float[Array, "*shape"]:
-        """The sum of the two, each rounded to the grid first, added as whole numbers.
+        """Add the two, each rounded to the grid first, as whole numbers.
 
         Raises
         ------
@@ -127,12 +129,12 @@ class Grid:
         return self.value(np.asarray(self.round(statistic) + self.round(noise)))
 
     def _steps(self, value: ArrayLike) -> Float[Array, "*shape"]:
-        """Nearest whole numbers of steps; exact, since the step is a power of two."""
+        """Compute the nearest whole numbers of steps; exactly, since the step is a power of two."""
         with np.errstate(over="ignore"):
             return np.asarray(np.rint(np.asarray(value, dtype=float) / self.steps))
 
     def _in_range(self, steps: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
-        """The numbers of steps, refused where a double could not hold them exactly."""
+        """Check that doubles hold the numbers of steps exactly."""
         if not (np.abs(steps) <= _LARGEST).all():
             raise ValueError(
                 f"a value is not finite, or beyond 2^53 steps of {self.steps.max():g}: no exact sum on this grid"
@@ -141,7 +143,7 @@ class Grid:
 
 
 def _step(scale: float, magnitude: float, error: float | None) -> float:
-    """That of a coordinate."""
+    """Compute the step of a coordinate."""
     error = non_negative("magnitude", magnitude) * _ARITHMETIC if error is None else non_negative("error", error)
     finest = positive("scale", scale) / _STEPS_A_SCALE
     step = 2.0 ** math.floor(math.log2(finest)) if finest > 0 else 0.0

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 from scipy.special import xlog1py
 
 from leakscope.core.checks import non_negative, probability
+from leakscope.core.numerics import smallest_where
 
 Array = np.ndarray
-_PRECISION = 1e-15  # relative, of a bisection: a few units in the last place
+PRECISION = 1e-15  # relative, of the searches: a few units in the last place
 
 
 def eta_of_information(nats: float, prior: float = 0.5) -> float:
-    """Largest gain of an attacker who has this much information about the membership of a record.
+    """Compute the largest gain of an attacker who has this much information about the membership of a record.
 
     Parameters
     ----------
@@ -39,40 +38,30 @@ def eta_of_information(nats: float, prior: float = 0.5) -> float:
     smaller = min(prior, 1 - prior)
     if nats >= binary_divergence(smaller, smaller):
         return smaller
-    return least_below(lambda eta: binary_divergence(eta, smaller) >= nats, smaller) if nats > 0 else 0.0
+    if nats == 0:
+        return 0.0
+    return smallest_where(lambda eta: binary_divergence(eta, smaller) >= nats, smaller, rtol=PRECISION)
 
 
 def binary_divergence(eta: float, smaller: float) -> float:
-    """``kl(1 - m + eta || 1 - m)`` in nats, m the smaller prior: without the linear terms, which cancel."""
+    """Compute ``kl(1 - m + eta || 1 - m)`` in nats, m the smaller prior, without the linear terms, which cancel."""
     larger = 1 - smaller
     return larger * _above_tangent(eta / larger) + smaller * _above_tangent(-eta / smaller)
 
 
 def _above_tangent(x: float) -> float:
-    """(1 + x) log(1 + x) - x, at x >= -1; near 0 by its series."""
+    """Compute (1 + x) log(1 + x) - x at x >= -1; near 0 by its series."""
     if abs(x) > 0.01:
         return float(xlog1py(1 + x, x)) - x
     return sum((-x) ** k / (k * (k - 1)) for k in range(2, 9))
 
 
-def least_below(holds: Callable[[float], bool], high: float) -> float:
-    """Smallest positive number below ``high``, where it holds, at which a condition still holds."""
-    low = high / 2
-    while holds(low):
-        low, high = low / 2, low
-    while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 def gaussian_information(covariance: Float[Array, "d d"], noise_covariance: Float[Array, "d d"]) -> float:
-    """Information of a release with Gaussian noise about its data, at most.
+    """Bound the information of a release with Gaussian noise about its data.
 
-    ``1/2 ln det(I + S B^-1)``: a Gaussian has the largest entropy for its covariance, so for a statistic of
-    covariance S over the data sets, with independent noise N(0, B), this is an upper bound of the mutual
-    information of data and release, and with it of membership and release; equal where the statistic is
-    itself Gaussian.
+    It is at most ``1/2 ln det(I + S B^-1)``: a Gaussian has the largest entropy for its covariance, so for a statistic
+    of covariance S over the data sets, with independent noise N(0, B), this is an upper bound of the mutual information
+    of data and release, and with it of membership and release; equal where the statistic is itself Gaussian.
 
     Parameters
     ----------
@@ -123,7 +112,7 @@ def gaussian_information(covariance: Float[Array, "d d"], noise_covariance: Floa
 
 
 def _symmetric(name: str, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """A finite symmetric matrix."""
+    """Check that a matrix is finite and symmetric."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         raise ValueError(f"{name} must be (d, d), d >= 1, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):

@@ -14,6 +14,7 @@ from scipy.special import betaincinv, expit, logit, ndtri, rel_entr, stdtrit
 
 from leakscope.core.checks import count, non_negative, positive, probability
 from leakscope.core.findings import IntervalOver, Refused, Term
+from leakscope.core.numerics import bisect_arrays
 
 Array = np.ndarray
 FEWEST_RARE = 5  # of the rarer outcome: with fewer, an estimated variance says too little
@@ -34,10 +35,16 @@ class Interval:
     method : tuple of Term
         How it was made.
     detail : mapping
-        Further numbers: realised FPR, threshold, false alarms.
+        Further numbers: realised FPR, threshold, false positives.
     refused : {"", "too_few_models"}
         Why there is no interval: then ``low`` and ``high`` are the ends of the range, and the report prints the
         value alone.
+
+    Examples
+    --------
+    >>> from leakscope.core.intervals import Interval
+    >>> Interval(0.7, 0.65, 0.75, confidence=0.95).low
+    0.65
     """
 
     value: float
@@ -53,7 +60,7 @@ class Interval:
 def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: float) -> Array:
     """One-sided lower confidence limit of a binomial proportion.
 
-    The p with ``P[Binomial(trials, p) >= successes] = alpha`` (Clopper & Pearson 1934); 0 without a success.
+    The p with ``P[Binomial(trials, p) >= successes] = alpha`` (Clopper & Pearson 1934); 0 without an accuracy.
 
     Parameters
     ----------
@@ -84,12 +91,16 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: float)
 
 
 def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> Array:
-    """One-sided upper confidence limit of a binomial proportion: the mirror of the lower one.
+    """Compute the one-sided upper confidence limit of a binomial proportion: the mirror of the lower one.
 
     Parameters
     ----------
-    successes, trials, alpha
+    successes : array_like
         As in `clopper_pearson_lower`.
+    trials : array_like
+        As in `clopper_pearson_lower`.
+    alpha : float
+        Probability of a limit below the truth, in (0, 1).
 
     Returns
     -------
@@ -107,7 +118,7 @@ def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float)
 
 
 def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -> Interval:
-    """Two-sided exact interval of a binomial proportion (Clopper & Pearson 1934).
+    """Compute the two-sided exact interval of a binomial proportion (Clopper & Pearson 1934).
 
     Parameters
     ----------
@@ -117,6 +128,7 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
     Returns
     -------
     Interval
+        Of the proportion.
 
     Examples
     --------
@@ -125,15 +137,15 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0321, 0.3789)
     """
-    share, tail = successes / positive("trials", trials), _tail(confidence)
+    proportion, tail = successes / positive("trials", trials), _tail(confidence)
     low, high = clopper_pearson_lower(successes, trials, tail), clopper_pearson_upper(successes, trials, tail)
-    return Interval(share, float(low), float(high), confidence, method=(Term("clopper_pearson"),))
+    return Interval(proportion, float(low), float(high), confidence, method=(Term("clopper_pearson"),))
 
 
 def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
-    """One-sided upper confidence limit of the mean of independent values in [0, 1].
+    """Compute the one-sided upper confidence limit of the mean of independent values in [0, 1].
 
-    ``sup{q : n kl(mean || q) <= ln(1/alpha)}`` with the binary divergence kl (Chernoff 1952, Hoeffding 1963,
+    It is ``sup{q : n kl(mean || q) <= ln(1/alpha)}`` with the binary divergence kl (Chernoff 1952, Hoeffding 1963,
     theorem 1); the lower limit is ``1 - chernoff_kl_upper(1 - mean, n, alpha)``.
 
     Parameters
@@ -156,38 +168,14 @@ def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
     """
     mean, n = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(n, dtype=float))
     if not ((mean >= 0) & (mean <= 1) & (n > 0)).all():
-        raise ValueError("chernoff_kl needs means in [0, 1] and n > 0")
+        raise ValueError("chernoff_kl_upper needs means in [0, 1] and n > 0")
     budget = -math.log(probability("alpha", alpha, open_ends=True)) / n
-    low, high = mean.copy(), np.ones_like(mean)
-    for _ in range(60):  # halves the bracket, always keeping its safe end
-        middle = (low + high) / 2
-        fits = rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle) <= budget
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return high
-
-
-def chernoff_kl(mean: float, n: int, confidence: float = 0.95) -> Interval:
-    """Two-sided Chernoff interval of the mean of independent values in [0, 1].
-
-    Each end holds with probability (1 + confidence)/2; see `chernoff_kl_upper`.
-
-    Parameters
-    ----------
-    mean, n, confidence : float, int, float
-
-    Returns
-    -------
-    Interval
-
-    Examples
-    --------
-    >>> from leakscope.core.intervals import chernoff_kl
-    >>> round(chernoff_kl(0.0, 100, confidence=0.9).high, 9)
-    0.02951305
-    """
-    tail = _tail(confidence)
-    low, high = max(0.0, 1 - float(chernoff_kl_upper(1 - mean, n, tail))), chernoff_kl_upper(mean, n, tail)
-    return Interval(mean, low, float(high), confidence, method=(Term("chernoff_kl"),))
+    return bisect_arrays(
+        lambda q: ~(rel_entr(mean, q) + rel_entr(1 - mean, 1 - q) <= budget),
+        inside=np.ones_like(mean),
+        outside=mean,
+        n_steps=60,
+    )
 
 
 def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
@@ -214,9 +202,9 @@ def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
 
 
 def dkw(n: int, confidence: float = 0.95) -> float:
-    """Half-width of the simultaneous band around an empirical distribution function.
+    """Compute the half-width of the simultaneous band around an empirical distribution function.
 
-    ``sqrt(ln(2/(1 - confidence))/(2 n))`` (Dvoretzky, Kiefer & Wolfowitz 1956 with the constant of Massart
+    It is ``sqrt(ln(2/(1 - confidence))/(2 n))`` (Dvoretzky, Kiefer & Wolfowitz 1956 with the constant of Massart
     1990, corollary 1).
 
     Parameters
@@ -227,6 +215,7 @@ def dkw(n: int, confidence: float = 0.95) -> float:
     Returns
     -------
     float
+        In units of probability.
 
     Examples
     --------
@@ -237,7 +226,7 @@ def dkw(n: int, confidence: float = 0.95) -> float:
     return math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
 
 
-def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, overlap: float = 1.0) -> Interval:
+def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, variance_inflation: float = 1.0) -> Interval:
     """Interval of the mean of one value a model: Student's t with T - 1 degrees of freedom.
 
     Where all values are equal there is no spread to measure and t would give a point; then the interval is
@@ -248,7 +237,7 @@ def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, overlap: flo
     values : array of shape (T,)
         Shares in [0, 1], one a model, T >= 2.
     confidence : float
-    overlap : float
+    variance_inflation : float
         Variance of the mean relative to that over independent models.
 
     Returns
@@ -269,17 +258,17 @@ def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, overlap: flo
     mean = min(max(float(np.mean(values, dtype=float)), 0.0), 1.0)
     spread = float(np.std(values, ddof=1, dtype=float))
     if spread <= 1e-12:
-        share = clopper_pearson(n * mean, n, confidence)
+        exact = clopper_pearson(n * mean, n, confidence)
         method = (Term("clopper_pearson_equal_models"),)
-        return Interval(mean, share.low, share.high, confidence, "models", method)
-    half = float(stdtrit(n - 1, 1 - tail)) * spread * math.sqrt(overlap / n)
+        return Interval(mean, exact.low, exact.high, confidence, "models", method)
+    half = float(stdtrit(n - 1, 1 - tail)) * spread * math.sqrt(variance_inflation / n)
     return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0), confidence, "models", (Term("cluster_t"),))
 
 
 def korn_graubard(
     proportion: float, variance: float, n_trials: int, n_clusters: int, confidence: float = 0.95
 ) -> Interval:
-    """Interval of a proportion whose trials come in clusters, also near 0 and 1.
+    """Compute the interval of a proportion whose trials come in clusters, also near 0 and 1.
 
     Clopper-Pearson at the effective number of trials ``p (1 - p)/variance``, times the squared ratio of the
     t quantiles with n_trials - 1 and n_clusters - 1 degrees of freedom, at most n_trials (Korn & Graubard
@@ -317,17 +306,23 @@ def korn_graubard_limits(
     n_clusters: int,
     confidence: float = 0.95,
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Limits of several proportions, each as by `korn_graubard`.
+    """Compute the limits of several proportions, each as by `korn_graubard`.
 
     Parameters
     ----------
     proportion, variance : arrays of shape (n,)
-    n_trials, n_clusters, confidence
-        As in `korn_graubard`.
+        The variance of each is estimated between clusters.
+    n_trials : int
+        Number of trials in all clusters.
+    n_clusters : int
+        Number of clusters, at least 2.
+    confidence : float
+        Of each interval.
 
     Returns
     -------
     low, high : arrays of shape (n,)
+        In [0, 1].
 
     Examples
     --------
@@ -348,11 +343,11 @@ def korn_graubard_limits(
 
 
 def delong(positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"], confidence: float = 0.95) -> Interval:
-    """Area under the ROC of two samples with the variance of DeLong et al. (1988), on the logit scale.
+    """Compute the area under the ROC of two samples with the variance of DeLong et al. (1988), on the logit scale.
 
     The placement values come from sorted samples (Sun & Xu 2014). With fewer than five discordant (or five
     concordant) pairs expected among ``min(P, Q)`` disjoint pairs that variance is too uncertain, or 0; then
-    the interval is that of Clopper and Pearson on those pairs. It is wide enough: no law gives the area a
+    the interval is that of Clopper and Pearson on those pairs. It is wide enough: no distribution gives the area a
     larger variance than ``area (1 - area)/min(P, Q)`` (Birnbaum & Klose 1957), and separated samples have
     probability at most ``area ** min(P, Q)``.
 
@@ -379,7 +374,7 @@ def delong(positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"],
     above, below = placements(positive_scores, negative_scores)
     area = float(above.mean())
     rare = pairs * min(area, 1 - area) < FEWEST_RARE
-    variance = 0.0 if rare else sum(each.var(ddof=1) / len(each) for each in (above, below))
+    variance = 0.0 if rare else sum(values.var(ddof=1) / len(values) for values in (above, below))
     if variance <= 0:
         exact = clopper_pearson(area * pairs, pairs, confidence)
         return Interval(area, exact.low, exact.high, confidence, "points", (Term("clopper_pearson_pairs"),))
@@ -391,17 +386,19 @@ def delong(positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"],
 def placements(
     positive_scores: Num[Array, " P"], negative_scores: Num[Array, " Q"]
 ) -> tuple[Float[Array, " P"], Float[Array, " Q"]]:
-    """Share of the other sample below each positive score, and above each negative one; ties one half.
+    """Compute the fraction of the other sample below each positive score, and above each negative one; ties one half.
 
     Each of the two has the area under the ROC as its mean. The values are in the order of sorted scores.
 
     Parameters
     ----------
     positive_scores, negative_scores : arrays of shape (P,) and (Q,)
+        Scores of members and of non-members, say.
 
     Returns
     -------
     tuple of arrays of shape (P,) and (Q,)
+        In [0, 1].
 
     Examples
     --------
@@ -424,5 +421,5 @@ def _counts(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array]:
 
 
 def _tail(confidence: float) -> float:
-    """Probability beyond each end of a two-sided interval."""
+    """Compute the probability beyond each end of a two-sided interval."""
     return (1 - probability("confidence", confidence, open_ends=True)) / 2

@@ -42,7 +42,7 @@ def p_norm(z: Float[Array, "*batch d"], p: float = 2.0) -> Float[Array, "*batch"
         return largest
     with np.errstate(invalid="ignore"):  # infinity over infinity
         fraction = size / np.where(largest > 0, largest, 1)[..., None]
-    with np.errstate(under="ignore"):  # what vanishes beside the largest coordinate
+    with np.errstate(under="ignore"):  # what vanishes compared with the largest coordinate
         total = (np.square(fraction) if p == 2 else fraction**p).sum(axis=-1)
     with np.errstate(over="ignore"):  # the length itself may be above the largest number
         return np.asarray(largest * (np.sqrt(total) if p == 2 else total ** (1 / p)))

@@ -29,7 +29,7 @@ _WRITTEN = re.compile(rb'\{"content":(?P<content>\{.*\}),"sha256":"(?P<digest>[0
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], str]:
-    """The content of a file that `write` made, and its digest.
+    """Read the content of a file that `write` made, and its digest.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read(path: Path) -> tuple[Mapping[str, Any], str]:
 
 
 def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
-    """Write beside the file, flush to the disk, rename: a kill at any moment leaves the old file or the new one.
+    """Write next to the file, flush to the disk, rename: a kill at any moment leaves the old file or the new one.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _canonical(content: Any) -> bytes:
 
 
 def _verified(path: Path) -> tuple[bytes, str]:
-    """The bytes of the content, which have the digest that stands behind them, and that digest."""
+    """Return the bytes of the content and their digest, which is checked."""
     text = _bytes_of(path)
     written = _WRITTEN.fullmatch(text)
     if written is None:
@@ -109,7 +109,7 @@ def _verified(path: Path) -> tuple[bytes, str]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """What is in a file, if it is a file, not too large, and nobody else may read it."""
+    """Read a file, if it is a regular file, not too large, and nobody else may read it."""
     try:
         opened = open_there(path)
     except OSError as error:
@@ -143,7 +143,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """A mapping in which no key stands twice."""
+    """Build a mapping in which no key occurs twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a key stands twice")
@@ -152,7 +152,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """The lock of a file, which the system gives back when its holder dies."""
+    """Return the lock of a file, which the system releases when its holder dies."""
     if not path.parent.is_dir():  # the lock would make the folder
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0, mode=OWNER_ALONE)
@@ -167,20 +167,20 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, text: bytes) -> None:
-    """Put a whole file in the place of the old one; what dead writers left beside it goes first.
+    """Replace the old file by a complete new one; parts that dead writers left next to it are removed first.
 
     A lock on a network drive may not reach other hosts: a part file of a living writer is left alone.
     """
     temporary.sweep(path.parent, temporary.parts_of(path))
-    beside = temporary.part_of(path)
+    part = temporary.part_of(path)
     try:
-        with os.fdopen(open_new(beside), "wb") as file:
+        with os.fdopen(open_new(part), "wb") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(part, path)
     except BaseException:
         with suppress(OSError):
-            beside.unlink()
+            part.unlink()
         raise
     sync_folder(path.parent)

@@ -22,7 +22,7 @@ def _digest(seed: int, path: tuple[str | SupportsIndex, ...]) -> int:
 
 
 def stream(seed: int, *path: str | SupportsIndex) -> np.random.Generator:
-    """The generator that belongs to a seed and a path of names and numbers.
+    """Return the generator of a seed and a path of names and numbers.
 
     Parameters
     ----------
@@ -34,6 +34,7 @@ def stream(seed: int, *path: str | SupportsIndex) -> np.random.Generator:
     Returns
     -------
     numpy.random.Generator
+        In its first state.
 
     Examples
     --------
@@ -45,12 +46,31 @@ def stream(seed: int, *path: str | SupportsIndex) -> np.random.Generator:
 
 
 def integer(seed: int, *path: str | SupportsIndex) -> int:
-    """A 32-bit seed for libraries that want a number (scikit-learn's ``random_state``)."""
+    """Compute a 32-bit seed for libraries that need a number (scikit-learn's ``random_state``).
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the plan.
+    *path : str or int
+        As in `stream`.
+
+    Returns
+    -------
+    int
+        In [0, 2^32).
+
+    Examples
+    --------
+    >>> from leakscope.core.seeds import integer
+    >>> integer(0, "fit", 3) == integer(0, "fit", 3)
+    True
+    """
     return _digest(seed, path) % 2**32
 
 
 def entropy() -> np.random.Generator:
-    """A generator that nobody can make again: for the data and the noise of a real release.
+    """Return a generator that nobody can make again: for the data and the noise of a real release.
 
     Key (128 bits) and counter (256 bits) of a Philox generator come from the operating system's entropy, anew at
     every call, and are kept nowhere else. Philox is a keyed bijection of the counter: without the key, each
@@ -64,6 +84,7 @@ def entropy() -> np.random.Generator:
     Returns
     -------
     numpy.random.Generator
+        Another one at every call.
 
     Examples
     --------

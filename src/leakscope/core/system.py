@@ -29,7 +29,19 @@ _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of li
 
 
 def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
-    """Open a file that is not there yet for writing, with a mode from its first moment on: its descriptor.
+    """Create a file and open it for writing, with a mode from its first moment on.
+
+    Parameters
+    ----------
+    path : Path
+        Of the new file.
+    mode : int
+        Its permissions, where the system has modes.
+
+    Returns
+    -------
+    int
+        The file descriptor.
 
     Raises
     ------
@@ -37,6 +49,15 @@ def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
         If there is a file.
     OSError
         If nothing can be written there.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pathlib import Path
+    >>> from leakscope.core.system import open_new
+    >>> with os.fdopen(open_new(Path(tempfile.mkdtemp()) / "new"), "wb") as file:
+    ...     file.write(b"text")
+    4
     """
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSE_ON_EXEC | _AS_BYTES, mode)
 
@@ -127,7 +148,7 @@ def flush_c_streams() -> None:
 
 
 def _module(name: str) -> ModuleType | None:
-    """A module of the standard library that some systems lack."""
+    """Import a module of the standard library that some systems lack."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,6 +1,6 @@
 """Files and folders that exist only while they are written or used, with their owner in the name.
 
-A file is written under a name of its own beside its place and renamed when it is whole. The name holds the host,
+A file is written under another name in the same folder and renamed when it is complete. The name holds the host,
 the process and a random part, so that neither another host nor another thread of the same process takes it for a
 file of its own. What a killed process left is removed by a later run: at once if that process ran on this host and
 is gone, otherwise a week after its last sign of life.
@@ -30,7 +30,7 @@ _OWNER = re.compile(r"\.(?P<host>[\w-]+)\.(?P<process>\d+)\.[0-9a-f]{16}\.(?:par
 
 
 def part_of(target: Path) -> Path:
-    """Name the file or folder beside a target under which it is written until it is whole.
+    """Name the file or folder next to a target in which it is written until it is complete.
 
     Parameters
     ----------
@@ -216,5 +216,5 @@ def _owner() -> str:
 
 
 def _host() -> str:
-    """The name of this host, in letters that may stand in a file name."""
+    """Return the name of this host, in characters that are allowed in a file name."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())[:64] or "unknown"

@@ -20,7 +20,14 @@ Array = np.ndarray
 
 
 class NotApplicable(Exception):
-    """A method cannot say anything about these signals; the message is the reason that the report prints."""
+    """A method cannot say anything about these signals; the message is the reason that the report prints.
+
+    Examples
+    --------
+    >>> from leakscope.core.types import NotApplicable
+    >>> str(NotApplicable("needs the signal log_prob"))
+    'needs the signal log_prob'
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,13 @@ class Points:
         The unit of privacy (a person with several rows); its rows are in or out together.
     digest : str
         Identifies the content; part of every store key.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> len(Points(np.zeros((5, 2)), y=np.arange(5)).take(np.array([0, 3])))
+    2
     """
 
     x: Any
@@ -89,6 +103,13 @@ class Game:
     candidate_of : int array of shape (N,), optional
         In a game about an attribute: the record that each row is a candidate for. At most one row of a record is
         ever in, the record as it is.
+
+    Examples
+    --------
+    >>> from leakscope.core.games import half_split
+    >>> game = half_split(n_points=6, n_models=4)
+    >>> game.member.shape, game.leave_one_out
+    ((4, 6), True)
     """
 
     kind: str
@@ -117,17 +138,17 @@ class Game:
 
     @property
     def n_models(self) -> int:
-        """M."""
+        """The number M of models."""
         return self.member.shape[0]
 
     @property
     def leave_one_out(self) -> bool:
-        """Every model is a target, and the references of a target are all other models."""
+        """Whether every model is a target; the references of a target are then all other models."""
         return self.n_targets == self.n_models
 
     @property
     def n_references(self) -> int:
-        """Reference models behind each target."""
+        """Number of reference models of each target."""
         return self.n_models - (1 if self.leave_one_out else self.n_targets)
 
     @cached_property
@@ -154,14 +175,14 @@ class Game:
         return self.at_targets(self.member)
 
     def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
-        """The rows of the targets at their judged points (at a block of them)."""
+        """Take the rows of the targets at their target points, or at a block of these."""
         columns = self.columns[..., block]
         if columns.ndim == 1:
             return array[: self.n_targets, _as_slice(columns)]
         return array[np.arange(self.n_targets)[:, None], columns]
 
     def split(self) -> Game:
-        """The same rows with the first half of them as targets, so that no reference is a target."""
+        """Return the same rows with the first half of them as targets, so that no reference is a target."""
         if not self.leave_one_out or self.n_models < 2:
             return self
         n_targets = self.n_models // 2
@@ -269,7 +290,7 @@ class Signals:
         return cls(game, points, arrays, labels, checked=True)
 
     def array(self, *names: str) -> Float[Array, "M N ..."]:
-        """The first of these signals that is there.
+        """Return the first of these signals that is there.
 
         Raises
         ------
@@ -286,7 +307,7 @@ class Signals:
         return replace(self, arrays={name: array for name, array in self.arrays.items() if name in names}, checked=True)
 
     def targets(self, name: str, block: slice = slice(None)) -> Float[Array, "T J ..."]:
-        """A signal of the targets at their judged points."""
+        """Take a signal of the targets at their target points."""
         return self.game.at_targets(self.array(name), block)
 
     def true_class(self, block: slice = slice(None)) -> Int[Array, "T J"]:
@@ -301,19 +322,19 @@ class Signals:
 
 
 def _as_slice(indices: Array) -> Array | slice:
-    """A run of numbers as a slice, so that taking it makes no copy."""
+    """Convert consecutive indices to a slice, so that taking them makes no copy."""
     if len(indices) and indices[-1] - indices[0] + 1 == len(indices):
         return slice(int(indices[0]), int(indices[-1]) + 1)
     return indices
 
 
 def _not_negative(loss: Array) -> Array:
-    """The loss without the rounding below 0 of a probability near 1; no copy where there is none."""
+    """Raise losses below 0, by rounding of a probability near 1, to 0; no copy where there is none."""
     return loss if loss.min() >= 0 else np.maximum(loss, 0)
 
 
 def _finite(array: Array, chunk: int = 1 << 22) -> bool:
-    """All values finite, looked at in pieces so that no mask of the whole array is made."""
+    """Check that all values are finite, in pieces, so that no mask of the whole array is made."""
     flat = array.reshape(-1, order="A")
     return all(bool(np.isfinite(flat[start : start + chunk]).all()) for start in range(0, flat.size, chunk))
 
@@ -332,16 +353,23 @@ class Scores:
         The truth.
     source : str
         Where the score is defined.
-    overlap : float
+    variance_inflation : float
         Variance of an average over the targets, relative to that over independent ones: 1 where no target
         is a reference of another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> Scores("loss", np.array([[0.3, -1.0]]), np.array([[True, False]])).value.shape
+    (1, 2)
     """
 
     attack: str
     value: Float[Array, "T J"]
     member: Bool[Array, "T J"]
     source: str = ""
-    overlap: float = 1.0
+    variance_inflation: float = 1.0
 
     def __post_init__(self) -> None:
         if self.value.shape != self.member.shape or self.value.ndim != 2:
@@ -390,7 +418,7 @@ class Release(Protocol):
     def chunk(self) -> int: ...
 
     def describe(self) -> Mapping[str, Any] | None:
-        """A canonical description for the store, or None if there is none (a lambda)."""
+        """Return a canonical description for the store, or None if there is none (a lambda)."""
         ...
 
     def observe(
@@ -406,9 +434,16 @@ class Release(Protocol):
 
 @runtime_checkable
 class Noise(Protocol):
-    """A symmetric law added to a statistic of d numbers, with what it hides of a shift.
+    """A symmetric distribution that is added to a statistic of d numbers, with what it hides of a shift.
 
     Shifts v are judged by their length ``u = norm(v)`` alone, in the noise's own norm (without its scale).
+
+    Examples
+    --------
+    >>> from leakscope.core.types import Noise
+    >>> from leakscope.noise import GaussianNoise
+    >>> isinstance(GaussianNoise(1.0), Noise)
+    True
     """
 
     @property
@@ -422,25 +457,21 @@ class Noise(Protocol):
         ...
 
     def sample(self, value: Num[Array, "*batch d"], rng: np.random.Generator) -> Float[Array, "*batch d"]:
-        """Each vector plus an independent draw."""
+        """Add an independent draw to each vector."""
         ...
 
     def log_density(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """Log of the density of the noise, in nats."""
-        ...
-
-    def characteristic(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """``E cos(w . Z)``; NotApplicable where no closed form is known."""
+        """Compute the log of the density of the noise, in nats."""
         ...
 
     def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
-        """Total variation between the noise and its shift by the length u, or more; concave; NaN gives 1."""
+        """Bound the total variation between the noise and its shift by the length u; concave; NaN gives 1."""
         ...
 
     def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
-        """Hockey-stick divergence ``int (p - gamma q)_+`` of the same pair, or more; gamma >= 1."""
+        """Bound the hockey-stick divergence ``int (p - gamma q)_+`` of the same pair; gamma >= 1."""
         ...
 
     def rms(self, d: int) -> float:
-        """Root mean square of the noise in each of d coordinates."""
+        """Compute the root mean square of the noise in each of d coordinates."""
         ...

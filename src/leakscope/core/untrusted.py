@@ -46,10 +46,12 @@ def in_one_line(read: Callable[P, R]) -> Callable[P, R]:
     Parameters
     ----------
     read : callable
+        The reader.
 
     Returns
     -------
     callable
+        The reader with other messages.
 
     Examples
     --------
@@ -167,7 +169,7 @@ def megabytes(n_bytes: int) -> str:
 
 
 def json_value(path: str | os.PathLike[str]) -> Any:
-    """The value in a JSON file, by the letter: no key twice, no NaN, not nested deeper than Python reads.
+    """Read the value in a JSON file strictly: no key twice, no NaN, not nested deeper than Python reads.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ def json_value(path: str | os.PathLike[str]) -> Any:
 
 
 def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The table in a TOML file of at most a megabyte.
+    """Read the table in a TOML file of at most a megabyte.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def npz_arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """The arrays of an ``.npz`` file. Nothing is unpickled, and every header is checked before memory is taken.
+    """Read the arrays of an ``.npz`` file; nothing is unpickled, and headers are checked before memory is taken.
 
     Parameters
     ----------

@@ -1,4 +1,8 @@
-"""The least noise with which DP-SGD keeps a promise."""
+"""The least noise with which DP-SGD keeps a privacy target.
+
+A search for the multiplier at which the trade-off curve of the accountant meets the target: secant steps on the
+log-odds of a proportion that is read off the curve, then bisection, on a coarse and then on the finest grid.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,15 @@ from leakscope.core.types import NotApplicable
 Adjacency = Literal["add_remove", "replace_one"]
 Batches = Literal["poisson", "fixed"]
 
-_PRECISION = 8e-4  # of the logarithm of the noise: 0.1 % less is too little
-_COARSE = 16.0  # the grid of the search; it costs a tenth of the finest
+_PRECISION = 8e-4  # of the logarithm of the noise: 0.1 % less noise breaks the target
+_COARSE = 16.0  # coarseness of the first grid, which costs a tenth of the finest
 _FARTHEST = math.log(1e15)  # of the logarithm of the noise, in both directions
 _STRIDE = 2.0  # of the logarithm of the noise, the longest step of a search
-_SECANTS = 8  # steps of a search that are guessed before it halves its bracket
+_SECANTS = 8  # secant steps of a search before it halves its bracket
 
 
 class Target(TypedDict, total=False):
-    """What the noise has to keep: ``advantage``, or ``fpr`` and ``fnr``, or ``epsilon`` and ``delta``."""
+    """The privacy target: ``advantage``, or ``fpr`` and ``fnr``, or ``epsilon`` and ``delta``."""
 
     advantage: float | None
     fpr: float | None
@@ -43,30 +47,33 @@ def dpsgd_multiplier(
     batches: Batches = "poisson",
     **target: Unpack[Target],
 ) -> float:
-    """Least noise multiplier with which DP-SGD keeps an advantage, two error rates, or (epsilon, delta).
+    """Compute the least noise multiplier with which DP-SGD keeps an advantage, two error rates, or (epsilon, delta).
 
-    The promise is read off the trade-off curve of `leakscope.dpsgd.accountant.dpsgd` at the multiplier that is
-    returned, so that it errs where the accountant errs, on the side of more noise; 0.1 % less noise does not
+    The target is checked on the trade-off curve of `leakscope.dpsgd.accountant.dpsgd` at the multiplier that is
+    returned, so that errors of the accountant are on the side of more noise; 0.1 % less noise does not
     keep it. The search begins at the multiplier of the central limit theorem (Dong, Roth & Su 2022, corollary
     5.4), goes on with a coarse grid of privacy losses and ends on the finest.
 
     Parameters
     ----------
     sample_rate : float
-        Probability with which each record is in a batch, in (0, 1]; of fixed batches their share of the records.
+        Probability with which each record is in a batch, in (0, 1]; for fixed batches the fraction of the records that
+        is in a batch.
     steps : int
         Number of batches.
     adjacency : {"replace_one", "add_remove"}
-        The game: one record swapped for another, as in data of fixed size, or one record in or out, as Opacus and
-        TF Privacy count. The second needs less noise for the same numbers: compare like with like.
+        The game: one record replaced by another, as in data of fixed size, or one record in or out, as Opacus and
+        TF Privacy count. The second needs less noise for the same numbers, so compare only equal adjacencies.
     batches : {"poisson", "fixed"}
-        Each record by a coin of its own, or the same number of records in each, drawn without replacement.
-    advantage : float
-        Largest tpr - fpr of any attack: twice the eta of a game that half of the records are in. In (0, 1).
-    fpr, fnr : float
-        At this false-positive rate no attack has a smaller false-negative rate; fpr + fnr < 1.
-    epsilon, delta : float
-        The training is (epsilon, delta)-differentially private for this adjacency.
+        Each record independently, or the same number of records in each batch, drawn without replacement.
+    **target : float
+        One target, as ``advantage``, as ``fpr`` and ``fnr``, or as ``epsilon`` and ``delta``.
+
+        advantage: largest tpr - fpr of any attack: twice the eta of a game that half of the records are in. In (0, 1).
+
+        fpr, fnr: at this false positive rate no attack has a smaller false negative rate; fpr + fnr < 1.
+
+        epsilon, delta: the training is (epsilon, delta)-differentially private for this adjacency.
 
     Returns
     -------
@@ -76,7 +83,7 @@ def dpsgd_multiplier(
     Raises
     ------
     NotApplicable
-        If no noise is needed: the record is in no batch often enough.
+        If no noise is needed: the record is often enough in no batch.
     ValueError
         If no noise is enough, or for values outside these ranges, or for none or several targets.
 
@@ -94,66 +101,69 @@ def dpsgd_multiplier(
     one_of("batches", batches, ("poisson", "fixed"))
     from leakscope.dpsgd.accountant import dpsgd  # here, for dp-accounting takes most of a second to import
 
-    def seen(coarseness: float) -> Callable[[float], float]:
-        return lambda x: wanted.seen(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
+    def proportion(coarseness: float) -> Callable[[float], float]:
+        """Return the proportion as a function of the logarithm of the multiplier."""
+        return lambda x: wanted.proportion(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
 
-    if seen(1.0)(-_FARTHEST) <= wanted.allowed:
+    if proportion(1.0)(-_FARTHEST) <= wanted.allowed:
         raise NotApplicable(f"no noise is needed for {wanted.words}")
-    if seen(_COARSE)(_FARTHEST) > wanted.allowed:
+    if proportion(_COARSE)(_FARTHEST) > wanted.allowed:
         raise ValueError(f"no noise is enough for {wanted.words}: the accountant counts 1e-12 as lost")
-    limit = _Search(lambda x: wanted.seen(Gaussian(math.exp(-x))), wanted.allowed).least(0.0)
-    search = _Search(seen(_COARSE), wanted.allowed, _PRECISION / 2)
-    near = search.least(_log_multiplier(math.exp(-limit), rate, steps, adjacency, batches))
-    return math.exp(_Search(seen(1.0), wanted.allowed, _PRECISION, search.slope).least(near))
+    # The central limit gives a start, the coarse grid a better one.
+    limit = _Search(lambda x: wanted.proportion(Gaussian(math.exp(-x))), wanted.allowed).least(0.0)
+    start = _log_multiplier(math.exp(-limit), rate, steps, adjacency, batches)
+    search = _Search(proportion(_COARSE), wanted.allowed, _PRECISION / 2)
+    near = search.least(start)
+    return math.exp(_Search(proportion(1.0), wanted.allowed, _PRECISION, search.slope).least(near))
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A share that can be seen in a curve, less with more noise, and the largest that is allowed."""
+    """A proportion that is read off a curve and falls as the noise grows, and the largest that is allowed."""
 
     words: str
     allowed: float
-    seen: Callable[[TradeOff], float]
+    proportion: Callable[[TradeOff], float]
 
     @classmethod
     def of(cls, target: Target) -> _Wanted:
-        """What the keywords ask for."""
-        given = {name: value for name, value in target.items() if value is not None}
-        words = ", ".join(f"{name} = {value}" for name, value in given.items())
-        if set(given) == {"advantage"}:
-            return cls(words, probability("advantage", given["advantage"]), lambda curve: curve.advantage())
-        if set(given) == {"epsilon", "delta"}:
-            epsilon = non_negative("epsilon", given["epsilon"])
-            return cls(words, probability("delta", given["delta"]), lambda curve: curve.delta(epsilon))
-        if set(given) == {"fpr", "fnr"}:
-            fpr, fnr = probability("fpr", given["fpr"], open_ends=True), probability("fnr", given["fnr"])
+        """Choose the proportion of a target, and check its values."""
+        values = {name: value for name, value in target.items() if value is not None}
+        words = ", ".join(f"{name} = {value}" for name, value in values.items())
+        if set(values) == {"advantage"}:
+            return cls(words, probability("advantage", values["advantage"]), lambda curve: curve.advantage())
+        if set(values) == {"epsilon", "delta"}:
+            epsilon = non_negative("epsilon", values["epsilon"])
+            return cls(words, probability("delta", values["delta"]), lambda curve: curve.delta(epsilon))
+        if set(values) == {"fpr", "fnr"}:
+            fpr, fnr = probability("fpr", values["fpr"], open_ends=True), probability("fnr", values["fnr"])
             guess = 1 - fpr
             if fnr >= guess:
                 raise ValueError(f"fnr must be < {guess:g}, that of a guess at fpr = {fpr:g}; got {fnr:g}")
             return cls(words, (guess - fnr) / guess, lambda curve: (guess - float(curve.fnr(fpr))) / guess)
-        raise ValueError(f"give advantage, or fpr and fnr, or epsilon and delta; got {', '.join(given) or 'none'}")
+        raise ValueError(f"give advantage, or fpr and fnr, or epsilon and delta; got {', '.join(values) or 'none'}")
 
 
 @dataclass
 class _Search:
-    """Least x at which a share that falls with x is small enough: secants of its log-odds, then halving.
+    """Least x at which a proportion that falls with x is small enough: secants of its log-odds, then halving.
 
-    The slope of the log-odds is kept for a search of a nearby share.
+    The slope of the log-odds is kept for a search of a nearby proportion.
     """
 
-    seen: Callable[[float], float]
+    proportion: Callable[[float], float]
     allowed: float
     precision: float = _PRECISION
     slope: float = 1.0
 
     def least(self, start: float) -> float:
-        """An x where the share is small enough, and by its slope or a bracket too large at x - precision."""
+        """Find an x at which the proportion is small enough, and at x - precision, by slope or bracket, too large."""
         low, high, x, before = -math.inf, math.inf, start, (math.nan, math.nan)
         for step in itertools.count():
-            margin = _log_odds(self.allowed) - _log_odds(self.seen(x))
+            margin = _log_odds(self.allowed) - _log_odds(self.proportion(x))
             slope = (margin - before[1]) / (x - before[0])
             self.slope = max(slope, 1e-6) if math.isfinite(slope) else self.slope
-            if margin > 0:  # not at 0: two shares may have the same log-odds
+            if margin > 0:  # not at 0: two proportions may have the same log-odds
                 high = x
                 if margin <= self.slope * self.precision or high - low <= self.precision:
                     break
@@ -166,17 +176,18 @@ class _Search:
         return high
 
 
-def _log_odds(share: float) -> float:
-    """log(share/(1 - share)), finite."""
-    return float(logit(min(max(share, 1e-300), 1 - 1e-16)))
+def _log_odds(p: float) -> float:
+    """Compute log(p/(1 - p)), cut to finite values."""
+    return float(logit(min(max(p, 1e-300), 1 - 1e-16)))
 
 
 def _log_multiplier(mu: float, rate: float, steps: int, adjacency: Adjacency, batches: Batches) -> float:
-    """Where the central limit is mu: mu^2 = q^2 T (e^(1/sigma^2) - 1), or 4 q^2 T sinh(1/sigma^2) of two records.
+    """Compute the logarithm of the multiplier for which the central limit is mu.
 
-    mu^2 is T times the variance of the loss of a step at first order in q, which is q^2 that of the ratio of
-    the densities: ``N(1, sigma^2)/N(0, sigma^2)``, less ``N(-1, sigma^2)/N(0, sigma^2)`` for another record. In
-    fixed batches a record is 2 away from whose place it takes, in both games.
+    mu^2 = q^2 T (e^(1/sigma^2) - 1), or 4 q^2 T sinh(1/sigma^2) for two records. mu^2 is T times the variance of the
+    loss of a step at first order in q, which is q^2 that of the ratio of the densities: ``N(1, sigma^2)/N(0,
+    sigma^2)``, less ``N(-1, sigma^2)/N(0, sigma^2)`` for another record. In fixed batches a record is at distance 2
+    from the one that it replaces, in both games.
     """
     square = (mu / rate) ** 2 / steps
     if batches == "fixed":

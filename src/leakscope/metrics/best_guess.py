@@ -110,7 +110,7 @@ def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
     def at_thresholds(thresholds: Float[Array, " R"]) -> Interval:
         each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
         mean = float(np.clip(each.mean(), 0, 1))
-        variance = judged.overlap * float(each.var(ddof=1)) / len(each)
+        variance = judged.variance_inflation * float(each.var(ddof=1)) / len(each)
         return korn_graubard(mean, variance, n_trials, len(each), confidence)
 
     tried = at_thresholds(np.where(half, second, first))

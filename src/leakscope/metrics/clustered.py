@@ -133,7 +133,7 @@ class Clustered:
         """
         n_models, n_records = rows.value.shape
         if axis == "models":
-            n_clusters, inflation, number = n_models, rows.overlap, np.arange(n_models)[:, None]
+            n_clusters, inflation, number = n_models, rows.variance_inflation, np.arange(n_models)[:, None]
         else:
             n_clusters, inflation, number = n_records, 1.0, np.arange(n_records)[None, :]
         cluster = np.broadcast_to(number, rows.value.shape)

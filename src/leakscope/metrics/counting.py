@@ -17,6 +17,7 @@ from scipy.special import gammaincc
 
 from leakscope.core.findings import Term
 from leakscope.core.intervals import clopper_pearson_lower, clopper_pearson_upper
+from leakscope.core.numerics import bisect
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 from leakscope.core.types import NotApplicable, Scores
@@ -149,13 +150,13 @@ class Region:
     def curve_p_value(self, claim: TradeOff) -> float:
         """Least alpha with ``lower(hits) > e^epsilon upper(alarms) + delta`` at a tangent, each limit at alpha/2."""
         promise = Tangents.of(claim)
-        low, high = -100.0, 0.0  # of log alpha
         if not self._violates(1.0, promise):
             return 1.0
-        for _ in range(24):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._violates(math.exp(middle), promise) else (middle, high)
-        return math.exp(high)
+
+        def violates(log_alpha: float) -> bool:
+            return self._violates(math.exp(log_alpha), promise)
+
+        return math.exp(bisect(violates, inside=0.0, outside=-100.0, max_steps=24))
 
     def _violates(self, alpha: float, promise: Tangents) -> bool:
         hit = float(clopper_pearson_lower(self.hits, self.n_hits, alpha / 2))

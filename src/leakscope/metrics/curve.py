@@ -88,7 +88,7 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     if judged.single:
         return replace(delong(*pairs[0], confidence), interval_over=judged.interval_over)
     areas = np.array([placements(*pair)[0].mean() for pair in pairs])
-    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, judged.overlap)
+    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, judged.variance_inflation)
 
 
 def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = True) -> Interval:
@@ -132,17 +132,17 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     )
     positives = judged.n_members if inside else judged.n_others
     if not judged.single:
-        return _over_models(each, positives, confidence, judged.overlap)
+        return _over_models(each, positives, confidence, judged.variance_inflation)
     exact = clopper_pearson(float(each[0]) * positives, positives, confidence)
     return replace(exact, interval_over=judged.interval_over)
 
 
-def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float, overlap: float) -> Interval:
+def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float) -> Interval:
     """Cluster t; near 0 and 1, where the values are few and skewed, Korn-Graubard."""
     mean = float(each.mean())
     if n_trials * min(mean, 1 - mean) >= FEWEST_RARE:
-        return cluster_t(each, confidence, overlap)
-    variance = overlap * float(each.var(ddof=1)) / len(each)
+        return cluster_t(each, confidence, variance_inflation)
+    variance = variance_inflation * float(each.var(ddof=1)) / len(each)
     return korn_graubard(min(mean, 1.0), variance, n_trials, len(each), confidence)
 
 

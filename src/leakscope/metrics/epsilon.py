@@ -15,6 +15,7 @@ from typing import Literal
 from leakscope.core.checks import count, non_negative, one_of, probability
 from leakscope.core.findings import Term
 from leakscope.core.intervals import Interval
+from leakscope.core.numerics import largest_where
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.counting import Evidence, coins, many_runs, pairs
@@ -260,13 +261,8 @@ def _largest_rejected(rejected: Callable[[float], bool], tolerance: float) -> fl
     """Largest number whose claim is rejected, from below; 0 if that of ``tolerance`` is not."""
     if not rejected(tolerance):
         return 0.0
-    low, high = tolerance, 1.0
-    while high < _LARGEST and rejected(high):  # a family may have a member beyond which nothing changes
-        low, high = high, 2 * high
-    while high - low > tolerance * max(1.0, low):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    # A family may have a member beyond which nothing changes, so the search has an end.
+    return largest_where(rejected, tolerance, end=_LARGEST, rtol=tolerance, atol=tolerance)
 
 
 @dataclass(frozen=True)

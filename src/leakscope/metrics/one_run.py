@@ -15,7 +15,7 @@ left S is a right guess out of W; on the right it is a wrong one, and W + 1 woul
 from __future__ import annotations
 
 import math
-from bisect import bisect
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from jaxtyping import Float
 from scipy.special import betainc, betaln, log_expit
 
 from leakscope.core.checks import count
+from leakscope.core.numerics import bisect
 from leakscope.core.tradeoff import EpsilonDelta, Profile, TradeOff
 
 Array = np.ndarray
@@ -82,7 +83,7 @@ class Tangents:
         lines is a lower bound.
         """
         begins, slope, start = self._lines
-        line = bisect(begins, right)
+        line = bisect_right(begins, right)
         return max(0.0, start[line] + slope[line] * right)
 
 
@@ -156,10 +157,8 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     game = _Game(right, made, coins, others)
     if len(promise.delta) == 1 or low >= high or not game.refuses(least, promise):
         return least
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (low, middle) if game.refuses(math.exp(middle), promise) else (middle, high)
-    return math.exp(high)
+    log_tail = bisect(lambda x: game.refuses(math.exp(x), promise), inside=high, outside=low, max_steps=30)
+    return math.exp(log_tail)
 
 
 @dataclass(frozen=True)
@@ -179,11 +178,11 @@ class _Game:
             if mean + missed > self.made:
                 return True
             ahead = j / (self.made - j)
-            grown = ahead * missed + slack
-            if grown <= mean * (1 + 1e-9):  # below the bulk of W nothing more is added
+            next_mean = ahead * missed + slack
+            if next_mean <= mean * (1 + 1e-9):  # below the bulk of W nothing more is added
                 return False
             slack += (ahead - (j - 1) / (self.made - j + 1)) * missed
-            mean = grown
+            mean = next_mean
         return mean + self.wrong(mean, promise) > self.made
 
     def wrong(self, mean: float, promise: Tangents) -> float:

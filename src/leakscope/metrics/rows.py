@@ -23,14 +23,14 @@ class Rows:
     member : bool array of shape (R, J)
     interval_over : {"models", "points"}
         What an interval made from these rows averages over.
-    overlap : float
+    variance_inflation : float
         Of the scores: factor of the variance between models that are each other's references.
     """
 
     value: Float[Array, "R J"]
     member: Bool[Array, "R J"]
     interval_over: IntervalOver
-    overlap: float = 1.0
+    variance_inflation: float = 1.0
 
     @property
     def single(self) -> bool:
@@ -79,7 +79,7 @@ def rows(scores: Scores) -> Rows:
     """
     value, member = scores.value, scores.member
     if value.shape[1] == 1 and len(value) > 1:
-        if scores.overlap > 1:
+        if scores.variance_inflation > 1:
             raise NotApplicable("with one point a model the references must not be targets; add references")
         value, member = value.T, member.T
     n_members = member.sum(axis=1)
@@ -89,4 +89,4 @@ def rows(scores: Scores) -> Rows:
     several = len(scores.value) > 1 and (value.shape[0] == 1 or both.sum() > 1)
     if not both.all():
         value, member = value[both], member[both]
-    return Rows(value, member, "models" if several else "points", scores.overlap)
+    return Rows(value, member, "models" if several else "points", scores.variance_inflation)

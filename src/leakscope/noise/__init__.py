@@ -5,32 +5,29 @@ from leakscope.noise.ball import BallNoise
 from leakscope.noise.baselines import (
     Baseline,
     dp_baselines,
-    dp_gaussian_eta,
     dp_gaussian_scale,
-    dp_laplace_eta,
     dp_laplace_scale,
     information_baselines,
 )
 from leakscope.noise.calibration import calibrate, pairs_needed
-from leakscope.noise.choice import Choice, choose, most_promising
+from leakscope.noise.choice import most_promising
 from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.information import information_of_eta, information_of_noise, noise_of_information
+from leakscope.noise.information import information_of_eta, noise_of_information
 from leakscope.noise.izzo_noise import izzo
 from leakscope.noise.linear import average_linear, swap_linear
 from leakscope.noise.minimax import worst_case_covariance
 from leakscope.noise.mixture import MixtureSwap
 from leakscope.noise.norms import Lp, Mahalanobis
-from leakscope.noise.pairs import AverageSwap, SampledCoupling, SampledDisjoint, SampledSwap, shape_of
-from leakscope.noise.shape import best_covariance, best_covariance_of_lengths
+from leakscope.noise.pairs import AverageSwap, SampledCoupling, SampledDisjoint, SampledSwap
+from leakscope.noise.shape import best_covariance
 from leakscope.noise.shifts import Shifts, eta_bound, pmp_delta, worst_eta
 
 __all__ = [
     "AverageSwap",
     "BallNoise",
     "Baseline",
-    "Choice",
     "GaussianNoise",
     "LaplaceNoise",
     "Lp",
@@ -43,30 +40,24 @@ __all__ = [
     "Shifts",
     "average_linear",
     "best_covariance",
-    "best_covariance_of_lengths",
     "calibrate",
     "central_moment",
-    "choose",
     "complement",
     "disjoint",
     "dp_baselines",
-    "dp_gaussian_eta",
     "dp_gaussian_scale",
-    "dp_laplace_eta",
     "dp_laplace_scale",
     "eta_bound",
     "eta_of_information",
     "independent",
     "information_baselines",
     "information_of_eta",
-    "information_of_noise",
     "izzo",
     "moment",
     "most_promising",
     "noise_of_information",
     "pairs_needed",
     "pmp_delta",
-    "shape_of",
     "swap",
     "swap_linear",
     "worst_case_covariance",

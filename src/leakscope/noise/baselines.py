@@ -1,8 +1,8 @@
-"""What other theories ask for: differential privacy, PAC privacy, averaged information.
+"""The noise that other theories need for the same limit: differential privacy, PAC privacy, averaged information.
 
-Each gives Gaussian or Laplace noise for the same limit on membership inference, and the limit that a given noise
-keeps, so that a calibrated noise can be compared with them. They promise other things: differential privacy keeps
-every record of any data; PAC privacy every record of this data; averaged information a record drawn at random.
+Each gives Gaussian or Laplace noise for a limit on membership inference, with which a calibrated noise can be
+compared. Their promises differ: differential privacy protects every record of any data, PAC privacy every record of
+this data, and averaged information a record drawn at random.
 """
 
 from __future__ import annotations
@@ -17,28 +17,35 @@ from jaxtyping import Float, Num
 from leakscope.core.checks import count, positive, probability
 from leakscope.noise.calibration import calibrate
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.information import Structure, allowed_stick, information_of_eta, noise_of_information, smaller_of
-from leakscope.noise.shifts import Shifts, eta_bound
+from leakscope.noise.information import Structure, allowed_stick, information_of_eta, noise_of_information
+from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """A row of a comparison: the noise that a theory asks for.
+    """A row of a comparison: the noise that a theory needs.
 
     Parameters
     ----------
     name : str
-        As "DP Laplace".
+        For example "DP Laplace".
     promise : {"any_data", "every", "average"}
         Every record of any data (differential privacy), every record of this data, or a record drawn at random.
     rms : float
-        Root mean square of the noise in a coordinate, over all coordinates.
+        Root mean square of the noise over all coordinates, in units of the statistic.
     covariance : array of shape (d, d)
         Of the noise, in squared units of the statistic.
     source : str
         Key of the paper, and its theorem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.noise import Baseline
+    >>> Baseline.of("isotropic noise", "every", np.diag([4.0, 4.0]), "by hand").rms
+    2.0
     """
 
     name: str
@@ -55,14 +62,14 @@ class Baseline:
         covariance: Float[Array, "d d"],
         source: str,
     ) -> Baseline:
-        """With the root mean square worked out."""
+        """Make a row, and compute its root mean square."""
         return cls(name, promise, math.sqrt(np.trace(covariance) / len(covariance)), covariance, source)
 
 
 def dp_baselines(
     eta: float, d: int, sensitivity: tuple[float, float], delta: float, prior: float = 0.5
 ) -> list[Baseline]:
-    """Differential privacy for a limit on membership inference: Laplace, Gaussian, and Gaussian by (epsilon, delta).
+    """Compute the noise of differential privacy for a limit: Laplace, Gaussian, and Gaussian by (epsilon, delta).
 
     Parameters
     ----------
@@ -76,11 +83,12 @@ def dp_baselines(
     delta : float
         Of the third row, in (0, 1) and below eta/min(prior, 1 - prior).
     prior : float
-        k/n, the share of the records that are in D.
+        k/n, the fraction of the records that are in D.
 
     Returns
     -------
     list of Baseline
+        Three rows, in this order.
 
     Examples
     --------
@@ -91,12 +99,12 @@ def dp_baselines(
     DP Gaussian                      0.0279
     DP Gaussian by (epsilon, delta)  0.1138
     """
-    one, two = sensitivity
+    l1, l2 = sensitivity
     d = count("d", d)
     scales = (
-        math.sqrt(2) * dp_laplace_scale(eta, one, prior),
-        dp_gaussian_scale(eta, two, prior=prior),
-        dp_gaussian_scale(eta, two, delta, prior=prior),
+        math.sqrt(2) * dp_laplace_scale(eta, l1, prior),
+        dp_gaussian_scale(eta, l2, prior=prior),
+        dp_gaussian_scale(eta, l2, delta, prior=prior),
     )
     names = ("DP Laplace", "DP Gaussian", "DP Gaussian by (epsilon, delta)")
     sources = ("kairouz2015, Theorem 2.1", "dong2022, eq. 6", "balle2018, Theorem 8")
@@ -107,7 +115,7 @@ def dp_baselines(
 
 
 def information_baselines(eta: float, covariance: Num[Array, "d d"], n: int, prior: float = 0.5) -> list[Baseline]:
-    """Noise by mutual information: PAC privacy with two shapes, and the average over the records.
+    """Compute the noise that mutual information needs: PAC privacy with two shapes, and the average over the records.
 
     Parameters
     ----------
@@ -116,7 +124,7 @@ def information_baselines(eta: float, covariance: Num[Array, "d d"], n: int, pri
     covariance : array of shape (d, d)
         Of the statistic over the draw of D.
     n : int
-        Records of the whole data set.
+        Number of records of the data set.
     prior : float
         k/n.
 
@@ -149,10 +157,10 @@ def information_baselines(eta: float, covariance: Num[Array, "d d"], n: int, pri
 
 
 def dp_laplace_scale(eta: float, sensitivity: float, prior: float = 0.5) -> float:
-    """Scale of Laplace noise on every coordinate whose differential privacy promises eta.
+    """Compute the scale of Laplace noise on every coordinate whose differential privacy promises eta.
 
-    ``sensitivity/epsilon`` with ``epsilon = log((1 - m + eta)/(m - eta))``, m = min(prior, 1 - prior): the largest
-    epsilon that keeps eta for every epsilon-DP algorithm (Kairouz, Oh & Viswanath 2015, theorem 2.1), 2 atanh(2
+    It is ``sensitivity/epsilon`` with ``epsilon = log((1 - m + eta)/(m - eta))``, m = min(prior, 1 - prior): the
+    largest epsilon that keeps eta for every epsilon-DP algorithm (Kairouz, Oh & Viswanath 2015, theorem 2.1), 2 atanh(2
     eta) for prior 1/2.
 
     Parameters
@@ -167,7 +175,7 @@ def dp_laplace_scale(eta: float, sensitivity: float, prior: float = 0.5) -> floa
     Returns
     -------
     float
-        The standard deviation is sqrt(2) times it.
+        The scale; the standard deviation is sqrt(2) times as large.
 
     Examples
     --------
@@ -178,39 +186,14 @@ def dp_laplace_scale(eta: float, sensitivity: float, prior: float = 0.5) -> floa
     return positive("sensitivity", sensitivity) / _epsilon(*allowed_stick(eta, prior), 0.0)
 
 
-def dp_laplace_eta(scale: float, sensitivity: float, prior: float = 0.5) -> float:
-    """What `dp_laplace_scale` inverts: eta of (sensitivity/scale)-differential privacy.
-
-    Parameters
-    ----------
-    scale, sensitivity : float
-        > 0.
-    prior : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from leakscope.noise import dp_laplace_eta
-    >>> round(dp_laplace_eta(1.0, sensitivity=1.0), 6)
-    0.231059
-    """
-    epsilon = positive("sensitivity", sensitivity) / positive("scale", scale)
-    smaller = smaller_of(prior)
-    # m (e^eps - g)/(e^eps + 1), g = (1 - m)/m, without e^eps
-    return max(0.0, (smaller - (1 - smaller) * math.exp(-epsilon)) / (1 + math.exp(-epsilon)))
-
-
 def dp_gaussian_scale(eta: float, sensitivity: float, delta: float | None = None, prior: float = 0.5) -> float:
-    """Standard deviation of Gaussian noise whose differential privacy promises eta.
+    """Compute the standard deviation of Gaussian noise whose differential privacy promises eta.
 
-    Without delta by the whole trade-off curve, ``N(0, 1)`` against ``N(mu, 1)``: the least noise, ``mu = 2 Phi^-1(1/2
-    + eta)`` for prior 1/2. With delta by way of a single (epsilon, delta): the largest epsilon for which ``m (delta +
-    (1 - delta) (e^epsilon - g)/(e^epsilon + 1)) <= eta`` and the least noise that keeps it (Balle & Wang 2018,
-    theorem 8), which is what one needs who knows of a mechanism only its (epsilon, delta).
+    Without delta the whole trade-off curve ``N(0, 1)`` against ``N(mu, 1)`` is used, which needs the least noise:
+    ``mu = 2 Phi^-1(1/2 + eta)`` for prior 1/2. With delta a single (epsilon, delta) is used: the largest epsilon for
+    which ``m (delta + (1 - delta) (e^epsilon - g)/(e^epsilon + 1)) <= eta``, m the smaller prior and g = (1 - m)/m,
+    and the least noise that keeps it (Balle & Wang 2018, theorem 8). That is the noise for somebody who knows only
+    the (epsilon, delta) of a mechanism.
 
     Parameters
     ----------
@@ -226,6 +209,7 @@ def dp_gaussian_scale(eta: float, sensitivity: float, delta: float | None = None
     Returns
     -------
     float
+        In units of the sensitivity.
 
     Examples
     --------
@@ -233,43 +217,19 @@ def dp_gaussian_scale(eta: float, sensitivity: float, delta: float | None = None
     >>> round(dp_gaussian_scale(0.1, sensitivity=1.0), 6), round(dp_gaussian_scale(0.1, 1.0, delta=1e-5), 4)
     (1.973577, 8.5231)
     """
-    smaller, share = allowed_stick(eta, prior)
+    smaller, stick = allowed_stick(eta, prior)
     if delta is not None:
         delta = probability("delta", delta, open_ends=True)
-        if delta >= share:
-            raise ValueError(f"delta must be < {share:g}, eta over the smaller prior, got {delta:g}")
+        if delta >= stick:
+            raise ValueError(f"delta must be < {stick:g}, eta over the smaller prior, got {delta:g}")
         # a hockey stick of order e^epsilon is eta/m at the smaller prior m = 1/(e^epsilon + 1)
-        smaller, share = 1 / (math.exp(_epsilon(smaller, share, delta)) + 1), delta
+        smaller, stick = 1 / (math.exp(_epsilon(smaller, stick, delta)) + 1), delta
     worst = Shifts(np.array([[positive("sensitivity", sensitivity)]]), "largest", d=1, prior=smaller)
-    noise = calibrate(worst, smaller * share, GaussianNoise)
+    noise = calibrate(worst, smaller * stick, GaussianNoise)
     return noise.rms(1)
 
 
-def dp_gaussian_eta(scale: float, sensitivity: float, prior: float = 0.5) -> float:
-    """Eta that Gaussian noise promises for every record of any data: what `dp_gaussian_scale` without delta inverts.
-
-    Parameters
-    ----------
-    scale, sensitivity : float
-        > 0.
-    prior : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from leakscope.noise import dp_gaussian_eta
-    >>> round(dp_gaussian_eta(2.0, sensitivity=1.0), 6)
-    0.098706
-    """
-    worst = Shifts(np.array([[positive("sensitivity", sensitivity)]]), "largest", d=1, prior=smaller_of(prior))
-    return float(eta_bound(worst, GaussianNoise(scale))[0])
-
-
-def _epsilon(smaller: float, share: float, delta: float) -> float:
-    """Largest epsilon with ``delta + (1 - delta) (e^epsilon - g)/(e^epsilon + 1) <= share``, g = (1 - m)/m."""
-    rest = (share - delta) / (1 - delta)  # e^epsilon = (g + rest)/(1 - rest)
+def _epsilon(smaller: float, stick: float, delta: float) -> float:
+    """Compute the largest epsilon with ``delta + (1 - delta) (e^epsilon - g)/(e^epsilon + 1) <= stick``."""
+    rest = (stick - delta) / (1 - delta)  # e^epsilon = (g + rest)/(1 - rest)
     return math.log1p(-smaller) - math.log(smaller) + math.log1p(rest * smaller / (1 - smaller)) - math.log1p(-rest)

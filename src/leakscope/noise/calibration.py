@@ -1,4 +1,4 @@
-"""The least noise that keeps a promise."""
+"""The least scale of a noise at which the bound of eta keeps a limit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.checks import gain_over_prior, probability
+from leakscope.core.numerics import smallest_where
 from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.shifts import Shifts, level, row_bounds, smaller_prior, upper_eta
@@ -24,11 +25,11 @@ def calibrate(
     prior: float | None = None,
     confidence: float | None = None,
 ) -> Noise:
-    """Noise of the least scale with `worst_eta` at most eta.
+    """Return noise of the least scale with `worst_eta` at most eta.
 
-    The bound falls as the scale grows, so bisection finds the scale; the upper end of the last bracket is
-    returned, where the bound was evaluated and holds, and 1e-9 less would break it. From a moment this gives
-    the closed forms ``sigma/Phi^-1(1/2+eta)`` (Gaussian), ``sigma/ln(1/(1-2 eta))`` (Laplace) and
+    The bound falls as the scale grows, so bisection finds the scale. The upper end of the last bracket is
+    returned, where the bound was evaluated and holds; a scale 1e-9 (relative) smaller breaks it. From a moment this
+    gives the closed forms ``sigma/Phi^-1(1/2+eta)`` (Gaussian), ``sigma/ln(1/(1-2 eta))`` (Laplace) and
     ``sigma/atanh(2 eta)`` (any norm).
 
     For sampled pairs the scale may be chosen on the very pairs that certify it, without a union bound: every
@@ -45,19 +46,22 @@ def calibrate(
     family : callable
         A noise of a given scale: ``GaussianNoise``, ``LaplaceNoise``, ``partial(GaussianNoise, shape=S)``,
         ``partial(BallNoise, d=3)``, ``lambda scale: NormNoise(scale, Lp(1))``.
-    prior, confidence
-        As in `worst_eta`.
+    prior : float, optional
+        pi = k/n; that of the shifts where None.
+    confidence : float, optional
+        For sampled pairs, and only for them: probability that the noise keeps eta.
 
     Returns
     -------
     Noise
+        Of the family.
 
     Raises
     ------
     NotApplicable
-        If no noise is needed: the share of pairs that differ at all keeps the promise.
+        If no noise is needed: so few pairs differ at all that eta is kept.
     ValueError
-        If no scale keeps it: eta out of range, too many failed pairs, too few sampled pairs.
+        If no scale keeps eta: eta out of range, too many failed pairs, too few sampled pairs.
 
     Examples
     --------
@@ -73,11 +77,12 @@ def calibrate(
 def least_scale(
     shifts: Shifts, eta: float, family: Callable[[float], Noise], smaller: float, alpha: float | None
 ) -> float:
-    """Find the scale of `calibrate`, with the smaller prior and the level worked out.
+    """Find the scale of `calibrate`, for a smaller prior and a level that are known.
 
     Parameters
     ----------
     shifts : Shifts
+        In the norm of the family.
     eta : float
         Above 0, and below the smaller prior.
     family : callable
@@ -87,10 +92,17 @@ def least_scale(
     alpha : float or None
         Failure probability of a bound from sampled pairs; None where the shifts are exact.
 
+    Returns
+    -------
+    float
+        At most 1e-9 (relative) above the least one.
+
     Raises
     ------
+    NotApplicable
+        If no noise is needed.
     ValueError
-        If eta is out of its range, or so few pairs can show it at no scale.
+        If eta is out of its range, or so few pairs cannot show it at any scale.
     """
     gain_over_prior(eta, smaller)
     _refuse_impossible(shifts, eta, smaller, alpha)
@@ -98,36 +110,40 @@ def least_scale(
     if (_without_noise(shifts, smaller, alpha) <= eta).all():
         raise NotApplicable(f"no noise is needed for eta = {eta:g}: so many pairs have the same output")
 
-    def exceeds(scale: float) -> bool:
-        """Whether a row breaks the promise; rows that keep it need no larger scale and are dropped."""
+    def keeps_eta(scale: float) -> bool:
+        """Whether every row keeps eta; a row that keeps it needs no larger scale and is dropped."""
         nonlocal shifts
         broken = row_bounds(shifts, family(scale), smaller, alpha) > eta
         if broken.any():
             shifts = shifts.rows(broken)
-        return bool(broken.any())
+        return not broken.any()
 
-    return _smallest(exceeds, float(shifts.values[np.isfinite(shifts.values)].max()))
+    start = float(shifts.values[np.isfinite(shifts.values)].max())
+    return smallest_where(keeps_eta, start, rtol=_PRECISION, geometric=True)
 
 
-def pairs_needed(eta: float, prior: float = 0.5, confidence: float = 0.95, share: float = 1.0) -> int:
-    """Least number of sampled pairs (of each row) with which some scale can pass.
+def pairs_needed(eta: float, prior: float = 0.5, confidence: float = 0.95, separating_fraction: float = 1.0) -> int:
+    """Compute the least number of sampled pairs (of each row) with which some scale can pass.
 
-    With enough noise every divergence is 0, and the Chernoff limit of a mean of 0 from B pairs is ``1 -
-    alpha^(1/B)``: it must be below ``share eta/min(pi, 1-pi)``. Much more noise than needed is the price of so few:
-    with 500 pairs about 1.3 times, with 5,000 about 1.07 times what is known from infinitely many.
+    With enough noise every divergence is 0, and the Chernoff limit of a mean of 0 from B pairs is ``1 - alpha^(1/B)``:
+    it must be below ``s eta/min(pi, 1-pi)``, s the separating fraction. With so few pairs the noise is much larger than
+    needed; with 500 it is about 1.3 times, with 5,000 about 1.07 times that from infinitely many.
 
     Parameters
     ----------
     eta : float
         > 0 and < min(pi, 1-pi).
-    prior, confidence : float
+    prior : float
+        pi = k/n.
+    confidence : float
         As in `calibrate`.
-    share : float
+    separating_fraction : float
         As in `Shifts`; 2 min(pi, 1-pi) for ``SampledDisjoint``.
 
     Returns
     -------
     int
+        At least 1.
 
     Examples
     --------
@@ -138,41 +154,26 @@ def pairs_needed(eta: float, prior: float = 0.5, confidence: float = 0.95, share
     prior = probability("prior", prior, open_ends=True)
     smaller, alpha = min(prior, 1 - prior), 1 - probability("confidence", confidence, open_ends=True)
     gain_over_prior(eta, smaller)
-    if not 0 < probability("share", share) <= 1:
-        raise ValueError(f"share must be > 0 and <= 1, got {share:g}")
-    return _needed(eta, smaller / share, alpha)
-
-
-def _smallest(exceeds: Callable[[float], bool], start: float) -> float:
-    """Smallest scale that does not exceed, from above."""
-    high = start
-    while exceeds(high):
-        high *= 2
-    low = high / 2
-    while high == start and not exceeds(low):
-        start = high = low
-        low /= 2
-    while high > low * (1 + _PRECISION):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if exceeds(middle) else (low, middle)
-    return high
+    if not 0 < probability("separating_fraction", separating_fraction) <= 1:
+        raise ValueError(f"separating_fraction must be > 0 and <= 1, got {separating_fraction:g}")
+    return _needed(eta, smaller / separating_fraction, alpha)
 
 
 def _without_noise(shifts: Shifts, smaller: float, alpha: float | None) -> Float[Array, " R"]:
-    """Bound of eta as the scale goes to 0."""
+    """Compute the bound of eta in the limit of scale 0."""
     differ = (shifts.values > 0).astype(float)
     return differ[:, 0] / 2 if shifts.mean_only else upper_eta(shifts, shifts.mean(differ), smaller, alpha)
 
 
 def _refuse_impossible(shifts: Shifts, eta: float, smaller: float, alpha: float | None) -> None:
-    """Whether the bound reaches eta as the scale goes to infinity."""
+    """Check that the bound comes below eta in the limit of an infinite scale."""
     failed = shifts.mean(np.isinf(shifts.values).astype(float)).max()
-    floor = min(smaller * failed / shifts.share, smaller)
+    floor = min(smaller * failed / shifts.separating_fraction, smaller)
     if failed and floor >= eta:
         raise ValueError(f"{failed:.1%} of the pairs failed: eta must be > {floor:g}, got {eta:g}")
     if alpha is None:
         return
-    n_pairs, needed = shifts.values.shape[1], _needed(eta, smaller / shifts.share, alpha)
+    n_pairs, needed = shifts.values.shape[1], _needed(eta, smaller / shifts.separating_fraction, alpha)
     if n_pairs < needed:
         raise ValueError(f"eta = {eta:g} needs more than {needed - 1:,} pairs a row, got {n_pairs:,}")
     if upper_eta(shifts, np.array([failed]), smaller, alpha)[0] >= eta:
@@ -180,5 +181,5 @@ def _refuse_impossible(shifts: Shifts, eta: float, smaller: float, alpha: float 
 
 
 def _needed(eta: float, largest: float, alpha: float) -> int:
-    """`pairs_needed`; largest: the eta bound of pairs that hide nothing, before it is cut off."""
+    """Compute `pairs_needed`; largest is the bound of eta of pairs that hide nothing, before it is cut off."""
     return math.floor(math.log(alpha) / math.log1p(-eta / largest)) + 1

@@ -22,7 +22,7 @@ _LARGEST_N = 62  # a subset is a 64-bit word
 
 
 def swap(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
-    """Swap of one record, for any algorithm: ``D' = D - x + x'`` over all D with x and all x' outside.
+    """Measure the swap of one record, for any algorithm: ``D' = D - x + x'`` over all D with x and all x' outside.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def swap(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Maha
     member : bool array of shape (C(n, k), n)
         The subsets.
     norm : Lp or Mahalanobis
+        That of the noise.
 
     Returns
     -------
@@ -62,12 +63,16 @@ def swap(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Maha
 
 
 def complement(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
-    """D against all other records, for k = n/2: one row for every record, since x is in exactly one of the two.
+    """Compare D with all other records, for k = n/2: one row serves every record, as x is in exactly one of the two.
 
     Parameters
     ----------
-    outputs, member, norm
+    outputs : array of shape (C(n, k), d)
         As in `swap`.
+    member : bool array of shape (C(n, k), n)
+        As in `swap`.
+    norm : Lp or Mahalanobis
+        That of the noise.
 
     Returns
     -------
@@ -96,15 +101,19 @@ def complement(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp 
 
 
 def disjoint(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
-    """D with x against D' without it that shares as little as possible: disjoint, or for k > n/2 covering all.
+    """Compare D with x to a D' without x that shares as little as possible: disjoint, or for k > n/2 covering all.
 
     For k != n/2 a pair leaves some records out of both sets (or in both), so each record has its own row: the
     mean over all disjoint pairs bounds no single record.
 
     Parameters
     ----------
-    outputs, member, norm
+    outputs : array of shape (C(n, k), d)
         As in `swap`.
+    member : bool array of shape (C(n, k), n)
+        As in `swap`.
+    norm : Lp or Mahalanobis
+        That of the noise.
 
     Returns
     -------
@@ -130,12 +139,16 @@ def disjoint(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | 
 
 
 def independent(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp | Mahalanobis = EUCLIDEAN) -> Shifts:
-    """Every D with x against every D' without it.
+    """Compare every D with x to every D' without it.
 
     Parameters
     ----------
-    outputs, member, norm
+    outputs : array of shape (C(n, k), d)
         As in `swap`.
+    member : bool array of shape (C(n, k), n)
+        As in `swap`.
+    norm : Lp or Mahalanobis
+        That of the noise.
 
     Returns
     -------
@@ -159,7 +172,7 @@ def independent(outputs: Num[Array, "s d"], member: Bool[Array, "s n"], norm: Lp
 
 
 def central_moment(outputs: Num[Array, "s d"], order: float = 1.0, norm: Lp | Mahalanobis = EUCLIDEAN) -> float:
-    """``sigma_M = (E ||theta - E theta||^M)^(1/M)`` over the given outputs.
+    """Compute ``sigma_M = (E ||theta - E theta||^M)^(1/M)`` over the given outputs.
 
     Parameters
     ----------
@@ -168,10 +181,12 @@ def central_moment(outputs: Num[Array, "s d"], order: float = 1.0, norm: Lp | Ma
     order : float
         M >= 1; any M gives a bound, M = 1 the least. Absolute values are taken, so odd M are allowed.
     norm : Lp or Mahalanobis
+        In which the lengths are measured.
 
     Returns
     -------
     float
+        In units of the outputs.
 
     Examples
     --------
@@ -191,7 +206,7 @@ def central_moment(outputs: Num[Array, "s d"], order: float = 1.0, norm: Lp | Ma
 
 
 def moment(sigma: float, d: int, prior: float = 0.5, norm: Lp | Mahalanobis = EUCLIDEAN, exact: bool = True) -> Shifts:
-    """What a bound of the spread of the outputs alone says of every record, for any algorithm and any k.
+    """Bound the mean shift of every record by the spread of the outputs alone, for any algorithm and any k.
 
     With D and D' independent, ``E||v|| <= E_in||theta - E theta|| + E_out||theta - E theta||``, and the mean of
     the two terms with weights pi and 1 - pi is sigma_1 <= sigma_M: ``E||v|| <= sigma/min(pi, 1-pi)``. Minimax
@@ -202,12 +217,13 @@ def moment(sigma: float, d: int, prior: float = 0.5, norm: Lp | Mahalanobis = EU
     sigma : float
         At least ``(E ||theta - E theta||^M)^(1/M)`` for some M >= 1.
     d : int
+        Number of coordinates of an output.
     prior : float
         pi = k/n.
     norm : Lp or Mahalanobis
+        That of the noise.
     exact : bool
-        sigma is a bound known beforehand. False: estimated from samples, so that all that follows is an
-        estimate.
+        Whether sigma is a bound known beforehand. If it is estimated from samples, all that follows is an estimate.
 
     Returns
     -------
@@ -254,7 +270,7 @@ class _Subsets:
 
     @cached_property
     def word(self) -> Int[Array, " s"]:
-        """Each subset as the bits of a number."""
+        """Encode each subset as the bits of a number."""
         return self.member.astype(np.int64) @ (1 << np.arange(self.n))
 
     @cached_property
@@ -262,18 +278,18 @@ class _Subsets:
         return np.argsort(self.word)
 
     def find(self, word: Int[Array, " p"]) -> Int[Array, " p"]:
-        """Rows of the subsets with these words."""
+        """Return the rows of the subsets with these words."""
         return self.order[np.searchsorted(self.word, word, sorter=self.order)]
 
     def lengths(
         self, inside: Int[Array, " p"], outside: Int[Array, " p"], norm: Lp | Mahalanobis
     ) -> Float[Array, " p"]:
-        """``||A(D) - A(D')||``, infinite where a fit failed."""
+        """Compute ``||A(D) - A(D')||``, infinite where a fit failed."""
         with np.errstate(over="ignore", invalid="ignore"):
             return norm(self.outputs[inside] - self.outputs[outside])
 
     def shifts(self, values: Float[Array, "R P"], coupling: str, norm: Lp | Mahalanobis) -> Shifts:
-        """The lengths as shifts of this game."""
+        """Return the lengths as shifts of this game."""
         return Shifts(values, coupling, self.outputs.shape[1], norm, self.k / self.n)
 
 
@@ -285,7 +301,7 @@ def _outputs(outputs: Num[Array, "s d"]) -> Float[Array, "s d"]:
 
 
 def finite_features(features: Num[Array, "n d"]) -> Float[Array, "n d"]:
-    """What records add to a sum or mean, as numbers: two records or more, all finite."""
+    """Check what records add to a sum or mean: an array of two rows or more, all finite."""
     features = np.asarray(features, dtype=float)
     if features.ndim != 2 or len(features) < 2 or not features.shape[1]:
         raise ValueError(f"features must have shape (n, d) with n >= 2 and d >= 1, got {features.shape}")
@@ -296,6 +312,6 @@ def finite_features(features: Num[Array, "n d"]) -> Float[Array, "n d"]:
 
 
 def subset_size(k: int, n: int) -> None:
-    """A size of D that leaves a record in and one out."""
+    """Check that a size of D leaves at least one record in and one out."""
     if not 1 <= count("k", k) <= n - 1:
         raise ValueError(f"k must be from 1 to n - 1 = {n - 1}, got {k}")

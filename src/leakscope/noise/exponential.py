@@ -1,4 +1,4 @@
-"""Noise that falls off exponentially with a norm: Laplace, and its forms in several dimensions."""
+"""Noise whose density falls exponentially with a norm: Laplace noise, and its forms in several dimensions."""
 
 from __future__ import annotations
 
@@ -53,32 +53,28 @@ class LaplaceNoise:
 
     @property
     def norm(self) -> Lp:
-        """The absolute value."""
+        """The absolute value, as the Euclidean norm of one number."""
         return EUCLIDEAN
 
     def sample(self, value: Num[Array, "*batch 1"], rng: np.random.Generator) -> Float[Array, "*batch 1"]:
-        """Each number plus an independent draw."""
+        """Add an independent draw to each number."""
         value = vectors(value, 1)
         return value + rng.laplace(scale=self.scale, size=value.shape)
 
     def log_density(self, z: Num[Array, "*batch 1"]) -> Float[Array, "*batch"]:
-        """``-|z|/scale - ln(2 scale)``."""
+        """Compute ``-|z|/scale - ln(2 scale)``."""
         return np.asarray(-self.norm(vectors(z, 1)) / self.scale - math.log(2 * self.scale))
 
-    def characteristic(self, w: Num[Array, "*batch 1"]) -> Float[Array, "*batch"]:
-        """``1/(1 + scale^2 w^2)``."""
-        return np.asarray(1 / (1 + np.square(self.scale * self.norm(vectors(w, 1)))))
-
     def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
-        """``1 - exp(-u/(2 scale))``, exact."""
+        """Compute ``1 - exp(-u/(2 scale))``, exactly."""
         return self.shift_hockey(u, 1.0)
 
     def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
-        """``(1 - exp((ln gamma - u/scale)/2))_+``, exact."""
+        """Compute ``(1 - exp((ln gamma - u/scale)/2))_+``, exactly."""
         return hockey.laplace(hockey.in_scales(u, self.scale), hockey.log_ratio(gamma))
 
     def rms(self, d: int) -> float:
-        """``sqrt(2) scale``."""
+        """Compute ``sqrt(2) scale``."""
         dimension(d, 1)
         return math.sqrt(2) * self.scale
 
@@ -88,9 +84,9 @@ class LaplaceNoise:
 class NormNoise:
     """Noise ``r U`` with density ``exp(-||z||/scale)`` of any norm: r from Gamma(d, scale), U from the cone measure.
 
-    The total variation of a shift is exact for Euclidean norms (Lp(2) and Mahalanobis) and in one dimension;
-    for any other norm, or where d is unknown, the upper bound ``tanh(u/(2 scale))`` and its hockey-stick form
-    stand in (they hold in any dimension; in high dimensions a Euclidean norm needs far less noise).
+    The total variation of a shift is exact for Euclidean norms (Lp(2) and Mahalanobis) and in one dimension. For
+    any other norm, or where d is unknown, the upper bound ``tanh(u/(2 scale))`` and its hockey-stick form are used.
+    They hold in any dimension; in high dimensions a Euclidean norm needs far less noise.
 
     Parameters
     ----------
@@ -98,9 +94,9 @@ class NormNoise:
         b > 0.
     norm : Lp or Mahalanobis
     radius : {"gamma", "laplace-literal"}
-        ``"laplace-literal"`` draws r from the Laplace law as algorithm 1 of Izzo et al. (2022) prints it. For
-        d > 1 its density is not ``exp(-||z||/scale)`` and their theorem does not cover it: for reproduction
-        only, and it warns.
+        ``"laplace-literal"`` draws r from the Laplace distribution as algorithm 1 of Izzo et al. (2022) prints it. For
+        d > 1 its density is not ``exp(-||z||/scale)`` and their theorem does not cover it. It is for
+        reproduction only, and gives a warning.
     d : int, optional
         Number of coordinates, where the norm does not fix it.
 
@@ -128,14 +124,14 @@ class NormNoise:
             warnings.warn("laplace-literal is for reproduction: it promises less than its theorem", stacklevel=3)
 
     def sample(self, value: Num[Array, "*batch d"], rng: np.random.Generator) -> Float[Array, "*batch d"]:
-        """Each vector plus an independent draw."""
+        """Add an independent draw to each vector."""
         value = vectors(value, self.d)
         freedom = value.shape[-1] if self.radius == "gamma" else 1  # the size of a Laplace draw is exponential
         radius = rng.gamma(freedom, self.scale, size=value.shape[:-1])
         return value + np.asarray(radius)[..., None] * self.norm.directions(value.shape, rng)
 
     def log_density(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """``-||z||/scale - d ln(scale) - ln(d! vol(unit ball))``; with the literal radius that of r U."""
+        """Compute ``-||z||/scale - d ln(scale) - ln(d! vol(unit ball))``; with the literal radius that of r U."""
         d = vectors(z, self.d).shape[-1]
         length = self.norm(z) / self.scale
         log_surface = math.log(d) + self.norm.log_ball_volume(d) + d * math.log(self.scale)
@@ -144,25 +140,15 @@ class NormNoise:
         with np.errstate(divide="ignore"):  # an infinite density at 0
             return np.asarray(-length - (d - 1) * np.log(length) - log_surface)
 
-    def characteristic(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """``(1 + scale^2 ||w||_*^2)^(-(d+1)/2)`` for Euclidean norms (dual norm), a product of Laplace's for p = 1."""
-        d = vectors(w, self.d).shape[-1]
-        squares = np.square(self.scale * self.norm.frequencies(w))
-        if d == 1 or (self.radius == "gamma" and self.norm.order == 1):
-            return np.asarray(np.prod(1 / (1 + squares), axis=-1))
-        if self.radius == "gamma" and self.norm.order == 2:
-            return np.asarray((1 + squares.sum(axis=-1)) ** (-(d + 1) / 2))
-        raise NotApplicable(f"the characteristic function has no closed form for {self.norm}, radius {self.radius!r}")
-
     def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
-        """Exact for Euclidean norms of known d and for d = 1; otherwise the bound ``tanh(u/(2 scale))``."""
+        """Compute the total variation, as in `shift_hockey`; the bound for other norms is ``tanh(u/(2 scale))``."""
         return self.shift_hockey(u, 1.0)
 
     def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
-        """Exact for Euclidean norms of known d and for d = 1; otherwise ``((e^t - gamma)/(e^t + 1))_+``.
+        """Compute the divergence for Euclidean norms of known d and for d = 1, or else an upper bound.
 
-        Here ``t = u/scale``. With the literal radius and d > 1 the total variation bounds it, for
-        Euclidean norms; NotApplicable for others.
+        The bound is ``((e^t - gamma)/(e^t + 1))_+`` with ``t = u/scale``. With the literal radius and d > 1 it is
+        the total variation for Euclidean norms, and NotApplicable is raised for others.
         """
         t, epsilon = hockey.in_scales(u, self.scale), hockey.log_ratio(gamma)
         if self.d == 1:
@@ -176,7 +162,7 @@ class NormNoise:
         return hockey.any_norm(t, epsilon)
 
     def rms(self, d: int) -> float:
-        """``sqrt(E r^2)`` times the root mean square of a coordinate of U; ``E r^2 = d (d+1) scale^2``."""
+        """Compute ``sqrt(E r^2)`` times the root mean square of a coordinate of U; ``E r^2 = d (d+1) scale^2``."""
         dimension(d, self.d)
         mean_square = d * (d + 1) if self.radius == "gamma" else 2
         return self.scale * math.sqrt(mean_square * self.norm.mean_square_direction(d))

@@ -1,4 +1,4 @@
-"""The families of noise by name: what each is good for, and the noise of a given scale."""
+"""The families of noise by name, as they are given in plans: what each is good for, and its noise of a given scale."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Family:
     name : str
     summary : str
     make : callable
-        The noise of a scale, a number of coordinates d and a shape (of mean variance 1, or None).
+        From a scale, a number of coordinates d and a shape (of mean variance 1, or None) to a noise.
     structure : {"full", "diagonal", None}
-        Of the shape that suits it; None where it has none.
+        Structure of the shape that is fitted to the shifts; None where the family has no shape.
     largest_d : int or None
-        Coordinates that it is made for; None for any number.
+        Largest number of coordinates; None for any number.
     ratios : bool
-        It bounds likelihood ratios, so that it gives practical membership privacy.
+        Whether it bounds likelihood ratios, so that it gives practical membership privacy.
     """
 
     name: str
@@ -48,7 +48,19 @@ class Family:
     ratios: bool = True
 
     def of(self, d: int, shape: Num[Array, "d d"] | None = None) -> Callable[[float], Noise]:
-        """The noise of each scale, for d coordinates.
+        """Return the noise of each scale, for d coordinates.
+
+        Parameters
+        ----------
+        d : int
+            Number of coordinates of the statistic.
+        shape : array of shape (d, d), optional
+            Of mean variance 1; families without a structure ignore it.
+
+        Returns
+        -------
+        callable
+            From a scale to a noise.
 
         Raises
         ------
@@ -99,12 +111,22 @@ FAMILIES: Mapping[str, Family] = MappingProxyType({row.name: row for row in _ROW
 
 
 def find_family(name: str) -> Family:
-    """A family by its name.
+    """Return the family of a name.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``FAMILIES``.
+
+    Returns
+    -------
+    Family
+        The row of the table.
 
     Raises
     ------
     ValueError
-        With the nearest known name.
+        For an unknown name, with the nearest known one.
 
     Examples
     --------
@@ -123,7 +145,7 @@ def describe(noise: Noise) -> dict[str, Any]:
     Parameters
     ----------
     noise : Noise
-        Of a class of this package: another one may do what its fields do not tell.
+        Of a class of this package: the fields of another class need not tell all that it does.
 
     Returns
     -------
@@ -148,13 +170,15 @@ def describe(noise: Noise) -> dict[str, Any]:
             f"expected a noise of leakscope.noise (GaussianNoise, LaplaceNoise, NormNoise, BallNoise), "
             f"got {type(noise).__name__}: its parameters cannot be written down"
         )
-    return {"family": type(noise).__name__} | {each.name: _plain(getattr(noise, each.name)) for each in fields(noise)}  # pyright: ignore[reportArgumentType] -- all of them are dataclasses
+    parameters = {field.name: _plain(getattr(noise, field.name)) for field in fields(noise)}  # pyright: ignore[reportArgumentType] -- all of them are dataclasses
+    return {"family": type(noise).__name__} | parameters
 
 
 def _plain(value: Any) -> Any:
-    """A field of a noise as plain JSON; numbers as floats, so that 2 and 2.0 are the same scale."""
+    """Convert a field of a noise to plain JSON; numbers to floats, so that 2 and 2.0 are the same scale."""
     if isinstance(value, Lp | Mahalanobis):
-        return {"norm": type(value).__name__} | {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        parameters = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"norm": type(value).__name__} | parameters
     if isinstance(value, np.ndarray | list | tuple):
         return np.asarray(value, dtype=float).tolist()
     if value is None or isinstance(value, str):
@@ -163,6 +187,6 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> float | str:
-    """A float; infinity, which JSON has not, as text."""
+    """Convert to a float; to a text for infinity, which JSON does not have."""
     number = float(value)
     return number if np.isfinite(number) else str(number)

@@ -1,4 +1,4 @@
-"""Gaussian noise."""
+"""Gaussian noise, isotropic or with a covariance of its own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Array = np.ndarray
 class GaussianNoise:
     """Noise ``N(0, scale^2 S)``.
 
-    Its shift is exact: with ``m = ||v||_(S^-1)/scale`` the total variation is ``2 Phi(m/2) - 1`` and the
-    hockey-stick divergence ``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``e = ln gamma`` (Balle & Wang 2018,
+    What it hides of a shift is known exactly: with ``m = ||v||_(S^-1)/scale`` the total variation is ``2 Phi(m/2) - 1``
+    and the hockey-stick divergence ``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``e = ln gamma`` (Balle & Wang 2018,
     theorem 5).
 
     Parameters
@@ -54,7 +54,7 @@ class GaussianNoise:
 
     @property
     def norm(self) -> Lp | Mahalanobis:
-        """Euclidean, or that of S."""
+        """The Euclidean norm, or the Mahalanobis norm of S."""
         return self._norm
 
     @cached_property
@@ -67,29 +67,25 @@ class GaussianNoise:
         return self.norm.d
 
     def sample(self, value: Num[Array, "*batch d"], rng: np.random.Generator) -> Float[Array, "*batch d"]:
-        """Each vector plus an independent draw."""
+        """Add an independent draw to each vector."""
         value = vectors(value, self.d)
         return value + self.scale * self.norm.restore(rng.standard_normal(value.shape))
 
     def log_density(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """``-||z||^2/(2 scale^2) - d ln(scale sqrt(2 pi)) - ln det(S)/2``."""
+        """Compute ``-||z||^2/(2 scale^2) - d ln(scale sqrt(2 pi)) - ln det(S)/2``."""
         d = vectors(z, self.d).shape[-1]
         normaliser = d * (math.log(self.scale) + math.log(2 * math.pi) / 2) + self.norm.log_volume_factor
         return np.asarray(-np.square(self.norm(z) / self.scale) / 2 - normaliser)
 
-    def characteristic(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """``exp(-scale^2 w^T S w/2)``."""
-        return np.asarray(np.exp(-np.square(self.scale * self.norm.frequencies(w)).sum(axis=-1) / 2))
-
     def shift_tv(self, u: ArrayLike) -> Float[Array, "*shape"]:
-        """``2 Phi(u/(2 scale)) - 1``, exact."""
+        """Compute ``2 Phi(u/(2 scale)) - 1``, exactly."""
         return self.shift_hockey(u, 1.0)
 
     def shift_hockey(self, u: ArrayLike, gamma: float) -> Float[Array, "*shape"]:
-        """``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``m = u/scale``, ``e = ln gamma``; exact."""
+        """Compute ``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``m = u/scale``, ``e = ln gamma``, exactly."""
         return gaussian_hockey(hockey.in_scales(u, self.scale), hockey.log_ratio(gamma))
 
     def rms(self, d: int) -> float:
-        """``scale sqrt(tr(S)/d)``."""
+        """Compute ``scale sqrt(tr(S)/d)``."""
         dimension(d, self.d)
         return self.scale * math.sqrt(self.norm.spread)

@@ -2,7 +2,7 @@
 
 ``H_g(Z + v || Z) = int (p - g q)_+`` with p the density of ``Z + v`` and q that of Z; the total variation is
 ``H_1``. Shifts come as lengths ``t = ||v||/scale``, infinity allowed, and ratios g as ``epsilon = ln g >= 0``.
-All laws here are symmetric, so the two directions of the divergence agree.
+All distributions here are symmetric, so the two directions of the divergence agree.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ Array = np.ndarray
 
 
 def in_scales(u: ArrayLike, scale: float) -> Float[Array, "*shape"]:
-    """Lengths of shifts in units of the scale; NaN becomes infinity, the length of a failed pair.
+    """Convert lengths of shifts to units of the scale; NaN becomes infinity, the length of a failed pair.
 
     Parameters
     ----------
     u : array_like
         Lengths, >= 0.
     scale : float
+        Of the noise, > 0.
 
     Returns
     -------
-    array
+    array of the shape of u
+        ``u/scale``.
 
     Raises
     ------
@@ -45,19 +47,19 @@ def in_scales(u: ArrayLike, scale: float) -> Float[Array, "*shape"]:
 
 
 def log_ratio(gamma: float) -> float:
-    """``epsilon = ln(gamma)`` of a hockey-stick divergence; gamma >= 1 or a ValueError."""
+    """Compute ``epsilon = ln(gamma)`` of a hockey-stick divergence; a gamma below 1 is a ValueError."""
     if real("gamma", gamma) < 1:
         raise ValueError(f"gamma must be >= 1, got {gamma:g}")
     return math.log(gamma)
 
 
 def laplace(t: Float[Array, "*shape"], epsilon: float) -> Float[Array, "*shape"]:
-    """Density ``exp(-|z|)/2`` shifted by t: ``(1 - e^((epsilon - t)/2))_+``."""
+    """Compute the divergence for a density ``exp(-|z|)/2`` shifted by t: ``(1 - e^((epsilon - t)/2))_+``."""
     return np.asarray(-np.expm1(np.minimum(epsilon - t, 0) / 2))
 
 
 def any_norm(t: Float[Array, "*shape"], epsilon: float) -> Float[Array, "*shape"]:
-    """Upper bound for a density ``exp(-||z||)`` of any norm: ``((e^t - e^epsilon)/(e^t + 1))_+``.
+    """Bound the divergence for a density ``exp(-||z||)`` of any norm by ``((e^t - e^epsilon)/(e^t + 1))_+``.
 
     By the triangle inequality the likelihood ratio lies within ``e^t``, and no pair within that ratio has a
     larger divergence than randomised response (Kairouz, Oh & Viswanath 2015). At epsilon = 0 it is tanh(t/2).
@@ -66,7 +68,7 @@ def any_norm(t: Float[Array, "*shape"], epsilon: float) -> Float[Array, "*shape"
 
 
 def euclidean(t: Float[Array, "*shape"], epsilon: float, d: int) -> Float[Array, "*shape"]:
-    """Density ``exp(-||z||_2)`` in R^d shifted by t, exactly.
+    """Compute the divergence for a density ``exp(-||z||_2)`` in R^d shifted by t, exactly.
 
     In prolate spheroidal coordinates with foci 0 and v, ``||z|| + ||z-v|| = t xi`` and ``||z|| - ||z-v|| =
     t cos(a)``, the likelihood ratio depends on the angle a alone, and the integral over xi gives Bessel K:
@@ -87,7 +89,7 @@ def euclidean(t: Float[Array, "*shape"], epsilon: float, d: int) -> Float[Array,
     peak = x * crest + ((d - 2) / 2 * np.log1p(-(crest**2)) if d > 2 else 0)
 
     def density(angle: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """``e^(x cos a) w(a)`` over its crest."""
+        """Compute ``e^(x cos a) w(a)`` over its crest."""
         sine = np.sin(angle)
         return np.exp(x * np.cos(angle) + (d - 2) * np.log(sine) - peak) * (1 + r * sine**2)
 
@@ -101,11 +103,11 @@ def euclidean(t: Float[Array, "*shape"], epsilon: float, d: int) -> Float[Array,
 
 
 def euclidean_literal(t: Float[Array, "*shape"], d: int) -> Float[Array, "*shape"]:
-    """Total variation of ``r U`` shifted by t: U uniform on the sphere of R^d, r exponential with mean 1.
+    """Compute the total variation of ``r U`` shifted by t: U uniform on the sphere of R^d, r exponential with mean 1.
 
     The density is radially decreasing, so the total variation is ``P(r |U_1| < t/2) = 1 - E exp(-t/(2 |U_1|))``.
-    With ``|U_1| = sin(a)``, ``tan(a) = e^y`` the law of y has density ``e^y (1 + e^(2y))^(-d/2)``, analytic and
-    with exponential tails: the trapezoidal rule.
+    With ``|U_1| = sin(a)``, ``tan(a) = e^y`` the distribution of y has density ``e^y (1 + e^(2y))^(-d/2)``,
+    analytic and with exponential tails: the trapezoidal rule.
     """
     if d == 1:
         return laplace(t, 0.0)
@@ -115,22 +117,22 @@ def euclidean_literal(t: Float[Array, "*shape"], d: int) -> Float[Array, "*shape
     weight = np.exp(log_weight - log_weight.max())
     result = np.zeros_like(t)
     with np.errstate(over="ignore"):
-        for share, cosecant in zip(weight / weight.sum(), np.exp(log_cosecant), strict=True):
-            result -= share * np.expm1(-t / 2 * cosecant)
+        for probability, cosecant in zip(weight / weight.sum(), np.exp(log_cosecant), strict=True):
+            result -= probability * np.expm1(-t / 2 * cosecant)
     return np.where(np.isinf(t), 1.0, result)
 
 
 def ball(t: Float[Array, "*shape"], d: int) -> Float[Array, "*shape"]:
-    """Uniform law of the unit ball of R^d shifted by t: ``I_(t/2)^2(1/2, (d+1)/2)`` for every epsilon.
+    """Compute the divergence for the uniform distribution in the unit ball of R^d shifted by t, for every epsilon.
 
-    Both densities are constant, so the divergence is the mass outside the other ball; ``Z_1^2`` of a point
-    of the ball has the law Beta(1/2, (d+1)/2).
+    It is ``I_(t/2)^2(1/2, (d+1)/2)``: both densities are constant, so the divergence is the mass outside the other
+    ball, and ``Z_1^2`` of a point of the ball has the distribution Beta(1/2, (d+1)/2).
     """
     return np.asarray(betainc(0.5, (d + 1) / 2, np.square(np.minimum(t / 2, 1))))
 
 
 def _bessel_ratio(x: Float[Array, " s"], d: int) -> Float[Array, " s"]:
-    """``K_nu(x)/K_(nu+1)(x)``, nu = d/2 - 1, by the stable upward recurrence ``1/r_nu = r_(nu-1) + 2 nu/x``."""
+    """Compute ``K_nu(x)/K_(nu+1)(x)``, nu = d/2 - 1, by the stable upward recurrence ``1/r_nu = r_(nu-1) + 2 nu/x``."""
     ratio = np.ones_like(x) if d % 2 else k0e(x) / k1e(x)  # nu = -1/2, nu = 0
     for nu in np.arange(0.5 if d % 2 else 1.0, d / 2 - 0.9):
         with np.errstate(over="ignore"):

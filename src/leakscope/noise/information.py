@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Num
 
 from leakscope.core.checks import gain_over_prior, one_of, positive, probability
-from leakscope.core.information import binary_divergence, gaussian_information, least_below
+from leakscope.core.information import PRECISION, binary_divergence
+from leakscope.core.numerics import smallest_where
 
 Array = np.ndarray
 Structure = Literal["isotropic", "least_trace"]
 
-SINGULAR = 1e-13  # least eigenvalue of the noise's correlations
 _LARGEST_NATS = 300.0  # a coordinate; the noise is then 1e-130 of the statistic's own deviation
 
 
 def information_of_eta(eta: float, prior: float = 0.5) -> float:
-    """Mutual information, in nats, below which no attacker gains more than eta: ``kl(p0 + eta || p0)``.
+    """Compute the mutual information below which no attacker gains more than eta: ``kl(p0 + eta || p0)``.
 
-    p0 = max(prior, 1 - prior) is the accuracy of the better guess, kl the binary divergence (Xiao & Devadas
-    2023; data processing of the information to accuracy or failure).
+    p0 = max(prior, 1 - prior) is the accuracy of the better prior guess, kl the binary divergence (Xiao & Devadas
+    2023; data processing of the information to a correct or a wrong guess).
 
     Parameters
     ----------
@@ -34,6 +33,7 @@ def information_of_eta(eta: float, prior: float = 0.5) -> float:
     Returns
     -------
     float
+        In nats.
 
     Examples
     --------
@@ -48,14 +48,14 @@ def information_of_eta(eta: float, prior: float = 0.5) -> float:
 def noise_of_information(
     covariance: Num[Array, "d d"], nats: float, structure: Structure = "least_trace"
 ) -> Float[Array, "d d"]:
-    """Covariance of Gaussian noise with ``log det(I + Sigma Sigma_B^-1)/2 = nats``.
+    """Compute a covariance of Gaussian noise with ``log det(I + Sigma Sigma_B^-1)/2 = nats``.
 
-    That is an upper bound of the mutual information between D and the noisy statistic, whatever the law of the
-    statistic (Xiao & Devadas 2023). ``"isotropic"`` is ``Sigma/(e^(2 nats/d) - 1)``: isotropic
+    That is an upper bound of the mutual information between D and the noisy statistic, whatever the distribution of
+    the statistic (Xiao & Devadas 2023). ``"isotropic"`` is ``Sigma/(e^(2 nats/d) - 1)``: isotropic
     where Sigma is the identity. ``"least_trace"`` has the least ``tr(Sigma_B)``: in the eigenbasis of Sigma,
-    with eigenvalues l_j, the stationary point of the Lagrangian ``e_j (e_j + l_j) = c l_j/2``, hence ``e_j =
+    with eigenvalues l_j, the stationary point of the Lagrangian is ``e_j (e_j + l_j) = c l_j/2``, hence ``e_j =
     (sqrt(l_j^2 + 2 c l_j) - l_j)/2``, and bisection gives c. The paper has ``e_j = sqrt(l_j) sum_i sqrt(l_i)/(2
-    nats)``, which is valid, and the least only as nats goes to 0.
+    nats)``, which is valid, and the least only in the limit of nats = 0.
 
     Parameters
     ----------
@@ -65,10 +65,12 @@ def noise_of_information(
     nats : float
         > 0.
     structure : {"least_trace", "isotropic"}
+        Of the noise.
 
     Returns
     -------
     array of shape (d, d)
+        Sigma_B, in the units of Sigma.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def noise_of_information(
     [0.547, 0.547, 0.547]
     """
     values, vectors = _spectrum(covariance)
-    nats = min(positive("nats", nats), _LARGEST_NATS * len(values))  # fewer are kept as well
+    nats = min(positive("nats", nats), _LARGEST_NATS * len(values))  # noise for a smaller limit keeps a larger one too
     relative = values / values[-1]  # squares of the eigenvalues themselves may overflow, or vanish
     if one_of("structure", structure, ("isotropic", "least_trace")) == "isotropic":
         noise = relative / np.expm1(2 * nats / len(values))
@@ -93,70 +95,33 @@ def noise_of_information(
     return (vectors * (noise * values[-1])) @ vectors.T
 
 
-def information_of_noise(covariance: Num[Array, "d d"], noise: Num[Array, "d d"]) -> float:
-    """Upper bound ``log det(I + Sigma Sigma_B^-1)/2`` of the mutual information, in nats: the inverse.
-
-    For every record ``eta_of_information`` of it is a limit (PAC privacy); where each record is in D independently
-    of the others ``sum_x I(S_x; Y) <= I(D; Y)``, so ``eta_of_information`` of its n-th part is a limit for the mean
-    over the n records, because the binary divergence is convex.
-
-    Parameters
-    ----------
-    covariance, noise : array of shape (d, d)
-        Sigma and Sigma_B.
-
-    Returns
-    -------
-    float
-        Infinity if a direction has no noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.noise import eta_of_information, information_of_noise
-    >>> nats = information_of_noise(np.eye(3) / 1000, 0.0061**2 * np.eye(3))
-    >>> round(eta_of_information(nats), 3), round(eta_of_information(nats / 1000), 3)
-    (0.5, 0.05)
-    """
-    if np.shape(covariance) != np.shape(noise):
-        raise ValueError(f"covariance has shape {np.shape(covariance)}, the noise {np.shape(noise)}")
-    unit = np.sqrt(np.diagonal(noise))
-    if not (unit > 0).all() or np.linalg.eigvalsh(np.asarray(noise) / np.outer(unit, unit))[0] <= SINGULAR:
-        return math.inf
-    return gaussian_information(np.asarray(covariance, dtype=float), np.asarray(noise, dtype=float))
-
-
 def smaller_of(prior: float) -> float:
-    """min(prior, 1 - prior)."""
+    """Return min(prior, 1 - prior)."""
     prior = probability("prior", prior, open_ends=True)
     return min(prior, 1 - prior)
 
 
 def allowed_stick(eta: float, prior: float) -> tuple[float, float]:
-    """The smaller prior m, and the hockey stick eta/m of order (1 - m)/m that eta allows."""
+    """Return the smaller prior m, and the hockey-stick divergence eta/m of order (1 - m)/m that eta allows."""
     smaller = smaller_of(prior)
     gain_over_prior(eta, smaller)
     return smaller, eta / smaller
 
 
 def _least_trace(values: Float[Array, " r"], nats: float) -> Float[Array, " r"]:
-    """e_j = c l_j/(sqrt(l_j^2 + 2 c l_j) + l_j), the same without a difference, where sum log(1 + l_j/e_j) = 2 nats."""
+    """Solve sum log(1 + l_j/e_j) = 2 nats for c; e_j = c l_j/(sqrt(l_j^2 + 2 c l_j) + l_j), without a difference."""
 
-    def ratio(c: float) -> Float[Array, " r"]:
-        """l_j/e_j."""
+    def ratios(c: float) -> Float[Array, " r"]:
         return (np.sqrt(values**2 + 2 * c * values) + values) / c
 
-    def holds(c: float) -> bool:
-        return float(np.log1p(ratio(c)).sum()) <= 2 * nats
+    def keeps_limit(c: float) -> bool:
+        return float(np.log1p(ratios(c)).sum()) <= 2 * nats
 
-    high = float(values.max())
-    while not holds(high):
-        high *= 2
-    return values / ratio(least_below(holds, high))
+    return values / ratios(smallest_where(keeps_limit, float(values.max()), rtol=PRECISION))
 
 
 def _spectrum(covariance: Num[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
-    """Eigenvalues, at least 1e-14 of the largest, and eigenvectors of a covariance that is not 0."""
+    """Compute the eigenvalues, at least 1e-14 of the largest, and the eigenvectors of a covariance that is not 0."""
     matrix = np.asarray(covariance, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"a covariance must be (d, d), got {matrix.shape}")

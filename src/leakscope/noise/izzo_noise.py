@@ -15,9 +15,9 @@ from leakscope.noise.norms import Lp
 def izzo(
     sigma: ArrayLike, eta: float, moment: float = 2.0, radius: Literal["gamma", "laplace-literal"] = "gamma"
 ) -> NormNoise:
-    """Noise of a scale that keeps eta, by the moments of each coordinate.
+    """Return noise of a scale that keeps eta, by the moments of each coordinate.
 
-    Density ``exp(-||z||/b)`` in the norm ``||z|| = (mean_j |z_j/sigma_j|^M)^(1/M)`` with
+    It has the density ``exp(-||z||/b)`` in the norm ``||z|| = (mean_j |z_j/sigma_j|^M)^(1/M)`` with
     ``b = (c/eta)^(1 + 2/M)``, c = 6.16 for M >= 2 (izzo2022, corollary 8) and 7.5 below (theorem 7). The
     theorem is true and the scale far larger than needed: ``calibrate(moment(1.0, d), eta)`` proves the same
     promise with noise 54 (M = 6) to 847 times (M = 2) smaller at eta = .1.
@@ -26,7 +26,7 @@ def izzo(
     ----------
     sigma : array_like of shape (d,), or a number
         ``sigma_j >= (E |theta_j - E theta_j|^M)^(1/M)``, > 0, over D drawn from the WHOLE data set. From halves
-        of the data in use, as their algorithm 1 prints it, the scale itself gives members away.
+        of the data in use, as their algorithm 1 prints it, the scale itself reveals members.
     eta : float
         In (0, 1/2).
     moment : float
@@ -37,6 +37,7 @@ def izzo(
     Returns
     -------
     NormNoise
+        Of as many coordinates as sigma.
 
     Raises
     ------
@@ -52,8 +53,8 @@ def izzo(
     spread = np.atleast_1d(np.asarray(sigma, dtype=float))
     if spread.ndim != 1 or not len(spread):
         raise ValueError(f"sigma must have shape (d,), got {spread.shape}")
-    for each in spread:
-        positive("sigma", each)
+    for deviation in spread:
+        positive("sigma", deviation)
     if not 0 < probability("eta", eta) < 0.5:
         raise ValueError(f"eta must be > 0 and < 0.5, got {eta:g}")
     if real("moment", moment) < 1:

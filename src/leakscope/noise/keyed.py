@@ -1,8 +1,8 @@
 """Noise that only the holder of a key can make: the same for the same release, independent for any other one.
 
 A digest of everything that the released bytes depend on and a secret key of 256 bits go into SHAKE-256 (FIPS 202),
-and what comes out is read as uniform numbers. Without the key these are as good as fair coins, and two digests that
-differ in one bit give unrelated numbers. So a release that is made again has the same noise, and nothing can be
+and what comes out is read as uniform numbers. Without the key these cannot be told from fair coins, and two digests
+that differ in one bit give unrelated numbers. So a release that is made again has the same noise, and nothing can be
 averaged; releases with different data, statistics or scales have independent noise, and no part of it cancels.
 """
 
@@ -57,6 +57,7 @@ def canonical_digest(subject: Any) -> str:
     Parameters
     ----------
     subject : nested None, bool, number, str, bytes, array, sequence or mapping with keys of text
+        The value.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def canonical_digest(subject: Any) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    """A value as bytes: its kind, its length, its content."""
+    """Encode a value as bytes: its kind, its length, its content."""
     if value is None:
         return _part(b"none", b"")
     if isinstance(value, bool | np.bool_):
@@ -116,7 +117,7 @@ def _part(kind: bytes, content: bytes) -> bytes:
 
 
 def _doubles(values: ArrayLike) -> bytes:
-    """Little-endian float64 in C order; minus zero as zero, every NaN as the same one."""
+    """Encode numbers as little-endian float64 in C order; minus zero as zero, every NaN as the same one."""
     numbers = np.asarray(values, dtype="<f8") + 0.0
     return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes(order="C")
 
@@ -166,31 +167,31 @@ class KeyedGenerator(np.random.Generator):
         super().__init__(philox)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- of the overloads only float64
-        """Numbers in [low, high), multiples of 2^-53 of the width."""
+        """Draw numbers in [low, high), multiples of 2^-53 of the width."""
         unit = (self._words(size) >> np.uint64(11)).astype(float) * 2.0**-53
         return low + (high - low) * unit
 
     def standard_normal(self, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
-        """Standard normal numbers, up to 9.15 standard deviations: beyond are 2^-64 of all."""
+        """Draw standard normal numbers, up to 9.15 standard deviations; a fraction of 2^-64 would be beyond."""
         tail, sign = self._tails(size)
         return sign * -ndtri(tail)
 
     def laplace(self, loc: float = 0.0, scale: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
-        """Laplace numbers: minus the logarithm of twice a tail, with a fair sign."""
+        """Draw Laplace numbers: minus the logarithm of twice a tail, with a fair sign."""
         tail, sign = self._tails(size)
         return loc - scale * sign * np.log(2 * tail)
 
     def standard_gamma(self, shape: float, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
-        """Gamma numbers of scale 1: a fair bit says on which side of the median."""
+        """Draw gamma numbers of scale 1; a fair bit decides on which side of the median."""
         tail, sign = self._tails(size)
         return np.where(sign < 0, gammaincinv(shape, tail), gammainccinv(shape, tail))
 
     def gamma(self, shape: float, scale: float = 1.0, size: Size = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] -- as above
-        """Gamma numbers of a scale."""
+        """Draw gamma numbers of a scale."""
         return scale * self.standard_gamma(shape, size)
 
     def _tails(self, size: Size) -> tuple[Float[Array, "*size"], Float[Array, "*size"]]:
-        """Probabilities uniform in (0, 1/2), fine near 0, and fair signs."""
+        """Draw probabilities uniform in (0, 1/2), fine near 0, and fair signs."""
         words = self._words(size)
         sign = np.where(words & np.uint64(1), 1.0, -1.0)
         tail = ((words >> np.uint64(1)).astype(float) + 0.5) * 2.0**-64
@@ -206,7 +207,7 @@ class KeyedGenerator(np.random.Generator):
         return np.frombuffer(self._read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
 
     def _read(self, n_bytes: int) -> bytes:
-        """The next bytes: each call has a number of its own, which goes into the function beside key and subject."""
+        """Read the next bytes; the number of the call goes into the hash, together with key and subject."""
         content = self._start + struct.pack("<Q", self._n_reads)
         self._n_reads += 1
         return hashlib.shake_256(content).digest(n_bytes)

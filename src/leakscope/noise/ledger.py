@@ -1,13 +1,13 @@
-"""The private memory of what was released from one draw of the data, and what all of it together says.
+"""A private record of all releases from one draw of the data, and what they promise together.
 
-Releases of the same D add up, and only who remembers D and the shifts of each release can say what they promise
-jointly. The file names the members of D and holds the key of their noise: it is for its owner alone, and never part
-of a certificate.
+Releases of the same D add up, and their joint promise can only be computed from D and the shifts of each release. The
+file names the members of D and holds the key of their noise: it is for its owner alone, and never part of a
+certificate.
 
 The noise of a release is a function of that key and of everything that its bytes depend on (``keyed``). So a ledger
-that was restored from an earlier copy gives the same bytes for the same release, where fresh noise would average out.
-That it was restored cannot be noticed: what was released in between is missing from it, and from every joint bound
-that it gives.
+that was restored from an earlier copy gives the same bytes for the same release, where fresh noise could be averaged
+out. That it was restored cannot be detected: what was released in between is missing from it, and from every joint
+bound that it gives.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = np.ndarray
 _FORMAT = "leakscope ledger 2"
 _WITHOUT_KEY = "leakscope ledger 1"
 _PROMISES = ("every", "average")
-_LONGEST_NAME = 100  # letters of a digest or a coupling
+_LONGEST_NAME = 100  # characters of a digest or a coupling
 
 
 @final
@@ -56,8 +56,8 @@ class Draw:
     promise : {"every", "average"}
     seed : int or None
         Of the pairs on which the shifts are measured; None for an exact coupling, which draws none.
-    share : float
-        Of the pairs of a row that tell a record apart, as in `Shifts`.
+    separating_fraction : float
+        Of the pairs of a row that separate its record, as in `Shifts`.
     """
 
     data: str
@@ -65,7 +65,7 @@ class Draw:
     coupling: str
     promise: Literal["every", "average"] = "every"
     seed: int | None = None
-    share: float = 1.0
+    separating_fraction: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.data:
@@ -83,7 +83,7 @@ class Draw:
 @final
 @dataclass(frozen=True)
 class Query:
-    """What will be asked of the data, said before anything is released.
+    """What will be asked of the data, declared before anything is released.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ class Query:
         The description of the statistic, with everything that its output depends on, and with whatever else decides
         which noise it gets, as plain JSON.
     eta : float
-        What the release alone promises.
+        Limit that the release alone keeps.
     noise : mapping, optional
         As ``leakscope.noise.families.describe`` gives it: family, scale and shape of a noise that was chosen
-        beforehand. None: the scale follows from eta and the description, and nobody chooses it.
+        beforehand. None where the scale follows from eta and the description.
     """
 
     statistic: Mapping[str, Any]
@@ -108,7 +108,7 @@ class Query:
 
     @property
     def digest(self) -> str:
-        """Of the statistic, its promise and its noise."""
+        """The digest of the statistic, its promise and its noise."""
         return private_file.digest_of(self._content)
 
     @property
@@ -136,7 +136,7 @@ class Entry:
     subject : str
         Digest of what the noise is drawn for: data, draw, statistic, noise, grid.
     release : str
-        Digest of that and of the exact value: what the noise is a function of, beside the key.
+        Digest of that and of the exact value: with the key, it determines the noise.
     """
 
     query: Query
@@ -151,7 +151,7 @@ class Entry:
 @final
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What the file keeps of an entry.
+    """The part of an entry that the file keeps.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Released:
     subject, release : str
         As of the entry.
     published : bool
-        The value has reached its place. Where it has not, the same query gives the same release once more.
+        Whether the value was published. If not, the same query gives the same release once more.
     """
 
     query: str
@@ -183,15 +183,13 @@ class Released:
 class Ledger:
     """A draw, the queries declared for it, and the releases so far.
 
-    A release whose query was chosen after an earlier output is outside of every joint bound: its shift depends
-    on the noise of the first. So queries are declared before the first release, each as often as it will be
-    released, and released in that order; what was published at any time is then a function of the first t
-    releases, whose joint shift does not depend on any output, even if somebody stops early because of what came
-    out.
+    No joint bound covers a release whose query was chosen after an earlier output, because its shift depends on the
+    noise of the first. So queries are declared before the first release, each as often as it will be released, and
+    released in that order. What was published at any time is then a function of the first t releases, whose joint
+    shift does not depend on any output, even if somebody stops early because of an output.
 
     An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
-    leaves an entry without a release, never a release without an entry; asked again, the same query gives the same
-    bytes.
+    leaves an entry without a release, never a release without an entry; the same query then gives the same bytes.
 
     Parameters
     ----------
@@ -251,7 +249,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], data: str) -> Ledger:
-        """The ledger of a file, for the data with this digest.
+        """Read the ledger of a file, for the data with this digest.
 
         Raises
         ------
@@ -273,7 +271,7 @@ class Ledger:
         return ledger
 
     def declare(self, queries: Sequence[Query]) -> Ledger:
-        """With further queries, as long as nothing was released.
+        """Add queries, as long as nothing was released.
 
         Raises
         ------
@@ -288,13 +286,13 @@ class Ledger:
         return replace(self, queries=(*self.queries, *queries))._written(self.digest)
 
     def append(self, entry: Entry) -> Ledger:
-        """With one more release; the file is written before this returns.
+        """Add a release; the file is written before this returns.
 
         Raises
         ------
         ValueError
-            If the query is not the next declared one, the noise is not Gaussian or not the declared one, or the
-            shifts are not those of the draw: another coupling, promise, share or pairs, or lengths that are no
+            If the query is not the next declared one, the noise is not Gaussian or not the declared one, or the shifts
+            are not those of the draw: another coupling, promise, separating fraction or pairs, or lengths that are no
             longer pairs.
         """
         self._check_query(entry.query)
@@ -307,15 +305,17 @@ class Ledger:
             )
         self._check_shifts(entry.shifts, entry.noise)
         self._check_pairs(entry)
-        of_noise = (entry.noise.scale, entry.shifts.d, entry.subject, entry.release)
-        made = Released(entry.query.digest, entry.shifts.values, *of_noise)
-        return replace(self, releases=(*self.releases, made))._written(self.digest)
+        shifts = entry.shifts
+        released = Released(
+            entry.query.digest, shifts.values, entry.noise.scale, shifts.d, entry.subject, entry.release
+        )
+        return replace(self, releases=(*self.releases, released))._written(self.digest)
 
     def place_of(self, query: Query) -> int:
         """Find the place that a query has among the releases.
 
-        That of a release which was begun and not published; else the next place, if the query was declared for it;
-        else that of the last release of this query, which is then made once more.
+        It is that of a release which was begun and not published; else the next place, if the query was declared for
+        it; else that of the last release of this query, which is then made once more.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Ledger:
         Returns
         -------
         int
-            The number of releases so far, if the release is a new one.
+            Index of the release; the number of releases so far for a new one.
 
         Raises
         ------
@@ -332,7 +332,7 @@ class Ledger:
             If the query is not declared, or it is not its turn.
         """
         digest = query.digest
-        earlier = [place for place, each in enumerate(self.releases) if each.query == digest]
+        earlier = [place for place, release in enumerate(self.releases) if release.query == digest]
         unpublished = [place for place in earlier if not self.releases[place].published]
         if unpublished:
             return unpublished[0]
@@ -344,7 +344,7 @@ class Ledger:
         return done
 
     def published(self, place: int) -> Ledger:
-        """With a release marked as published; the file is written before this returns."""
+        """Mark a release as published; the file is written before this returns."""
         if self.releases[place].published:
             return self
         releases = list(self.releases)
@@ -352,7 +352,7 @@ class Ledger:
         return replace(self, releases=tuple(releases))._written(self.digest)
 
     def joint_shifts(self) -> Shifts:
-        """Shifts of all releases together, for Gaussian noise of scale 1.
+        """Compute the shifts of all releases together, for Gaussian noise of scale 1.
 
         Given the pair (D, D') the noises are independent, so the outputs together are one Gaussian whose shift
         has the squared length ``u^2 = sum_i ||v_i||^2_(S_i^-1)/s_i^2``, pair by pair.
@@ -365,14 +365,14 @@ class Ledger:
         if not self.releases:
             raise ValueError(f"nothing was released under {self.path}")
         lengths = np.zeros_like(self.releases[0].lengths)
-        for each in self.releases:
-            lengths = np.hypot(lengths, each.lengths / each.scale)
-        d, draw = sum(each.d for each in self.releases), self.draw
+        for release in self.releases:
+            lengths = np.hypot(lengths, release.lengths / release.scale)
+        d, draw = sum(release.d for release in self.releases), self.draw
         joint = Shifts(lengths, draw.coupling, d, EUCLIDEAN, draw.prior, draw.seed is None, draw.promise)
-        return replace(joint, share=draw.share)
+        return replace(joint, separating_fraction=draw.separating_fraction)
 
     def _check_query(self, query: Query) -> None:
-        declared, done = [each.digest for each in self.queries], len(self.releases)
+        declared, done = [known.digest for known in self.queries], len(self.releases)
         if query.digest not in declared:
             raise ValueError(
                 f"the query was not declared in {self.path} before the first release: chosen after an output it is "
@@ -383,15 +383,15 @@ class Ledger:
 
     def _check_shifts(self, shifts: Shifts, noise: GaussianNoise) -> None:
         draw, n = self.draw, len(self.draw.member)
-        for name, given, wanted in (
+        for name, value, wanted in (
             ("coupling", shifts.coupling, draw.coupling),
             ("promise", shifts.promise, draw.promise),
-            ("share k/n", shifts.prior, draw.prior),
-            ("share of telling pairs", shifts.share, draw.share),
+            ("fraction k/n", shifts.prior, draw.prior),
+            ("fraction of separating pairs", shifts.separating_fraction, draw.separating_fraction),
             ("norm", shifts.norm, noise.norm),
         ):
-            if given != wanted:
-                raise ValueError(f"the shifts have the {name} {given}, the ledger and its noise need {wanted}")
+            if value != wanted:
+                raise ValueError(f"the shifts have the {name} {value}, the ledger and its noise need {wanted}")
         if shifts.mean_only:
             raise ValueError("a mean length has no pairs; only shifts measured pair by pair add up")
         if shifts.records is not None:
@@ -407,7 +407,7 @@ class Ledger:
             )
 
     def _check_pairs(self, entry: Entry) -> None:
-        """The same pairs for all; where they are a sample, not those that chose the scales.
+        """Check that all releases have the same pairs and, where these are a sample, that they chose no scale.
 
         One scale may be chosen on the pairs that certify it, since the bound falls with it. The joint bound of
         several releases depends on several scales, and no such order covers their choice.
@@ -425,7 +425,7 @@ class Ledger:
 
 
 def _encoded(ledger: Ledger) -> dict[str, Any]:
-    """As plain JSON; lengths as bytes of little-endian doubles, infinities included."""
+    """Convert to plain JSON; lengths as bytes of little-endian doubles, infinities included."""
     draw = ledger.draw
     return {
         "format": _FORMAT,
@@ -436,31 +436,31 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
         "coupling": draw.coupling,
         "promise": draw.promise,
         "seed": draw.seed,
-        "share": float(draw.share),
-        "queries": [each._content for each in ledger.queries],
+        "share": float(draw.separating_fraction),
+        "queries": [query._content for query in ledger.queries],
         "releases": [
             {
-                "query": each.query,
-                "scale": float(each.scale),
-                "d": int(each.d),
-                "pairs": list(each.lengths.shape),
-                "lengths": base64.b64encode(each.lengths.astype("<f8").tobytes()).decode(),
-                "subject": each.subject,
-                "release": each.release,
-                "published": each.published,
+                "query": release.query,
+                "scale": float(release.scale),
+                "d": int(release.d),
+                "pairs": list(release.lengths.shape),
+                "lengths": base64.b64encode(release.lengths.astype("<f8").tobytes()).decode(),
+                "subject": release.subject,
+                "release": release.release,
+                "published": release.published,
             }
-            for each in ledger.releases
+            for release in ledger.releases
         ],
     }
 
 
 def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
-    """Back from `_encoded`: every value is checked before it is used, every size before anything is made of it.
+    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated.
 
     Raises
     ------
     ValueError
-        Naming the first value that no ledger has.
+        Naming the first value that is wrong.
     """
     top = _keys("it", content, "format key data n member coupling promise seed share queries releases")
     if top["format"] != _FORMAT:
@@ -473,9 +473,9 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
     releases = []
     for number, value in enumerate(_list("releases", top["releases"])):
         releases.append(_decoded_release(f"releases[{number}]", value, len(draw.member)))
-    if [each.query for each in releases] != [each.digest for each in queries[: len(releases)]]:
+    if [release.query for release in releases] != [query.digest for query in queries[: len(releases)]]:
         raise ValueError("its releases are not the first of its queries")
-    if len({each.lengths.shape for each in releases}) > 1:
+    if len({release.lengths.shape for release in releases}) > 1:
         raise ValueError("its releases have different numbers of pairs")
     return Ledger(path, draw, tuple(queries), tuple(releases), digest, key)
 
@@ -510,7 +510,7 @@ def _decoded_release(name: str, value: Any, n: int) -> Released:
     if len(pairs) != 2 or pairs[0] not in (1, n):
         raise ValueError(f"{name}.pairs must be a number of records (1 or {n:,}) and a number of pairs")
     packed = _text(f"{name}.lengths", release["lengths"])
-    if len(packed) != 4 * -(-8 * pairs[0] * pairs[1] // 3):  # letters of so many bytes in base 64
+    if len(packed) != 4 * -(-8 * pairs[0] * pairs[1] // 3):  # length of so many bytes in base 64
         raise ValueError(f"{name}.lengths are not those of {pairs[0]:,} x {pairs[1]:,} pairs")
     try:
         lengths = np.frombuffer(base64.b64decode(packed, validate=True), "<f8").astype(float).reshape(pairs)
@@ -536,7 +536,7 @@ _KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value
 
 
 def _kind(value: Any) -> str:
-    """What JSON calls a value."""
+    """Say what kind of JSON value this is."""
     return _KINDS.get(type(value), "nothing")
 
 
@@ -547,13 +547,13 @@ def _mapping(name: str, value: Any) -> dict[str, Any]:
 
 
 def _keys(name: str, value: Any, keys: str) -> dict[str, Any]:
-    """A mapping with these keys and no others."""
+    """Check that a value is a mapping with these keys and no others."""
     mapping = _mapping(name, value)
     missing = [key for key in keys.split() if key not in mapping]
     if missing:
         raise ValueError(f"{name} has no {missing[0]}")
     if len(mapping) > len(keys.split()):
-        raise ValueError(f"{name} has keys beside {', '.join(keys.split())}")
+        raise ValueError(f"{name} has keys other than {', '.join(keys.split())}")
     return mapping
 
 
@@ -570,7 +570,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _name(name: str, value: Any) -> str:
-    """A short text of letters that may be printed."""
+    """Check that a value is a short text of printable characters."""
     text = _text(name, value)
     if not 0 < len(text) <= _LONGEST_NAME or not text.isascii() or not text.isprintable():
         raise ValueError(f"{name} must be a text of 1 to {_LONGEST_NAME} printable letters")

@@ -1,4 +1,4 @@
-"""Swap of one record for sums and means of features: the law of the shift without a single fit.
+"""Swap of one record for sums and means of features: the distribution of the shift without a single fit.
 
 x leaves D and a record x' from outside comes in. Whatever the others are, a sum moves by ``f(x) - f(x')`` and a mean
 by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of Lowy et al. 2024 with Gaussian noise).
@@ -10,10 +10,10 @@ taken at each rank:
 
 * ``||x - x'|| <= R + ||x' - c||``, in any norm;
 * in a Euclidean norm, Cantelli's inequality for the squared lengths of x, with mean m and variance v over x': a
-  share ``(n-r)/(n-1)`` of them is at least the r-th smallest one, which is hence at most
+  fraction ``(n-r)/(n-1)`` of them is at least the r-th smallest one, which is hence at most
   ``m + sqrt(v (r-1)/(n-r))``. Both m and v follow from the moments of the features, in ``O(n d^2)`` for all records.
 
-Of numbers (d = 1) neighbours in the sorted list share a row, with the largest distance between two bins.
+For d = 1, neighbours in the sorted list share a row, with the largest distance between two bins.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
-ALL_ROWS = 5_000  # different records: each has its row
+ALL_ROWS = 5_000  # up to so many different records each has its own row
 _FEWEST_EXACT = 64
-_MOST_LENGTHS = 250_000_000  # evaluated for the exact rows, and
-_MOST_NUMBERS = 2_000_000_000  # coordinates of them, and
-_MOST_VALUES = 4_000_000  # kept of them
+_MOST_LENGTHS = 250_000_000  # lengths that are evaluated for the exact rows,
+_MOST_NUMBERS = 2_000_000_000  # their coordinates,
+_MOST_VALUES = 4_000_000  # and the lengths that are kept
 _BINS = 192  # rows for the inner records of a list of numbers
-_COLUMNS = 8192  # records that a block of lengths goes to: it stays in the cache
+_COLUMNS = 8192  # records in a block of lengths, which then stays in the cache
 _SAFE = 1 + 1e-9  # above what the arithmetic of the moments loses
 
 
@@ -52,7 +52,7 @@ def swap_linear(
     n_values: int = 4096,
     n_exact: int | None = None,
 ) -> Shifts:
-    """Swap of one record, for sums and means of features: deterministic, for every record, without a single fit.
+    """Compute the swap of one record for sums and means of features: exact, for every record, without a single fit.
 
     Parameters
     ----------
@@ -61,30 +61,31 @@ def swap_linear(
     k : int
         Records in D, from 1 to n - 1.
     statistic : {"mean", "sum"}
+        Of the features of D.
     norm : Lp or Mahalanobis
         That of the noise.
     n_values : int
-        Lengths kept for a row. Beyond, neighbours in the sorted list are raised to the longest of their group: still
-        a bound, and a row costs n_values in memory instead of n - 1.
+        Number of lengths that are kept for a row. Beyond, neighbours in the sorted list are raised to the longest of
+        their group: still a bound, and a row costs n_values in memory instead of n - 1.
     n_exact : int, optional
-        Different records with a row of their own, the farthest from the median. None: all of them up to 5,000; of
-        more, 64 and twice as many again and again, until the mean length of the row for all others is below the
-        largest of theirs or the work (2.5e8 lengths, 2e9 coordinates) is done. The noise then is that of the worst
-        record, or little more.
+        Number of different records with a row of their own, the farthest from the median. None: all of them up to
+        5,000; of more, first 64, doubled until the mean length of the row for all others is below the largest of
+        theirs, or until a limit of work is reached (2.5e8 lengths, 2e9 coordinates). The noise then is that of the
+        worst record, or little more.
 
     Returns
     -------
     Shifts
         With a row for each record, row i that of record i, if n <= 5,000 or n_exact >= n: then `Shifts.records` is
         None. Otherwise equal records share a row, `Shifts.records` names the record of each row (the first of equal
-        ones), and one row with -1 stands for all others: none of them has a larger divergence or eta. Of numbers
-        (d = 1) the n_exact outermost (64 where None) have their own row, and the others share some 200, a bin each.
+        ones), and one row with -1 stands for all others: none of them has a larger divergence or eta. For
+        d = 1 the n_exact outermost (64 where None) have their own row, and the others share some 200, a bin each.
 
     Notes
     -----
     Time, for 500,000 records with up to 9 features: 3 seconds where some records are far out, 20 where all are about
     equally far from the median. In that case the row for all others stays the highest: points on a sphere get up to
-    1.35 times the noise that the worst of them needs. Memory: some 300 MB beside the features.
+    1.35 times the noise that the worst of them needs. Memory: some 300 MB in addition to the features.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def swap_rows(
     n_values: int,
     n_exact: int | None = None,
 ) -> tuple[Shifts, Int[Array, " n"]]:
-    """`swap_linear`, and the row that stands for each record.
+    """Compute `swap_linear`, and the row that stands for each record.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def swap_rows(
     -------
     shifts : Shifts
     row_of : array of shape (n,)
-        Number of the row of each record.
+        Index of the row of each record.
     """
     z = _coordinates(features, k, statistic, norm)
     n, d = z.shape
@@ -149,22 +150,28 @@ def average_linear(
     n_pairs: int = 100_000,
     seed: int = 0,
 ) -> Shifts:
-    """Swap of a random record, for sums and means of many features: a sample of the pairs.
+    """Sample the swap of a random record, for sums and means of many records.
 
     Parameters
     ----------
-    features, k, statistic, norm
-        As in `swap_linear`.
+    features : array of shape (n, d)
+        f of every record of the whole data set, finite.
+    k : int
+        Records in D, from 1 to n - 1.
+    statistic : {"mean", "sum"}
+        Of the features of D.
+    norm : Lp or Mahalanobis
+        That of the noise.
     n_pairs : int
-        Independent pairs of a uniform x and a uniform other x'. As a share of itself the noise is about
-        ``1.7/sqrt(n_pairs eta)`` more than from all pairs.
+        Number of independent pairs of a uniform x and a uniform other x'. The noise is about
+        ``1.7/sqrt(n_pairs eta)`` (relative) more than from all pairs.
     seed : int
         Of the pairs.
 
     Returns
     -------
     Shifts
-        One row with the promise "average", sampled: what follows from it has a confidence. Of up to 5,000 records
+        One sampled row with the promise "average": all bounds from it need a confidence. For up to 5,000 records
         ``swap_linear(...).average()`` has all pairs and needs none.
 
     Examples
@@ -187,18 +194,21 @@ def average_linear(
 
 
 def average_row(shifts: Shifts, row_of: Int[Array, " n"], n_values: int = 4096) -> Shifts:
-    """One row for a random record: each row counts for the records that it stands for.
+    """Join the rows to one for a random record; each row counts for the records that it stands for.
 
     Parameters
     ----------
-    shifts, row_of
+    shifts : Shifts
+        From `swap_rows`.
+    row_of : int array of shape (n,)
         From `swap_rows`.
     n_values : int
-        Lengths that are kept; beyond, neighbours are raised to the longest of their group.
+        Number of lengths that are kept; beyond, neighbours are raised to the longest of their group.
 
     Returns
     -------
     Shifts
+        One row, with the promise "average".
     """
     n_records = np.bincount(row_of, minlength=len(shifts.values))
     weights = np.full(shifts.values.shape[1], 1 / shifts.values.shape[1]) if shifts.weights is None else shifts.weights
@@ -220,28 +230,28 @@ class _Rows:
 
 
 class _Distinct:
-    """Records without their repetitions: coordinates, how many records are there, the first of them."""
+    """The different records: their coordinates, how many records equal each of them, and the first of these."""
 
     def __init__(self, z: Float[Array, "n d"], order: float) -> None:
         self.all, self.order, self.n = z, order, len(z)
-        self.z, self.first, of, self.counts = np.unique(
+        self.z, self.first, inverse, self.counts = np.unique(
             z, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
-        self.of = of.ravel()  # the distinct record that each record equals
+        self.inverse = inverse.ravel()  # the distinct record that each record equals
 
     def row_of(self, row: Int[Array, " m"]) -> Int[Array, " n"]:
-        """The row of each record from the row of each distinct one."""
-        return row[self.of]
+        """Return the row of each record, from the row of each distinct one."""
+        return row[self.inverse]
 
     def exact(self, chosen: Int[Array, " R"], ends: Int[Array, " E"]) -> Float[Array, "R P"]:
-        """Rows of some of them."""
-        repeated = 2 * len(self.z) <= self.n  # else the order of a sort is dearer than the repetitions
+        """Compute the rows of some of them."""
+        repeated = 2 * len(self.z) <= self.n  # otherwise sorting indices costs more than the repetitions
         z, counts = (self.z, self.counts) if repeated else (self.all, None)
         blocks = [_at_ranks(block, counts, ends[1:]) for block in _lengths(self.z[chosen], z, self.order)]
         return np.concatenate(blocks)
 
     def all_rows(self, ends: Int[Array, " E"]) -> _Rows:
-        """Rows of all of them; few need no groups, since all their lengths change at a few ranks."""
+        """Compute the rows of all of them; few need no groups, since all their lengths change at a few ranks."""
         m = len(self.z)
         if m * m < len(ends):
             sizes = [self.counts[np.argsort(row)] for row in np.concatenate([*_lengths(self.z, self.z, self.order)])]
@@ -251,28 +261,28 @@ class _Distinct:
 
     @cached_property
     def squared(self) -> tuple[Float[Array, " m"], Float[Array, " m"], float]:
-        """Mean and variance of the squared lengths of each over the others, and the unit in which they are lengths.
+        """Mean and variance of the squared lengths of each record over the others, and their unit of length.
 
         With y from the mean, ``E ||x-y||^2 = |x|^2 + T`` and ``E ||x-y||^4 = |x|^4 + Q + 4 x^T C x + 2 |x|^2 T -
         4 x^T g`` with ``T = E|y|^2, Q = E|y|^4, C = E yy^T, g = E |y|^2 y``; x itself adds nothing to either.
         """
-        x, share = self.z - self.all.mean(axis=0), self.counts / self.n
+        x, fraction = self.z - self.all.mean(axis=0), self.counts / self.n
         unit = float(np.abs(x).max())
         x = x / unit
         a = np.square(x).sum(axis=1)
-        T, Q, C, g = share @ a, share @ a**2, (x.T * share) @ x, (share * a) @ x
+        T, Q, C, g = fraction @ a, fraction @ a**2, (x.T * fraction) @ x, (fraction * a) @ x
         spread = 4 * ((x @ C) * x).sum(axis=1)
         others = self.n / (self.n - 1)
         mean = others * (a + T)
         variance = others * (a**2 + Q + spread + 2 * a * T - 4 * (x @ g)) - mean**2
-        lost = 1e-12 * ((a + T) ** 2 + Q + spread)  # of the arithmetic, far above it
-        return mean, np.maximum(variance, 0) + lost, unit
+        rounding = 1e-12 * ((a + T) ** 2 + Q + spread)  # far above the error of the arithmetic
+        return mean, np.maximum(variance, 0) + rounding, unit
 
 
 def _coordinates(
     features: Num[Array, "n d"], k: int, statistic: Literal["mean", "sum"], norm: Lp | Mahalanobis
 ) -> Float[Array, "n d"]:
-    """What a record adds to the statistic, in coordinates where the norm is the plain p-norm."""
+    """Compute what each record adds to the statistic, in coordinates where the norm is the plain p-norm."""
     features = finite_features(features)
     subset_size(k, len(features))
     one_of("statistic", statistic, ("mean", "sum"))
@@ -281,7 +291,7 @@ def _coordinates(
 
 
 def _own_rows(z: Float[Array, "n d"], order: float, ends: Int[Array, " E"]) -> Float[Array, "n P"]:
-    """A row for each record; in the order of the other records, or in groups."""
+    """Compute a row for each record; in the order of the other records, or in groups."""
     n, start = len(z), 0
     values = np.empty((n, len(ends) - 1))
     for block in _lengths(z, z, order):
@@ -293,7 +303,7 @@ def _own_rows(z: Float[Array, "n d"], order: float, ends: Int[Array, " E"]) -> F
 
 
 def _outermost(distinct: _Distinct, n_exact: int | None, ends: Int[Array, " E"]) -> _Rows:
-    """Exact rows of the records farthest from the median, and a row for all others."""
+    """Compute exact rows of the records farthest from the median, and a row for all others."""
     n, d, m = distinct.n, distinct.all.shape[1], len(distinct.z)
     centre = np.median(distinct.all, axis=0)
     away = p_norm(distinct.z - centre, distinct.order)
@@ -321,9 +331,10 @@ def _outermost(distinct: _Distinct, n_exact: int | None, ends: Int[Array, " E"])
 def _others(
     distinct: _Distinct, rest: Int[Array, " r"], by_triangle: Float[Array, " P"], ends: Int[Array, " E"]
 ) -> Float[Array, " P"]:
-    """The row of all others.
+    """Compute the row of all others.
 
-    The lengths from the centre include that of x, the others' not: without the least they are not below.
+    The lengths from the centre include that of x itself. Without the least of them they are, rank by rank, not below
+    those of the other records.
     """
     if distinct.order != 2:
         return by_triangle
@@ -334,19 +345,20 @@ def _others(
 
 
 def _bins(distinct: _Distinct, n_exact: int, ends: Int[Array, " E"]) -> _Rows:
-    """Rows of the outermost numbers and of bins of the others: largest distances to finer bins of all numbers."""
+    """Compute rows of the outermost numbers and of bins of the others: largest distances to finer bins of all."""
     s, m = distinct.z[:, 0], len(distinct.z)
     ranks = np.cumsum(distinct.counts) - distinct.counts
-    alone = np.r_[: (n_exact + 1) // 2 + 1, m - n_exact // 2 : m]  # the starts of bins; the last one ends at the next
+    alone = np.r_[: (n_exact + 1) // 2 + 1, m - n_exact // 2 : m]  # starts of bins
 
     def starts(n_bins: int) -> Int[Array, " b"]:
-        """A number with many records is a bin of its own: it starts one, and so does the next number."""
+        """Choose starts of bins; a number with many records is a bin of its own: it and the next number start one."""
         wanted = np.linspace(0, distinct.n - 1, n_bins + 1)[:-1].round()
         after = np.searchsorted(ranks, wanted)
         return np.union1d(alone, np.r_[np.searchsorted(ranks, wanted, side="right") - 1, after[after < m]])
 
     rows, columns = starts(_BINS), starts(len(ends) - 1)
-    (low, high), (column_low, column_high) = ((s[each], s[np.append(each[1:], m) - 1]) for each in (rows, columns))
+    low, high = s[rows], s[np.append(rows[1:], m) - 1]
+    column_low, column_high = s[columns], s[np.append(columns[1:], m) - 1]
     lengths = np.maximum(high[:, None] - column_low, column_high - low[:, None])
     values = _at_ranks(lengths, np.add.reduceat(distinct.counts, columns), ends[1:])
     sizes = np.diff(rows, append=m)
@@ -357,7 +369,7 @@ def _bins(distinct: _Distinct, n_exact: int, ends: Int[Array, " E"]) -> _Rows:
 def _at_ranks(
     lengths: Float[Array, "R m"], counts: Int[Array, " m"] | None, ranks: Int[Array, " P"]
 ) -> Float[Array, "R P"]:
-    """Lengths of these ranks from 0 up, each length as often as it counts; rank 0 is the record itself."""
+    """Return the lengths of these ranks from 0 up, each repeated by its count; rank 0 is the record itself."""
     if counts is None or (counts == 1).all():
         return np.sort(lengths, axis=1)[:, ranks]
     order = np.argsort(lengths, axis=1)
@@ -366,7 +378,7 @@ def _at_ranks(
 
 
 def _lengths(own: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Iterator[Float[Array, "b n"]]:
-    """Distances of the own vectors to all z, a block of rows after the other."""
+    """Yield the distances of the own vectors to all z, one block of rows after the other."""
     n = len(z)
     size = max(1, 65_536 // min(n, _COLUMNS))
     for start in range(0, len(own), size):
@@ -379,13 +391,13 @@ def _lengths(own: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> 
 
 
 def _distances(own: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Float[Array, "r n"]:
-    """`p_norm` of all differences; squares are summed as they are where they can neither overflow nor vanish."""
+    """Compute `p_norm` of all differences; plain sums of squares where these can neither overflow nor vanish."""
     if order != 2 or z.shape[1] == 1:
         return p_norm(own[:, None] - z, order)
     total = np.zeros((len(own), len(z)))
     for column in range(z.shape[1]):
         total += np.square(own[:, column, None] - z[:, column])
-    found = np.sqrt(total)
+    distance = np.sqrt(total)
     row, other = np.nonzero(~((total > 1e-290) & (total < 1e290)))
-    found[row, other] = p_norm(own[row] - z[other], order)
-    return found
+    distance[row, other] = p_norm(own[row] - z[other], order)
+    return distance

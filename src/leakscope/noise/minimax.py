@@ -1,4 +1,4 @@
-"""The shape of Gaussian noise that serves the worst record of a sum or mean."""
+"""The covariance of Gaussian noise that costs least for the worst record of a sum or mean."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def worst_case_covariance(
     ridge: float = 1e-6,
     tolerance: float = 0.01,
 ) -> Float[Array, "d d"]:
-    """Covariance S of least weighted variance ``tr(W S)`` with ``E ||f(x) - f(x')||^2_(S^-1) <= kappa^2`` for every x.
+    """Compute the covariance S of least weighted variance that limits the mean square shift of every record.
 
-    x' is uniform on the other records. `best_covariance` of the covariance of the features keeps the limit for the
-    average x alone; there one record far out in one direction lets all coordinates pay for it.
+    It has the least ``tr(W S)`` with ``E ||f(x) - f(x')||^2_(S^-1) <= kappa^2`` for every x; x' is uniform on the other
+    records. `best_covariance` of the covariance of the features keeps the limit for the average x alone; scaled for the
+    worst record, a record far out in one direction adds noise to all coordinates.
 
     Parameters
     ----------
@@ -39,15 +40,22 @@ def worst_case_covariance(
         W, what a unit of variance costs in each coordinate, > 0; 1/variance of the column where None, so that units
         do not matter.
     structure : {"full", "diagonal"}
+        Of S.
     ridge : float
-        Share of the mean variance (in weighted units) that counts as seen in every direction, > 0: one in which no
+        Fraction of the mean variance (in weighted units) that counts as seen in every direction, > 0: one in which no
         two records differ must not go without noise.
     tolerance : float
-        >= 1e-4; the ``tr(W S)`` that is returned is at most so much, as a share, above the least one.
+        >= 1e-4; how far the ``tr(W S)`` that is returned may be above the least one, relative to it.
 
     Returns
     -------
     array of shape (d, d)
+        S, in squared units of the features.
+
+    Raises
+    ------
+    ValueError
+        If a column is constant or not finite, or a value is out of its range.
 
     Notes
     -----
@@ -106,7 +114,7 @@ def worst_case_covariance(
 def _weighted(
     features: Num[Array, "n d"], weights: Num[Array, " d"] | None
 ) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
-    """Centred features in units in which every coordinate costs the same, and the roots of the weights."""
+    """Centre the features, in units in which every coordinate costs the same; also return the roots of the weights."""
     features = finite_features(features)
     constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
     if len(constant):
@@ -126,7 +134,7 @@ def _weighted(
 
 
 def _roots(moment: Float[Array, "d d"], structure: str) -> tuple[Float[Array, "d d"], Float[Array, "d d"], float]:
-    """Square root of a moment, its inverse, and its trace."""
+    """Compute the square root of a moment, its inverse, and its trace."""
     if structure == "diagonal":
         values = np.sqrt(np.diagonal(moment))
         return np.diag(values), np.diag(1 / values), float(values.sum())
@@ -138,17 +146,17 @@ def _roots(moment: Float[Array, "d d"], structure: str) -> tuple[Float[Array, "d
 def _joined(
     support: Int[Array, " m"], p: Float[Array, " m"], cost: Float[Array, " n"], limit: float, most: int
 ) -> tuple[Int[Array, " s"], Float[Array, " s"]]:
-    """The support with records above the limit, those that cost most; each of them gets the same share."""
+    """Add to the support the records above the limit that cost most; each of them gets the same probability."""
     above = np.flatnonzero(cost > limit)
     new = above[np.argsort(-cost[above], kind="stable")[:most]]
-    share = 1 / (len(support) + len(new))
-    return np.append(support, new), np.append(p * (1 - share * len(new)), np.full(len(new), share))
+    each = 1 / (len(support) + len(new))
+    return np.append(support, new), np.append(p * (1 - each * len(new)), np.full(len(new), each))
 
 
 def _greatest(
     z: Float[Array, "m d"], common: Float[Array, "d d"], p: Float[Array, " m"], structure: str, tolerance: float
 ) -> tuple[Float[Array, " m"], Float[Array, "d d"]]:
-    """p of the greatest g on these records, and its moment."""
+    """Maximise g over the distributions p on these records; return p and its moment."""
     while True:
         moment = common + (z.T * p) @ z
         _, inverse, g = _roots(moment, structure)

@@ -1,8 +1,8 @@
 """Mixture swap: the record that takes the place of x stays hidden among the others.
 
-Write D = S + x, and D' = S + x' with x' uniform on the set R of records outside S + x. Given S, a sum moves by
-f(x) in the one case and by an unknown f(x') in the other, so by joint convexity over S alone (not over x', as for
-the swap), with noise density p and for every g >= 1,
+Write D = S + x, and D' = S + x' with x' uniform on the set R of records outside S + x. Given S, x adds f(x) to a sum,
+and an unknown x' adds f(x') to it. So by joint convexity over S alone (not over x', as for the swap), with noise
+density p and for every g >= 1,
 
     H_g(P_in || P_out) <= E_R H_g(p(. - f(x)) || mean over x' in R of p(. - f(x'))),    |R| = n - k.
 
@@ -24,6 +24,7 @@ from jaxtyping import Float, Int, Num
 
 from leakscope.core.checks import count, one_of, probability
 from leakscope.core.intervals import chernoff_kl_upper
+from leakscope.core.numerics import bisect_integers
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import Profile
 from leakscope.core.types import Noise
@@ -34,14 +35,14 @@ from leakscope.noise.norms import Lp, Mahalanobis
 from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
-_BLOCK = 200_000  # numbers held at once: they stay in the cache
-_MOST_HIDDEN = 256  # records x' in a draw: more are worth less than a percent of noise
-_SWAP_VALUES = 4_000_000  # lengths kept of the exact swap, in as many rows as it has
-_SWAP_ROWS = 4_000  # for up to so many records
-_OTHERS = -1  # a row of the swap for all records without their own
-_STEP = 0.99  # between the scales that are tried
-_LOWEST = 500  # steps: the scale of the swap over 150
-_PILOT = 10  # the pilot takes a tenth of the draws; its own limit leaves room, so that the first scale passes
+_BLOCK = 200_000  # numbers in a block, which then stays in the cache
+_MOST_HIDDEN = 256  # records x' in a draw; more would save less than a percent of noise
+_SWAP_VALUES = 4_000_000  # lengths of the exact swap that are kept in all its rows,
+_SWAP_ROWS = 4_000  # of which there are at most so many
+_OTHERS = -1  # the record of the row for all records that have no row of their own
+_STEP = 0.99  # ratio of the scales that are tried
+_LOWEST = 500  # largest number of steps: the scale of the swap divided by 150
+_PILOT = 10  # the pilot takes a tenth of the draws; its limit is wider, so that the first scale passes
 
 
 @final
@@ -50,19 +51,21 @@ class MixtureSwap:
     """Mixture swap of sums and means of features: certified by Monte-Carlo, without a single fit.
 
     A draw of R and of ``y ~ f(x) + Z`` gives ``(1 - g mean p(y - f(x'))/p(y - f(x)))_+``, which lies in [0, 1] and
-    has the divergence as its mean: the Chernoff limit certifies it. Where the exact swap says less, it is taken.
+    has the divergence as its mean: the Chernoff limit certifies it. Where the exact swap has a smaller bound, that is
+    taken.
 
     Parameters
     ----------
     features : array of shape (n, d)
         f of every record, finite.
     k : int
-        Records in D.
+        Number of records in D.
     statistic : {"mean", "sum"}
+        Of the features of D.
     promise : {"every", "average"}
         Each record, or a record drawn at random.
     n_draws : int
-        The noise is about ``1.7/sqrt(n_draws eta)`` (as a share of itself) more than from infinitely many.
+        The noise is about ``1.7/sqrt(n_draws eta)`` (relative) more than from infinitely many.
     seed : int
         Of the draws.
 
@@ -73,12 +76,13 @@ class MixtureSwap:
     without (Hoeffding 1963, theorem 4), which fall with the size of the sample.
 
     Of more than 5,000 different records those without their own row in `swap_linear` share its row for all others,
-    and that exact bound alone: no draw says more of all of them at once. So the noise for every record is not below
-    what that row needs. For the average each record counts with its row until the draws take over.
+    and only that exact bound applies to them, as no draw covers all of them at once. So the noise for every record is
+    not below what that row needs. For the average each record counts with its row unless the draws give a smaller
+    bound.
 
     Time: the limit of one record takes about half a second (100,000 draws, Gaussian noise, 3 coordinates; other
-    noise several times as much). `calibrate`, `worst_eta` and `tradeoff` need it of the few records that the swap does
-    not settle, `eta_bound` of every record with its own row: take fewer draws there.
+    noise several times as much). `calibrate`, `worst_eta` and `tradeoff` need it for the few records that the swap
+    does not settle, `eta_bound` for every record with its own row: take fewer draws there.
 
     Examples
     --------
@@ -104,13 +108,14 @@ class MixtureSwap:
         object.__setattr__(self, "features", np.asarray(self.features, dtype=float))
 
     def eta_bound(self, noise: Noise, confidence: float = 0.95) -> Float[Array, " R"]:
-        """Bound of eta of each record, all of them at the confidence together (one number for the average).
+        """Bound eta of each record, all of them at the confidence together (one number for the average).
 
         Parameters
         ----------
         noise : Noise
             Symmetric.
         confidence : float
+            Probability that all bounds hold.
 
         Returns
         -------
@@ -119,16 +124,18 @@ class MixtureSwap:
         swap, record, same = self._swap(noise)
         alpha = _alpha(confidence) / len(record)
         divergence = self._divergence(swap, noise)
-        limits = [self._limit(each, noise, self._gamma, alpha) for each in record]
+        limits = [self._limit(row_record, noise, self._gamma, alpha) for row_record in record]
         return self._smaller * np.minimum(divergence, limits)[same]
 
     def worst_eta(self, noise: Noise, confidence: float = 0.95) -> float:
-        """Bound of the largest eta of all records; none of them costs confidence, as in `leakscope.noise.worst_eta`.
+        """Bound the largest eta of all records; none of them costs confidence, as in `leakscope.noise.worst_eta`.
 
         Parameters
         ----------
-        noise, confidence
-            As in `eta_bound`.
+        noise : Noise
+            Symmetric.
+        confidence : float
+            Probability that the bound holds.
 
         Returns
         -------
@@ -139,14 +146,16 @@ class MixtureSwap:
         return self._smaller * _largest(self._divergence(swap, noise), record, limit)
 
     def tradeoff(self, noise: Noise, confidence: float = 0.95) -> Profile:
-        """Ceiling of every attack on every record: the exact band of the swap, cut at the certified total variation.
+        """Bound every attack on every record: the exact band of the swap, cut at the certified total variation.
 
         No ``delta(epsilon)`` exceeds the total variation, so one limit at the confidence cuts the whole curve.
 
         Parameters
         ----------
-        noise, confidence
-            As in `eta_bound`.
+        noise : Noise
+            Symmetric.
+        confidence : float
+            Probability that the bound holds.
 
         Returns
         -------
@@ -161,12 +170,12 @@ class MixtureSwap:
     def calibrate(
         self, eta: float, family: Callable[[float], Noise] = GaussianNoise, confidence: float = 0.95
     ) -> Noise:
-        """Noise with `worst_eta` at most eta, and never more of it than the exact swap needs.
+        """Return noise with `worst_eta` at most eta, and never more of it than the exact swap needs.
 
         Scales are tried on a grid of 1 % steps, from above, until one does not pass; the last that passed is
         taken. A scale that breaks the promise is released only if the highest such scale of the grid passed, so
         that neither the number of scales nor the records cost confidence (fixed-sequence and intersection-union
-        tests), whether or not the estimate is monotone. Pilot draws, thrown away, say where the grid begins.
+        tests), whether or not the estimate is monotone. Separate pilot draws choose where the grid begins.
 
         Parameters
         ----------
@@ -175,10 +184,12 @@ class MixtureSwap:
         family : callable
             A symmetric noise of a given scale, as in `leakscope.noise.calibrate`.
         confidence : float
+            Probability that the noise keeps eta.
 
         Returns
         -------
         Noise
+            Of the family.
 
         Raises
         ------
@@ -200,13 +211,13 @@ class MixtureSwap:
         alpha, highest = _alpha(confidence), least_scale(swap, eta, family, self._smaller, None)
 
         def passes(step: int, pilot: bool = False) -> bool:
-            """Whether the scale keeps the promise in the records of which the swap does not know it."""
+            """Whether the scale keeps eta for the records for which the exact swap does not show it."""
             noise = family(highest * _STEP**step)
             divergence = self._divergence(swap, noise)
             unknown = [record[row] for row in np.argsort(-divergence) if self._smaller * divergence[row] > eta]
             if _OTHERS in unknown:
                 return False
-            limits = (self._limit(each, noise, self._gamma, alpha, pilot) for each in unknown)
+            limits = (self._limit(row, noise, self._gamma, alpha, pilot) for row in unknown)
             return all(self._smaller * limit <= eta for limit in limits)
 
         step = _last(partial(passes, pilot=True))
@@ -218,7 +229,7 @@ class MixtureSwap:
 
     @property
     def _smaller(self) -> float:
-        """``min(pi, 1-pi)``."""
+        """The smaller prior ``min(pi, 1-pi)``."""
         return min(self.k, len(self.features) - self.k) / len(self.features)
 
     @property
@@ -226,7 +237,7 @@ class MixtureSwap:
         return (1 - self._smaller) / self._smaller
 
     def _swap(self, noise: Noise) -> tuple[Shifts, Sequence[int | None], Int[Array, " n"]]:
-        """The swap of records with different features, their numbers, and the row that stands for each record."""
+        """Compute the swap of records with different features, their indices, and the row of each record."""
         if not isinstance(noise.norm, Lp | Mahalanobis):
             raise ValueError(f"the norm of the noise must be an Lp or a Mahalanobis, got {noise.norm!r}")
         kept = max(32, _SWAP_VALUES // max(1, min(len(self.features), _SWAP_ROWS)))
@@ -242,11 +253,11 @@ class MixtureSwap:
         return swap.rows(keep), np.flatnonzero(keep).tolist(), place[first[same.ravel()]]
 
     def _divergence(self, swap: Shifts, noise: Noise) -> Float[Array, " R"]:
-        """That of the exact swap, for each of its rows."""
+        """Compute the divergence of the exact swap, for each of its rows."""
         return swap.mean_of(partial(noise.shift_hockey, gamma=self._gamma))
 
     def _limit(self, record: int | None, noise: Noise, gamma: float, alpha: float, pilot: bool = False) -> float:
-        """Upper confidence limit of the divergence of a record, or of a random one (None)."""
+        """Compute the upper confidence limit of the divergence of a record, or of a random one (None)."""
         if record == _OTHERS:
             return 1.0
         rng = stream(self.seed, "calibrate", "mixture swap", int(pilot), -1 if record is None else record)
@@ -261,18 +272,18 @@ class MixtureSwap:
     def _draw(
         self, record: int | None, noise: Noise, gamma: float, size: int, rng: np.random.Generator
     ) -> Float[Array, " size"]:
-        """``(1 - gamma mixture(y)/own(y))_+`` of independent draws of R and y; 1 where the arithmetic has no answer."""
+        """Draw ``(1 - gamma mixture(y)/own(y))_+`` for independent R and y; 1 where the arithmetic overflows."""
         n, d = self.features.shape
         x = rng.integers(n, size=size) if record is None else np.full(size, record)
-        moved = self.features[x, None] - np.take(self.features, self._hidden(x, rng), axis=0)
-        moved /= self.k if self.statistic == "mean" else 1
+        shift = self.features[x, None] - np.take(self.features, self._hidden(x, rng), axis=0)
+        shift /= self.k if self.statistic == "mean" else 1
         z = noise.sample(np.zeros((size, d)), rng)
         with np.errstate(over="ignore", invalid="ignore"):
-            value = 1 - gamma * np.exp(_log_ratio(noise, z, moved)).mean(axis=1)
+            value = 1 - gamma * np.exp(_log_ratio(noise, z, shift)).mean(axis=1)
         return np.where(np.isnan(value), 1.0, np.maximum(value, 0))
 
     def _hidden(self, x: Int[Array, " size"], rng: np.random.Generator) -> Int[Array, "size r"]:
-        """R of each draw: records other than x."""
+        """Draw R: records other than x."""
         n = len(self.features)
         largest = max(self.k, n - self.k)
         if largest > _MOST_HIDDEN:
@@ -282,27 +293,23 @@ class MixtureSwap:
         return others + (others >= x[:, None])
 
 
-def _log_ratio(noise: Noise, z: Float[Array, "size d"], moved: Float[Array, "size r d"]) -> Float[Array, "size r"]:
-    """``ln p(z + moved)/p(z)``; of a Gaussian without the quadratic term of z, which costs most."""
+def _log_ratio(noise: Noise, z: Float[Array, "size d"], shift: Float[Array, "size r d"]) -> Float[Array, "size r"]:
+    """Compute ``ln p(z + shift)/p(z)``; for a Gaussian without the quadratic term of z, which costs most."""
     if not isinstance(noise, GaussianNoise):
-        return noise.log_density(z[:, None] + moved) - noise.log_density(z)[:, None]
-    z, moved = noise.norm.standardise(z) / noise.scale, noise.norm.standardise(moved) / noise.scale
-    return -np.matmul(moved, z[:, :, None])[:, :, 0] - np.einsum("srd,srd->sr", moved, moved) / 2
+        return noise.log_density(z[:, None] + shift) - noise.log_density(z)[:, None]
+    z, shift = noise.norm.standardise(z) / noise.scale, noise.norm.standardise(shift) / noise.scale
+    return -np.matmul(shift, z[:, :, None])[:, :, 0] - np.einsum("srd,srd->sr", shift, shift) / 2
 
 
 def _last(passes: Callable[[int], bool]) -> int:
-    """About the last step that passes, by bisection; step 0 does."""
-    low, high = 0, _LOWEST
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if passes(middle) else (low, middle)
-    return low
+    """Find a step that passes whose next does not, by bisection; step 0 is taken to pass."""
+    return bisect_integers(passes, inside=0, outside=_LOWEST)
 
 
 def _largest(
     divergence: Float[Array, " R"], record: Sequence[int | None], limit: Callable[[int | None], float]
 ) -> float:
-    """Largest over the records of the lesser of swap and limit; records whose swap is below that need no limit."""
+    """Maximise the lesser of divergence and limit over the records; a limit is computed only where it can matter."""
     largest = 0.0
     for row in np.argsort(-divergence):
         if divergence[row] <= largest:

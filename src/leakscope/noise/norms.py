@@ -22,7 +22,7 @@ Array = np.ndarray
 class Norm(ABC):
     """A norm ``||v|| = ||T v||_p`` with an invertible linear map T.
 
-    Every law of a norm noise follows from that of the plain p-norm: draw in the standard coordinates
+    Every distribution of a norm noise follows from that of the plain p-norm: draw in the standard coordinates
     ``T v``, then go back with ``T^-1``.
     """
 
@@ -48,32 +48,31 @@ class Norm(ABC):
 
     @abstractmethod
     def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``T v``: coordinates in which the norm is the plain p-norm."""
+        """Compute ``T v``: coordinates in which the norm is the plain p-norm."""
 
     @abstractmethod
     def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``T^-1 z``."""
-
-    @abstractmethod
-    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``T^-T w``: the frequency of the standard coordinates that belongs to the frequency w."""
+        """Compute ``T^-1 z``."""
 
     @final
     def __call__(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch"]:
-        """Lengths of vectors; NaN where a vector is not finite."""
+        """Compute the lengths of vectors; NaN where a vector is not finite."""
         return p_norm(self.standardise(v), self.order)
 
     @final
     def log_ball_volume(self, d: int) -> float:
-        """``ln`` of the volume of the unit ball: that of the p-norm is ``(2 Gamma(1+1/p))^d / Gamma(1+d/p)``."""
+        """Compute the logarithm of the volume of the unit ball.
+
+        The volume for the p-norm is ``(2 Gamma(1+1/p))^d / Gamma(1+d/p)``.
+        """
         plain = d * (math.log(2) + gammaln(1 + 1 / self.order)) - gammaln(1 + d / self.order)
         return float(plain + self.log_volume_factor)
 
     @final
     def directions(self, shape: tuple[int, ...], rng: np.random.Generator) -> Float[Array, "*batch d"]:
-        """Unit vectors from the cone measure: the direction of a point uniform in the unit ball.
+        """Draw unit vectors from the cone measure: the direction of a point uniform in the unit ball.
 
-        Coordinates with density ``exp(-|y|^p)``, divided by their norm, have that law. ``|y|^p`` has the law
+        Coordinates with density ``exp(-|y|^p)``, divided by their norm, have that distribution. ``|y|^p`` is
         Gamma(1/p), drawn as ``u^p Gamma(1 + 1/p)`` with u uniform: that does not underflow for large p, and
         gives the cube for p = infinity.
         """
@@ -83,9 +82,9 @@ class Norm(ABC):
 
     @final
     def mean_square_direction(self, d: int) -> float:
-        """Mean square of a coordinate of a unit vector from the cone measure.
+        """Compute the mean square of a coordinate of a unit vector from the cone measure.
 
-        ``E y_1^2 / E ||y||^2`` of the vectors y behind `directions`, because direction and length are
+        It is ``E y_1^2 / E ||y||^2`` of the vectors y behind `directions`, because direction and length are
         independent: ``Gamma(3/p) Gamma(d/p)/(Gamma(1/p) Gamma((d+2)/p))``, written so that p = infinity works.
         """
         p = self.order
@@ -131,12 +130,12 @@ class Lp(Norm):
 
     @property
     def order(self) -> float:
-        """p."""
+        """The order p."""
         return self.p
 
     @property
     def d(self) -> int | None:
-        """Number of the weights."""
+        """The number of weights; None without weights."""
         return None if self.weights is None else len(self.weights)
 
     @cached_property
@@ -155,16 +154,12 @@ class Lp(Norm):
         return float(np.mean(np.square(1 / np.asarray(self.stretch))))
 
     def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``w_i^(1/p) v_i``."""
+        """Compute ``w_i^(1/p) v_i``."""
         return vectors(v, self.d) * self.stretch
 
     def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``w_i^(-1/p) z_i``."""
+        """Compute ``w_i^(-1/p) z_i``."""
         return vectors(z, self.d) / self.stretch
-
-    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``w_i^(-1/p)`` times the frequency: T is diagonal."""
-        return self.restore(w)
 
 
 @final
@@ -214,7 +209,7 @@ class Mahalanobis(Norm):
 
     @property
     def order(self) -> float:
-        """2."""
+        """The order 2."""
         return 2.0
 
     @property
@@ -238,7 +233,7 @@ class Mahalanobis(Norm):
         return float(np.mean(self.shape if self.shape.ndim == 1 else np.diagonal(self.shape)))
 
     def standardise(self, v: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``L^-1 v``."""
+        """Compute ``L^-1 v``."""
         v = vectors(v, self.d)
         if self.root.ndim == 1:
             return v / self.root
@@ -247,27 +242,22 @@ class Mahalanobis(Norm):
         return np.linalg.solve(self.root / unit[:, None], scaled.T).T.reshape(v.shape)
 
     def restore(self, z: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``L z``."""
+        """Compute ``L z``."""
         z = vectors(z, self.d)
         return z * self.root if self.root.ndim == 1 else z @ self.root.T
-
-    def frequencies(self, w: Num[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """``L^T w``."""
-        w = vectors(w, self.d)
-        return w * self.root if self.root.ndim == 1 else w @ self.root
 
 
 EUCLIDEAN = Lp(2.0)
 
 
 def _units(shape: Float[Array, "d d"] | Float[Array, " d"]) -> Float[Array, " d"]:
-    """Powers of two near the standard deviations, in which what is small is not small for its unit."""
+    """Return powers of two near the standard deviations, as units in which no coordinate is small by its unit alone."""
     variances = np.diagonal(shape) if shape.ndim == 2 else shape
     return np.exp2(np.rint(np.log2(np.where(variances > 0, variances, 1.0)) / 2))
 
 
 def vectors(v: Num[Array, "*shape"], d: int | None) -> Float[Array, "*batch d"]:
-    """Vectors of d coordinates as floats; any number of coordinates where d is None.
+    """Convert vectors of d coordinates to floats; any number of coordinates where d is None.
 
     Raises
     ------
@@ -281,7 +271,7 @@ def vectors(v: Num[Array, "*shape"], d: int | None) -> Float[Array, "*batch d"]:
 
 
 def dimension(d: int, known: int | None) -> int:
-    """A number of coordinates, the same as the known one."""
+    """Check that a number of coordinates is the known one; any will do where none is known."""
     if known not in (None, count("d", d)):
         raise ValueError(f"d must be {known}, got {d}")
     return d

@@ -3,10 +3,10 @@
 For algorithms that are too costly, or data too large, for all data sets. A draw is a random order of the records;
 its data sets are made of fixed places in that order, the first of them D, the others its partners D'. The draws
 are independent, and each gives one pair to each row of the shifts: the pairs of a row are independent with the
-law of the coupling, which is all that the Chernoff limit of `calibrate` needs. Rows may depend on each other.
+distribution of the coupling, which is all that the Chernoff limit of `calibrate` needs. Rows may depend on each other.
 
-A randomised algorithm gets one seed a draw for all its data sets: any joint law of its randomness is a coupling,
-and the same randomness gives the shortest shifts.
+A randomised algorithm gets one seed for all data sets of a draw: any joint distribution of its randomness is a
+coupling, and the same randomness gives the shortest shifts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from leakscope.core.checks import count
 from leakscope.core.seeds import integer, stream
 from leakscope.noise.couplings import subset_size
 from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
-from leakscope.noise.shape import Structure, best_covariance
 from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
@@ -36,13 +35,20 @@ class SampledCoupling(ABC):
     Parameters
     ----------
     n : int
-        Records, >= 2.
+        Number of records, >= 2.
     k : int
-        Records in D, from 1 to n - 1.
+        Number of records in D, from 1 to n - 1.
     n_pairs : int
         Pairs in each row of the shifts. More pairs begin with the same ones.
     seed : int
         Of the draws. Pairs that choose a coupling or a shape need another seed than those that certify it.
+
+    Examples
+    --------
+    >>> from leakscope.noise import AverageSwap
+    >>> pairs = AverageSwap(n=5, k=2, n_pairs=100)
+    >>> pairs.member.shape, pairs.fit_seeds.shape
+    ((200, 5), (200,))
     """
 
     n: int
@@ -60,54 +66,55 @@ class SampledCoupling(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Of the coupling."""
+        """The name of the coupling."""
 
     @property
     @abstractmethod
-    def share(self) -> float:
+    def separating_fraction(self) -> float:
         """Probability that a pair of a row tells a record of that row apart."""
 
     @property
     @abstractmethod
     def fits_a_pair(self) -> int:
-        """Data sets of a draw."""
+        """Number of data sets of a draw."""
 
     @abstractmethod
     def _pattern(self) -> Bool[Array, "fits n"]:
-        """The data sets of a draw: places in the order of the records."""
+        """Return the data sets of a draw: places in the order of the records."""
 
     @final
     @cached_property
     def _places(self) -> Bool[Array, "fits n"]:
-        """`_pattern`, made once."""
+        """`_pattern`, computed once."""
         return self._pattern()
 
     @final
     def _order(self, draw: int) -> Int[Array, " n"]:
-        """The records in the random order of a draw."""
+        """Return the records in the random order of a draw."""
         return stream(self.seed, "calibrate", self.name, self.n, self.k, draw).permutation(self.n)
 
     @final
     @property
     def n_fits(self) -> int:
-        """m: data sets to fit."""
+        """The number m of data sets to fit."""
         return self.n_pairs * self.fits_a_pair
 
     @final
     def rows(self, rows: slice) -> Bool[Array, "m n"]:
-        """Some of the data sets to fit, those of a draw one after the other.
+        """Return some of the data sets to fit, those of a draw one after the other.
 
         Parameters
         ----------
         rows : slice
-            From the first of them to the last, as ``slice(0, 8)``: all at once need not fit into memory.
+            From the first of them to the last, for example ``slice(0, 8)``: all at once may not fit into memory.
         """
         first, last, _ = rows.indices(self.n_fits)
-        made, size = np.empty((last - first, self.n), dtype=bool), self.fits_a_pair
+        size = self.fits_a_pair
+        member = np.empty((last - first, self.n), dtype=bool)
         for draw in range(first // size, -(-last // size)):
-            wanted = np.arange(max(first, draw * size), min(last, (draw + 1) * size))
-            made[wanted[:, None] - first, self._order(draw)] = self._places[wanted - draw * size]
-        return made
+            fits = np.arange(max(first, draw * size), min(last, (draw + 1) * size))
+            member[fits[:, None] - first, self._order(draw)] = self._places[fits - draw * size]
+        return member
 
     @final
     @property
@@ -129,7 +136,7 @@ class SampledCoupling(ABC):
 
     @final
     def differences(self, outputs: Num[Array, "m d"]) -> Float[Array, "P pairs d"]:
-        """``A(D) - A(D')`` of all pairs of each draw; NaN or infinite where a fit failed.
+        """Compute ``A(D) - A(D')`` of all pairs of each draw; NaN or infinite where a fit failed.
 
         Parameters
         ----------
@@ -152,9 +159,9 @@ class SampledCoupling(ABC):
         self,
         outputs: Num[Array, "m d"],
         norm: Lp | Mahalanobis = EUCLIDEAN,
-        noised: Bool[Array, " d"] | None = None,
+        noisy_coords: Bool[Array, " d"] | None = None,
     ) -> Shifts:
-        """What the fits say of the records; a pair with a failed fit has infinite length.
+        """Measure the lengths of the shifts of all pairs; a pair with a failed fit has infinite length.
 
         Parameters
         ----------
@@ -162,7 +169,7 @@ class SampledCoupling(ABC):
             As in `differences`.
         norm : Lp or Mahalanobis
             That of the noise; its shape must come from other pairs, or be public.
-        noised : bool array of shape (d,), optional
+        noisy_coords : bool array of shape (d,), optional
             Coordinates that get noise, all unless given; chosen on other pairs. A pair that differs in another
             one has infinite length: the release tells its data sets apart.
 
@@ -172,17 +179,27 @@ class SampledCoupling(ABC):
             Sampled: what follows from them has a confidence.
         """
         v = self.differences(outputs)
-        noised = np.ones(v.shape[2], dtype=bool) if noised is None else noised
-        if noised.shape != v.shape[2:] or not noised.any():
-            raise ValueError(f"noised must be {v.shape[2]} truth values, one of them true, got {noised.tolist()}")
+        noisy_coords = np.ones(v.shape[2], dtype=bool) if noisy_coords is None else noisy_coords
+        if noisy_coords.shape != v.shape[2:] or not noisy_coords.any():
+            raise ValueError(
+                f"noisy_coords must be {v.shape[2]} truth values, one of them true, got {noisy_coords.tolist()}"
+            )
         with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.where((v[..., ~noised] != 0).any(axis=2), np.inf, norm(v[..., noised]))
-        prior, d = self.k / self.n, int(noised.sum())
-        return Shifts(self._rows(lengths), self.name, d, norm, prior, False, self.promise, share=self.share)
+            lengths = np.where((v[..., ~noisy_coords] != 0).any(axis=2), np.inf, norm(v[..., noisy_coords]))
+        return Shifts(
+            self._rows(lengths),
+            self.name,
+            int(noisy_coords.sum()),
+            norm,
+            self.k / self.n,
+            exact=False,
+            promise=self.promise,
+            separating_fraction=self.separating_fraction,
+        )
 
     @abstractmethod
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
-        """The lengths of all draws as rows of independent pairs."""
+        """Arrange the lengths of all draws in rows of independent pairs."""
 
 
 @final
@@ -190,15 +207,21 @@ class SampledCoupling(ABC):
 class SampledSwap(SampledCoupling):
     """Matched rounds: a random D, and swaps that give one pair to every record at once. Tight for stable algorithms.
 
-    A round matches members with outsiders at random, all of the smaller side and each of the larger side once
-    (some of the smaller side several times), and swaps each matched couple. So ``max(k, n-k) + 1`` fits hold a
-    pair for each of the n records: x in D leaves for a uniform outsider, x outside takes the place of a uniform
+    A round matches members with non-members at random, each record of the larger side once and each of the smaller
+    side at least once, and swaps each matched couple. So ``max(k, n-k) + 1`` fits hold a
+    pair for each of the n records: x in D leaves for a uniform non-member, x outside takes the place of a uniform
     member, which read backwards is x leaving a uniform data set that holds it.
 
     Parameters
     ----------
-    n, k, n_pairs, seed
-        As in `SampledCoupling`; n_pairs is the number of rounds.
+    n : int
+        Number of records, >= 2.
+    k : int
+        Number of records in D, from 1 to n - 1.
+    n_pairs : int
+        Number of rounds, and pairs in each row.
+    seed : int
+        As in `SampledCoupling`.
 
     Examples
     --------
@@ -217,8 +240,8 @@ class SampledSwap(SampledCoupling):
         return "swap"
 
     @property
-    def share(self) -> float:
-        """1: each pair swaps the record of its row."""
+    def separating_fraction(self) -> float:
+        """1, as each pair swaps the record of its row."""
         return 1.0
 
     @property
@@ -227,19 +250,19 @@ class SampledSwap(SampledCoupling):
         return max(self.k, self.n - self.k) + 1
 
     def _pattern(self) -> Bool[Array, "fits n"]:
-        """The first k; then each swap of them."""
+        """Return the first k places, and then each swap of them."""
         places = np.repeat([np.arange(self.n) < self.k], self.fits_a_pair, axis=0)
         for side, inside in zip(self._couples(), (False, True), strict=True):
             places[np.arange(1, self.fits_a_pair), side] = inside
         return places
 
     def _couples(self) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-        """Places of the j-th member and the j-th outsider, either side from the start again."""
+        """Return the places of the j-th member and the j-th non-member; the smaller side begins again at its end."""
         swap = np.arange(self.fits_a_pair - 1)
         return swap % self.k, self.k + swap % (self.n - self.k)
 
     def couples(self, draw: int) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-        """The records that leave and enter in the swaps of a round, by its number; all of D leave in some swap.
+        """Return the records that leave and enter in the swaps of a round; all of D leave in some swap.
 
         Examples
         --------
@@ -253,24 +276,30 @@ class SampledSwap(SampledCoupling):
         return order[leaving], order[entering]
 
     def by_record(self, draw: int, lengths: Float[Array, " pairs"]) -> Float[Array, " n"]:
-        """The length of the first swap of each record: later ones of the same record would not be independent."""
-        made = np.empty(self.n, dtype=lengths.dtype)
-        made[self._order(draw)] = lengths[np.r_[: self.k, : self.n - self.k]]
-        return made
+        """Return the length of the first swap of each record; later swaps of the same record are not independent."""
+        values = np.empty(self.n, dtype=lengths.dtype)
+        values[self._order(draw)] = lengths[np.r_[: self.k, : self.n - self.k]]
+        return values
 
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "n P"]:
-        """Those of each record."""
-        return np.column_stack([self.by_record(draw, each) for draw, each in enumerate(lengths)])
+        """Return a row for each record."""
+        return np.column_stack([self.by_record(draw, row) for draw, row in enumerate(lengths)])
 
 
 @final
 @dataclass(frozen=True)
 class AverageSwap(SampledCoupling):
-    """Swap of a random record: two fits a pair, and a promise to a record drawn at random, not to every record.
+    """Swap of a random record: two fits for a pair, and a promise for a record drawn at random, not for every record.
 
     Parameters
     ----------
-    n, k, n_pairs, seed
+    n : int
+        Number of records, >= 2.
+    k : int
+        Number of records in D, from 1 to n - 1.
+    n_pairs : int
+        Number of pairs.
+    seed : int
         As in `SampledCoupling`.
 
     Examples
@@ -288,8 +317,8 @@ class AverageSwap(SampledCoupling):
         return "average swap"
 
     @property
-    def share(self) -> float:
-        """1: each pair swaps the record that was drawn."""
+    def separating_fraction(self) -> float:
+        """1, as each pair swaps the record that was drawn."""
         return 1.0
 
     @property
@@ -302,29 +331,36 @@ class AverageSwap(SampledCoupling):
         return np.array([place < self.k, (place >= 1) & (place <= self.k)])
 
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
-        """One row: of the only pair of each draw."""
+        """Return one row, of the only pair of each draw."""
         return lengths.T
 
 
 @final
 @dataclass(frozen=True)
 class SampledDisjoint(SampledCoupling):
-    """D against a D' that shares as little as possible: two fits a pair, one row for all records, none to pay for.
+    """D compared with a D' that shares as little as possible: two fits for a pair, and one row for all records.
 
-    For k = n/2 it is the complement: each pair tells every record apart. For other k a random pair of disjoint
-    sets (for k > n/2: of sets that cover everything) tells a record apart with probability ``2 min(k, n-k)/n``,
-    and given that it does it has the law of the disjoint coupling of that record: hence the `share` of the shifts.
+    For k = n/2 it is the complement: each pair tells every record apart. For other k a random pair of disjoint sets
+    (for k > n/2: of sets that cover everything) tells a record apart with probability ``2 min(k, n-k)/n``, and given
+    that it does it has the distribution of the disjoint coupling of that record: hence the `separating_fraction` of the
+    shifts.
 
     Parameters
     ----------
-    n, k, n_pairs, seed
+    n : int
+        Number of records, >= 2.
+    k : int
+        Number of records in D, from 1 to n - 1.
+    n_pairs : int
+        Number of pairs.
+    seed : int
         As in `SampledCoupling`.
 
     Examples
     --------
     >>> from leakscope.noise import SampledDisjoint
     >>> pairs = SampledDisjoint(n=5, k=2, n_pairs=100)
-    >>> pairs.n_fits, pairs.share
+    >>> pairs.n_fits, pairs.separating_fraction
     (200, 0.8)
     """
 
@@ -336,7 +372,7 @@ class SampledDisjoint(SampledCoupling):
         return "complement" if 2 * self.k == self.n else "disjoint"
 
     @property
-    def share(self) -> float:
+    def separating_fraction(self) -> float:
         """Probability that a pair tells a record apart."""
         return 2 * min(self.k, self.n - self.k) / self.n
 
@@ -350,50 +386,5 @@ class SampledDisjoint(SampledCoupling):
         return np.array([place < self.k, place >= self.n - self.k])
 
     def _rows(self, lengths: Float[Array, "P pairs"]) -> Float[Array, "R P"]:
-        """One row: of the only pair of each draw."""
+        """Return one row, of the only pair of each draw."""
         return lengths.T
-
-
-def shape_of(
-    differences: Num[Array, "*pairs d"], structure: Structure = "full", ridge: float = 1e-3
-) -> Float[Array, "d d"]:
-    """Shape of Gaussian noise that suits the differences of separate pairs, with mean variance 1.
-
-    `best_covariance` of their second moment; pairs that failed are left out. Take these pairs with another seed
-    than those that certify the noise: a shape tuned on the certifying pairs makes the certificate void. With this
-    shape the scale of the noise is its root mean square.
-
-    Parameters
-    ----------
-    differences : array of shape (..., d)
-        ``differences`` of a sampled coupling, or features of public data.
-    structure, ridge
-        As in `best_covariance`. The default ridge is larger: few pairs leave directions unseen, and a direction
-        that gets little noise costs much once a pair differs in it.
-
-    Returns
-    -------
-    array of shape (d, d)
-
-    Raises
-    ------
-    ValueError
-        If no pair is finite, or no two outputs differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.noise import shape_of
-    >>> shape_of(np.array([[3.0, 0.0], [0.0, 1.0]]), ridge=0.0).round(3).tolist()
-    [[1.5, 0.0], [0.0, 0.5]]
-    """
-    v = np.asarray(differences, dtype=float)
-    if v.ndim < 2 or not v.size:
-        raise ValueError(f"differences must have shape (..., d), got {v.shape}")
-    v = v.reshape(-1, v.shape[-1])
-    v = v[np.isfinite(v).all(axis=1)]
-    if not len(v):
-        raise ValueError("no pair is finite: there is nothing to take a shape from")
-    v = v / (np.abs(v).max() or 1.0)  # squares that neither overflow nor vanish
-    S = best_covariance(v.T @ v / len(v), 1.0, structure=structure, ridge=ridge)
-    return S * len(S) / np.trace(S)

@@ -1,4 +1,4 @@
-"""Samples rank by rank: rows that lie below others, and what a rank proves of the law."""
+"""Samples rank by rank: rows that lie below others, and what a rank proves of the distribution."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from jaxtyping import Float, Int
 from scipy.special import betaincinv
 
 Array = np.ndarray
-_MOST_RANKS = 500  # that are judged; all at once cost their number in the level
+_MOST_RANKS = 500  # that get a limit; the level is divided by their number
 _CHAMPIONS = 64  # rows that all others are compared with
 
 
 def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
-    """Rows that lie rank by rank below none of those with the largest means; of equal rows one.
+    """Find the rows that lie rank by rank below none of those with the largest means; of equal rows one.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
     Returns
     -------
     array of shape (r,)
-        Numbers of the rows that are left, in order. All others are below one of them: no mean of a non-decreasing
+        Indices of the rows that are left, in order. All others are below one of them: no mean of a non-decreasing
         function is larger.
 
     Examples
@@ -32,7 +32,8 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
     >>> undominated(np.array([[0.0, 5.0], [1.0, 2.0], [1.0, 3.0], [1.0, 3.0]])).tolist()
     [0, 2]
     """
-    alive, kept, means = np.ones(len(ordered), dtype=bool), [], ordered.mean(axis=1)
+    means = ordered.mean(axis=1)
+    alive, kept = np.ones(len(ordered), dtype=bool), []
     while alive.any() and len(kept) < _CHAMPIONS:
         champion = int(np.where(alive, means, -np.inf).argmax())
         kept.append(champion)
@@ -43,18 +44,18 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
 
 
 def rank_limits(n: int, alpha: float) -> tuple[Int[Array, " m"], Float[Array, " m"]]:
-    """Lower limits of a distribution function at some of the order statistics of a sample, all of them at once.
+    """Compute simultaneous lower limits of a distribution function at some order statistics of a sample.
 
-    ``F(u_(i))`` of the i-th of n independent draws has at least the law Beta(i, n-i+1), whatever F is; with its
+    ``F(u_(i))`` of the i-th of n independent draws is stochastically at least Beta(i, n-i+1), whatever F is; with its
     quantile at alpha/m for each of m ranks, all m limits hold with probability 1 - alpha (Bonferroni). Beyond 500
     draws the ranks lie closer towards the longest.
 
     Parameters
     ----------
     n : int
-        Draws.
+        Number of draws.
     alpha : float
-        In (0, 1).
+        Probability that a limit fails, in (0, 1).
 
     Returns
     -------

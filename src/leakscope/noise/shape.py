@@ -1,4 +1,4 @@
-"""The best shape of Gaussian noise for given shifts."""
+"""The covariance of Gaussian noise that costs least for given shifts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def best_covariance(
     structure: Structure = "full",
     ridge: float = 1e-6,
 ) -> Float[Array, "d d"]:
-    """Covariance S of least weighted variance ``tr(diag(w) S)`` with ``tr(S^-1 V) <= kappa^2``.
+    """Compute the covariance S of least weighted variance ``tr(diag(w) S)`` with ``tr(S^-1 V) <= kappa^2``.
 
     ``E||v||_(S^-1) <= sqrt(tr(S^-1 V))``, so with ``V = E[v v^T]`` and ``kappa = 2 Phi^-1(1/2 + eta)`` noise
     N(0, S) keeps eta. Stationarity of the Lagrangian gives ``S W S = c V``, hence with ``R = W^(1/2)``
@@ -36,13 +36,20 @@ def best_covariance(
     weights : array of shape (d,), optional
         What a unit of variance costs in each coordinate, > 0; 1 where None.
     structure : {"full", "diagonal", "isotropic"}
+        Of S.
     ridge : float
-        Share of the mean variance (in weighted units) that is added to every coordinate: a direction in which
+        Fraction of the mean variance (in weighted units) that is added to every coordinate: a direction in which
         no pair differed must not go without noise. 0 only for a V of full rank.
 
     Returns
     -------
     array of shape (d, d)
+        S, in the units of V.
+
+    Raises
+    ------
+    ValueError
+        If V is no moment, or a value is out of its range.
 
     Examples
     --------
@@ -68,59 +75,8 @@ def best_covariance(
     return best / np.outer(root, root) / positive("kappa", kappa) ** 2
 
 
-def best_covariance_of_lengths(
-    shifts: Num[Array, "m d"],
-    kappa: float,
-    weights: Num[Array, " d"] | None = None,
-    ridge: float = 1e-6,
-    tolerance: float = 1e-9,
-) -> Float[Array, "d d"]:
-    """Covariance S of least ``tr(diag(w) S)`` with ``E||v||_(S^-1) <= kappa``: the constraint itself.
-
-    Convex in S. At the optimum ``S W S = c E[v v^T/||v||_(S^-1)]``; iterating that equation, from the solution
-    for ``tr(S^-1 V)``, lowers the objective at every step, as reweighted least squares do.
-
-    Parameters
-    ----------
-    shifts : array of shape (m, d)
-        Pairs v, finite: others than those that certify the noise, or public.
-    kappa, weights, ridge
-        As in `best_covariance`.
-    tolerance : float
-        Relative change of ``tr(W S)`` at which the iteration stops.
-
-    Returns
-    -------
-    array of shape (d, d)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.noise import best_covariance_of_lengths
-    >>> best_covariance_of_lengths(np.array([[1.0], [3.0]]), kappa=1.0).round(4).tolist()
-    [[4.0]]
-    """
-    v = np.asarray(shifts, dtype=float)
-    if v.ndim != 2 or not v.size or not np.isfinite(v).all():
-        raise ValueError(f"shifts must be finite, of shape (pairs, d), got {v.shape}")
-    w = _weights(weights, v.shape[1])
-    largest = float(np.abs(v).max())
-    if largest > 0 and not 1e-150 < largest < 1e150:  # a covariance has squares of them
-        raise ValueError(f"shifts are up to {largest:g}; allowed: 1e-150 to 1e150: rescale the features")
-    v = v[np.abs(v).max(axis=1) > 0]
-    S = best_covariance(v.T @ v / len(shifts), kappa, w, ridge=ridge)
-    cost = np.inf
-    while True:
-        lengths = np.sqrt(np.einsum("md,dm->m", v, np.linalg.solve(S, v.T)))
-        S = S * (lengths.sum() / len(shifts) / kappa) ** 2
-        if w @ np.diagonal(S) >= cost * (1 - tolerance):
-            return S
-        cost = w @ np.diagonal(S)
-        S = best_covariance((v / lengths[:, None]).T @ v / len(shifts), kappa, w, ridge=ridge)
-
-
 def _moment(V: Num[Array, "d d"]) -> Float[Array, "d d"]:
-    """Symmetric, positive semidefinite, not 0."""
+    """Check that a moment is symmetric, positive semidefinite and not 0."""
     V = np.asarray(V, dtype=float)
     if V.ndim != 2 or V.shape[0] != V.shape[1] or not V.size:
         raise ValueError(f"second_moment must be (d, d), got {V.shape}")

@@ -1,13 +1,13 @@
-"""What a coupling measured, and what a noise makes of it: eta, practical membership privacy, the whole curve.
+"""Shifts of a coupling, and their bounds under a noise: eta, practical membership privacy, the trade-off curve.
 
-Pair every data set D that holds record x with a D' that does not, so that D has the law "given x is in" and D'
-the law "given x is out", and add noise Z that is independent of everything. By joint convexity of the
+Pair every data set D that holds record x with a D' that does not, so that D has the distribution "given x is in" and
+D' the distribution "given x is out", and add noise Z that is independent of everything. By joint convexity of the
 hockey-stick divergence, for every g >= 1,
 
     H_g(P_in || P_out) <= E H_g(Z + v || Z),    v = A(D) - A(D'),
 
-so what the pairs measured of ``u = ||v||`` bounds every attacker. It needs a noise whose law and scale do not
-depend on D, and each draw of noise used once. A pair whose A is not finite counts as u = infinity.
+so the lengths ``u = ||v||`` of the pairs bound every attacker. The noise must have a distribution and a scale that do
+not depend on D, and each draw of noise must be used once. A pair whose A is not finite counts as u = infinity.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from leakscope.noise.ranks import rank_limits, undominated
 
 Array = np.ndarray
 _N_EPSILONS = 300
-_MOST_LENGTHS = 1 << 14  # known lengths of a row that are judged one by one
-_BLOCK = 1_000_000  # lengths judged at once
-_ROWS = 16  # of which the highest is looked for at once
-_LARGEST_EPSILON = 600.0  # its ratio is a float; rates below 1e-260 are nobody's concern
+_MOST_LENGTHS = 1 << 14  # exact lengths of a row that are evaluated one by one
+_BLOCK = 1_000_000  # lengths that are evaluated at once
+_ROWS = 16  # that are evaluated at once in the search for the highest
+_LARGEST_EPSILON = 600.0  # e^600 is a float; rates below 1e-260 do not matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +51,21 @@ class Shifts:
     d : int
         Number of coordinates of A.
     norm : Lp or Mahalanobis
-        In which the lengths were measured; that of the noise must be the same.
+        In which the lengths were measured; the noise must have the same.
     prior : float
-        Share k/n of the records that are in D.
+        Fraction k/n of the records that are in D.
     exact : bool
-        The rows are the law of the shift (all pairs, or a bound proved beforehand), not a sample of it.
+        Whether the rows are the distribution of the shift (all pairs, or a bound proved beforehand) or a sample of it.
     promise : {"every", "average"}
         Each record, or a record drawn at random.
     weights : array of shape (P,), optional
         Probabilities of the pairs, equal where None; only where exact.
     mean_only : bool
-        A row is one number, at least the mean length: only the concave total variation may be taken of it.
-    share : float
-        Probability that a pair of a row tells a record of that row apart (one set holds it, the other does
-        not), > 0, the same for all of them. A divergence is at least 0 for the other pairs, so the mean over
-        the row divided by the share bounds each record.
+        Whether a row is one number, at least the mean length; then only the concave total variation applies to it.
+    separating_fraction : float
+        Probability that a pair of a row separates a record of that row (one set holds it, the other does not), > 0,
+        the same for all of them. A divergence is at least 0 for the other pairs, so the mean over the row divided by
+        this fraction bounds each record.
     records : int array of shape (R,), optional
         The record of each row; -1 for a row that stands for all records (or some of them) that have none of their
         own. None: row i is that of record i, or the only row stands for all.
@@ -88,7 +88,7 @@ class Shifts:
     promise: Literal["every", "average"] = "every"
     weights: Float[Array, " P"] | None = None
     mean_only: bool = False
-    share: float = 1.0
+    separating_fraction: float = 1.0
     records: Int[Array, " R"] | None = None
 
     def __post_init__(self) -> None:
@@ -103,8 +103,8 @@ class Shifts:
             raise ValueError(f"an average promise has one row of pairs, got {len(values)}")
         dimension(self.d, self.norm.d)
         probability("prior", self.prior, open_ends=True)
-        if not 0 < probability("share", self.share) <= 1:
-            raise ValueError(f"share must be > 0 and <= 1, got {self.share:g}")
+        if not 0 < probability("separating_fraction", self.separating_fraction) <= 1:
+            raise ValueError(f"separating_fraction must be > 0 and <= 1, got {self.separating_fraction:g}")
         object.__setattr__(self, "values", values)
         if self.records is not None and self.records.shape != values.shape[:1]:
             raise ValueError(f"records must have shape {values.shape[:1]}, got {self.records.shape}")
@@ -120,25 +120,25 @@ class Shifts:
             raise ValueError(f"weights must be >= 0 with sum 1, got sum {weights.sum():g}")
 
     def rows(self, keep: Bool[Array, " R"] | Int[Array, " r"]) -> Shifts:
-        """The rows that are kept."""
+        """Keep some of the rows."""
         records = None if self.records is None else self.records[keep]
         return replace(self, values=self.values[keep], records=records)
 
     def mean(self, divergence: Float[Array, "R P"]) -> Float[Array, " R"]:
-        """Mean over the pairs of each row."""
+        """Compute the mean over the pairs of each row."""
         return divergence.mean(axis=1) if self.weights is None else divergence @ self.weights
 
     def mean_of(self, divergence: Callable[[Float[Array, "r P"]], Float[Array, "r P"]]) -> Float[Array, " R"]:
-        """Mean of a divergence of the lengths over the pairs of each row, some rows at a time."""
+        """Compute the mean of a divergence over the pairs of each row, some rows at a time."""
         size = max(1, _BLOCK // self.values.shape[1])
         starts = range(0, len(self.values), size)
         return np.concatenate([self.mean(divergence(self.values[start : start + size])) for start in starts])
 
     def highest(self) -> Shifts:
-        """The rows that can be the highest at some noise: what the worst record rests on.
+        """Keep the rows that can be the highest at some noise; the bound for the worst record depends on them alone.
 
         Each divergence is a non-decreasing function of the length, so a row that lies rank by rank below another
-        has the smaller mean, whatever the noise. More than 16,384 known lengths of a row are put into groups of
+        has the smaller mean, whatever the noise. More than 16,384 exact lengths of a row are put into groups of
         neighbours and raised to the longest of their group: still a bound.
         """
         if len(self.values) == 1 and self.values.shape[1] <= _MOST_LENGTHS:
@@ -160,7 +160,7 @@ class Shifts:
         return replace(self, values=self.values[:, ends[1:] - 1], weights=np.add.reduceat(weights, ends[:-1]))
 
     def average(self) -> Shifts:
-        """One row for a record drawn at random: the pairs of all rows, each row with the same weight.
+        """Join the rows to one for a record drawn at random: the pairs of all rows, each row with the same weight.
 
         Raises
         ------
@@ -182,23 +182,25 @@ class Shifts:
         return replace(self, values=self.values.reshape(1, -1), weights=weights, promise="average")
 
     def tradeoff(self, noise: Noise, confidence: float | None = None) -> Profile:
-        """Ceiling of every attack on every record: the certified band.
+        """Bound every attack on every record by a trade-off curve: the certified band.
 
-        The privacy profile ``delta(e) = max over rows of mean H_(e^e)(u)`` at a grid of epsilons e. For sampled
+        It is the privacy profile ``delta(e) = max over rows of mean H_(e^e)(u)`` at a grid of epsilons e. For sampled
         pairs the lesser of two limits, each at level (1 - confidence)/(2 R) for a row, and each for all e, and all
         scales of the noise, at once, since ``H_(e^e)`` is a non-decreasing function of u in [0, 1]: the mean plus
-        ``sqrt(ln(1/alpha)/(2 P))`` (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), and the mean over the law that
-        puts no more on the lengths up to each of the sampled ones than `rank_limits` proves, the rest at infinity.
+        ``sqrt(ln(1/alpha)/(2 P))`` (Dvoretzky, Kiefer & Wolfowitz; Massart 1990), and the mean over the distribution
+        that puts no more on the lengths up to each of the sampled ones than `rank_limits` proves, the rest at infinity.
 
         Parameters
         ----------
         noise : Noise
+            In the norm of these shifts.
         confidence : float, optional
-            For sampled pairs, and only for them.
+            For sampled pairs, and only for them: >= 1/2.
 
         Returns
         -------
         Profile
+            An upper bound of the trade-off curve of every attack.
         """
         rows, largest, alpha = self.highest(), 1.0, row_alpha(self, confidence)
         if alpha is not None and alpha > 0.5:
@@ -208,12 +210,12 @@ class Shifts:
         epsilon = np.sinh(np.linspace(0, np.arcsinh(largest), _N_EPSILONS))
         delta = _highest(rows, noise, epsilon)
         if alpha is not None:
-            slack = math.sqrt(math.log(2 / alpha) / (2 * self.values.shape[1]))
-            delta = np.minimum(delta + slack / self.share, _highest(rows._proved(alpha / 2), noise, epsilon))
+            slack = math.sqrt(math.log(2 / alpha) / (2 * self.values.shape[1])) / self.separating_fraction
+            delta = np.minimum(delta + slack, _highest(rows._proved(alpha / 2), noise, epsilon))
         return Profile(epsilon, np.minimum(delta, 1))
 
     def _proved(self, alpha: float) -> Shifts:
-        """The longest lengths that the sampled ones allow at this level, as a law with weights."""
+        """Compute the longest lengths that the sampled ones allow at this level, as a distribution with weights."""
         ranks, limits = rank_limits(self.values.shape[1], alpha)
         values = np.c_[np.sort(self.values, axis=1)[:, ranks], np.full(len(self.values), np.inf)]
         return replace(self, values=values, weights=np.diff(limits, prepend=0.0, append=1.0), exact=True)
@@ -222,7 +224,7 @@ class Shifts:
 def eta_bound(
     shifts: Shifts, noise: Noise, prior: float | None = None, confidence: float | None = None
 ) -> Float[Array, " R"]:
-    """Bound of eta, the accuracy of the best attacker above the better prior guess.
+    """Bound eta, the accuracy of the best attacker above the better prior guess.
 
     ``eta(x) = min(pi, 1-pi) H_gamma <= min(pi, 1-pi) E H_gamma(u)``, ``gamma = max(pi, 1-pi)/min(pi, 1-pi)``.
     Tight: ``A(D) = a if x in D else a'`` attains it.
@@ -234,21 +236,24 @@ def eta_bound(
     Parameters
     ----------
     shifts : Shifts
+        Of a coupling.
     noise : Noise
+        In the norm of the shifts.
     prior : float, optional
         pi = k/n; that of the shifts where None.
     confidence : float, optional
-        For sampled pairs, and only for them: probability that all rows hold. Each row gets the Chernoff upper
-        limit of its mean at level (1 - confidence)/R; no moment of A is assumed.
+        For sampled pairs, and only for them: probability that the bounds of all rows hold. Each row gets the Chernoff
+        upper limit of its mean at level (1 - confidence)/R; no moment of A is assumed.
 
     Returns
     -------
     array of shape (R,)
+        An upper bound for each row.
 
     Raises
     ------
     ValueError
-        If the noise does not belong to these shifts, or the confidence is missing or idle.
+        If the noise has another norm or dimension than the shifts, or if a confidence is missing or not needed.
 
     Examples
     --------
@@ -262,7 +267,7 @@ def eta_bound(
 
 
 def worst_eta(shifts: Shifts, noise: Noise, prior: float | None = None, confidence: float | None = None) -> float:
-    """Bound of the largest eta of all records: what a promise to every record rests on.
+    """Bound the largest eta of all records: the basis of a promise for every record.
 
     For sampled pairs it is below the largest `eta_bound`, which holds for all rows at once and pays for each of
     them. Here the level is not shared among the rows: whichever record x has the largest eta, the largest of the
@@ -270,14 +275,19 @@ def worst_eta(shifts: Shifts, noise: Noise, prior: float | None = None, confiden
 
     Parameters
     ----------
-    shifts, noise, prior
-        As in `eta_bound`.
+    shifts : Shifts
+        Of a coupling.
+    noise : Noise
+        In the norm of the shifts.
+    prior : float, optional
+        pi = k/n; that of the shifts where None.
     confidence : float, optional
         For sampled pairs, and only for them: probability that the bound holds.
 
     Returns
     -------
     float
+        An upper bound.
 
     Examples
     --------
@@ -294,7 +304,7 @@ def worst_eta(shifts: Shifts, noise: Noise, prior: float | None = None, confiden
 
 
 def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
-    """Delta of (epsilon, delta)-practical membership privacy: ``mean H_(e^epsilon)(u)`` of each row.
+    """Compute delta of (epsilon, delta)-practical membership privacy: ``mean H_(e^epsilon)(u)`` of each row.
 
     With Gaussian noise and the exact swap of a sum or mean this is proposition 12 of Lowy et al. (2024). Both
     directions hold because the noise is symmetric; the promise for every record is the largest of the rows.
@@ -304,12 +314,14 @@ def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"
     shifts : Shifts
         Exact.
     noise : Noise
+        In the norm of the shifts.
     epsilon : float
         >= 0.
 
     Returns
     -------
     array of shape (R,)
+        An upper bound for each row.
 
     Raises
     ------
@@ -334,13 +346,13 @@ def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"
 
 
 def smaller_prior(shifts: Shifts, prior: float | None) -> float:
-    """``min(pi, 1-pi)`` of a given prior, or of that of the shifts."""
+    """Return ``min(pi, 1-pi)`` of a given prior, or of that of the shifts."""
     prior = shifts.prior if prior is None else probability("prior", prior, open_ends=True)
     return min(prior, 1 - prior)
 
 
 def level(shifts: Shifts, confidence: float | None) -> float | None:
-    """``1 - confidence``; None where nothing is sampled."""
+    """Return ``1 - confidence``; None where nothing is sampled."""
     if shifts.exact or shifts.mean_only:
         if confidence is not None:
             raise ValueError(f"confidence is for sampled pairs, these are {shifts.coupling!r}; got {confidence:g}")
@@ -351,13 +363,13 @@ def level(shifts: Shifts, confidence: float | None) -> float | None:
 
 
 def row_alpha(shifts: Shifts, confidence: float | None) -> float | None:
-    """Level of each row, all rows together at the confidence; None where nothing is sampled."""
+    """Return the level of each row, all rows together at the confidence; None where nothing is sampled."""
     alpha = level(shifts, confidence)
     return None if alpha is None else alpha / len(shifts.values)
 
 
 def row_bounds(shifts: Shifts, noise: Noise, smaller: float, alpha: float | None) -> Float[Array, " R"]:
-    """`eta_bound` with its prior and level worked out."""
+    """Compute `eta_bound` for a smaller prior and a level that are known."""
     _check_noise(shifts, noise)
     if shifts.mean_only:
         return noise.shift_tv(2 * smaller * shifts.values[:, 0]) / 2
@@ -365,30 +377,34 @@ def row_bounds(shifts: Shifts, noise: Noise, smaller: float, alpha: float | None
 
 
 def upper_eta(shifts: Shifts, mean: Float[Array, " R"], smaller: float, alpha: float | None) -> Float[Array, " R"]:
-    """Eta from the mean divergence of the pairs, raised to its Chernoff limit where they are a sample."""
+    """Bound eta by the mean divergence of the pairs, raised to its Chernoff limit where they are a sample."""
     if alpha is not None:
         mean = chernoff_kl_upper(np.minimum(mean, 1), shifts.values.shape[1], alpha)
-    return smaller * np.minimum(mean / shifts.share, 1)
+    return smaller * np.minimum(mean / shifts.separating_fraction, 1)
 
 
 def _profile(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"]:
-    """Mean ``H_(e^epsilon)`` of each row; a mean length knows only the total variation, which is above it."""
+    """Compute the mean ``H_(e^epsilon)`` of each row; the total variation, which is above it, for a mean length."""
     _check_noise(shifts, noise)
     if shifts.mean_only:
         return noise.shift_tv(shifts.values[:, 0])
-    return shifts.mean_of(partial(noise.shift_hockey, gamma=math.exp(epsilon))) / shifts.share
+    return shifts.mean_of(partial(noise.shift_hockey, gamma=math.exp(epsilon))) / shifts.separating_fraction
 
 
 def _highest(shifts: Shifts, noise: Noise, epsilon: Float[Array, " e"]) -> Float[Array, " e"]:
-    """Largest `_profile` of all rows at growing epsilons: as it falls, what a row had before bounds what it has now."""
-    before, highest = np.full(len(shifts.values), np.inf), []
-    for each in epsilon:
-        old, largest = np.ones(len(before), dtype=bool), 0.0
-        while (higher := old & (before > largest)).any():
-            some = np.zeros(len(before), dtype=bool)
-            some[np.argsort(np.where(higher, -before, np.inf))[: min(_ROWS, int(higher.sum()))]] = True
-            before[some] = _profile(shifts.rows(some), noise, each)
-            old[some], largest = False, max(largest, float(before[some].max()))
+    """Compute the largest `_profile` of all rows at increasing epsilons.
+
+    A profile falls with epsilon, so its value at a smaller epsilon bounds it. Rows are evaluated only while that bound
+    is above the largest value found.
+    """
+    bound, highest = np.full(len(shifts.values), np.inf), []
+    for e in epsilon:
+        pending, largest = np.ones(len(bound), dtype=bool), 0.0
+        while (candidates := pending & (bound > largest)).any():
+            some = np.zeros(len(bound), dtype=bool)
+            some[np.argsort(np.where(candidates, -bound, np.inf))[: min(_ROWS, int(candidates.sum()))]] = True
+            bound[some] = _profile(shifts.rows(some), noise, e)
+            pending[some], largest = False, max(largest, float(bound[some].max()))
         highest.append(largest)
     return np.array(highest)
 

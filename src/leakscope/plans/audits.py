@@ -214,7 +214,7 @@ class AuditPlan(Plan):
 
 @in_one_line
 def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
-    """Read the plan in a TOML file.
+    r"""Read the plan in a TOML file.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def from_toml(path: str | os.PathLike[str]) -> AuditPlan:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     plan = Path(folder) / "plan.toml"
-    ...     _ = plan.write_text('dataset = "wine"\\n[[model]]\\nspec = "sklearn.tree:DecisionTreeClassifier"')
+    ...     _ = plan.write_text('dataset = "wine"\n[[model]]\nspec = "sklearn.tree:DecisionTreeClassifier"')
     ...     from_toml(plan).dataset
     'wine'
     """

@@ -571,7 +571,7 @@ def _released(
 ) -> Float[Array, " d"]:
     drawn = np.zeros(mechanism.d)
     if found.noise is not None:
-        drawn[found.noised] = found.noise.sample(np.zeros(int(found.noised.sum())), rng)
+        drawn[found.noisy_coords] = found.noise.sample(np.zeros(int(found.noisy_coords.sum())), rng)
     return mechanism.release(member, drawn, found.grid, rng)
 
 
@@ -583,8 +583,8 @@ def _beside(job: Job, found: Calibrated) -> tuple[list[Finding], list[Curve]]:
 
 def _contest(job: Job, found: Calibrated) -> AttackConfig:
     """How the release is attacked."""
-    plan, asked, noised = job.plan, job.asked, None if found.noise is None else found.noised
-    place = (found.exposed, asked.promise, plan.unit, found.grid, noised)
+    plan, asked, noisy_coords = job.plan, job.asked, None if found.noise is None else found.noisy_coords
+    place = (found.exposed, asked.promise, plan.unit, found.grid, noisy_coords)
     return AttackConfig(plan.games, asked.seed, plan.confidence, plan.fpr, *place)
 
 

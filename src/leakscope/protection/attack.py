@@ -105,9 +105,9 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     played = attacker.played(noise)
     findings, curves = [*_findings(mechanism, played, ask)], [*_curves(mechanism, played, ask)]
     if noise is not None:
-        bare = attacker.played(None)
-        findings.append(replace(_accuracy(mechanism, bare, ask), release=WITHOUT))
-        curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, bare, ask)]
+        without_noise = attacker.played(None)
+        findings.append(replace(_accuracy(mechanism, without_noise, ask), release=WITHOUT))
+        curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, without_noise, ask)]
     return AttackFindings(tuple(findings), tuple(curves))
 
 
@@ -155,7 +155,7 @@ def _checked(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> At
     """With all coordinates where none gets noise."""
     if ask.record is not None and not 0 <= ask.record < mechanism.n:
         raise ValueError(f"record must be from 0 to n - 1 = {mechanism.n - 1}, got {ask.record}")
-    return ask if noise is not None else replace(ask, noised=None)
+    return ask if noise is not None else replace(ask, noisy_coords=None)
 
 
 def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ class AttackConfig:
         What a record is called.
     grid : Grid, optional
         Of the statistic (of the sums behind a mean), where it is rounded before the noise is added.
-    noised : bool array of shape (d,), optional
+    noisy_coords : bool array of shape (d,), optional
         Coordinates that get noise, where the others are the same for all data sets; all of them unless given.
     """
 
@@ -57,7 +57,7 @@ class AttackConfig:
     promise: Literal["every", "average"] = "every"
     unit: str = "record"
     grid: Grid | None = None
-    noised: Bool[Array, " d"] | None = None
+    noisy_coords: Bool[Array, " d"] | None = None
 
     def __post_init__(self) -> None:
         count("games", self.n_games, least=0)
@@ -97,7 +97,7 @@ class AttackConfig:
         return still if noise is None else noise.sample(still, stream(self.seed, "calibrate", "contest", "noise"))
 
     def _moving(self, values: Float[Array, "m d"]) -> Float[Array, "m e"]:
-        return values if self.noised is None else values[:, self.noised]
+        return values if self.noisy_coords is None else values[:, self.noisy_coords]
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ from leakscope.protection.rounding import (
     rounded_up,
     rounding_length,
 )
-from leakscope.protection.target import PrivacyTarget, Ready
+from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
@@ -72,7 +72,7 @@ class Calibrated:
     ----------
     noise : Noise or None
         None: the draw alone keeps the promise.
-    noised : bool array of shape (d,)
+    noisy_coords : bool array of shape (d,)
         Coordinates that get noise; the others are the same for every data set.
     grid : Grid
         Of the released numbers (of the sums behind means).
@@ -100,7 +100,7 @@ class Calibrated:
     """
 
     noise: Noise | None
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     grid: Grid
     coupling: str
     eta: float
@@ -119,9 +119,9 @@ class Calibrated:
     @property
     def rms(self) -> Float[Array, " d"]:
         """Standard deviation of the noise in each coordinate."""
-        made = np.zeros(len(self.noised))
+        made = np.zeros(len(self.noisy_coords))
         if self.noise is not None:
-            made[self.noised] = _deviations(self.noise, int(self.noised.sum()))
+            made[self.noisy_coords] = _deviations(self.noise, int(self.noisy_coords.sum()))
         return made
 
 
@@ -147,34 +147,38 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: Pri
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
     error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
-    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
+    without_noise = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
     declared = _declared(asked, mechanism.d)
     if declared is None and not varied.any():
-        return replace(bare, coupling="swap", reason="all records have the same values")
+        return replace(without_noise, coupling="swap", reason="all records have the same values")
     if declared is None and asked.coupling == "auto" and isinstance(asked.noise, str):
         found = unneeded(grid.snap(features)[:, varied], mechanism.k, asked.eta, asked.promise)
         if found is not None:
-            return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
+            return replace(without_noise, coupling=found.coupling, eta=found.eta, reason=found.reason)
     # of counts every cell gets noise: an empty one would be told by having none
-    noised = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
-    bare = replace(bare, noised=noised, declared=isinstance(asked.noise, Noise) or declared is not None)
-    ready = declared or _ready_of(features[:, noised], mechanism, asked)
+    noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
+    without_noise = replace(
+        without_noise, noisy_coords=noisy_coords, declared=isinstance(asked.noise, Noise) or declared is not None
+    )
+    noise_at_scale = declared or _noise_of_features(features[:, noisy_coords], mechanism, asked)
     rounding = _Rounding(mechanism.divisor)
-    moving = features[:, noised]
-    if isinstance(ready, Noise):
-        bare = replace(bare, grid=rounding.grid(ready, bare))
-        moving = _on_grid(moving, bare.grid, noised)
+    moving = features[:, noisy_coords]
+    if isinstance(noise_at_scale, Noise):
+        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
+        moving = _on_grid(moving, without_noise.grid, noisy_coords)
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if asked.coupling == "mixture_swap":
         mixture = MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed)
-        found = _mixed(mixture, rounding, asked, ready, bare)
+        found = _mixed(mixture, rounding, asked, noise_at_scale, without_noise)
     else:
-        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
+        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(noise_at_scale))
         if asked.promise == "average" and shifts.records is not None:  # many records, some of which share a row
-            shifts = average_linear(moving, mechanism.k, statistic, norm_of(ready), seed=integer(asked.seed, "certify"))
+            shifts = average_linear(
+                moving, mechanism.k, statistic, norm_of(noise_at_scale), seed=integer(asked.seed, "certify")
+            )
         elif asked.promise == "average":
             shifts = shifts.average()
-        found = _certified(shifts, rounding, asked, ready, bare)
+        found = _certified(shifts, rounding, asked, noise_at_scale, without_noise)
     _refuse_inexact(features, mechanism.k, found.grid)
     return found
 
@@ -185,12 +189,12 @@ def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], 
     To differ is a fact of the values: a standard deviation of equal numbers may be above 0, and one of tiny numbers 0.
     """
     largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
-    noised = span > 0
-    spread = span * ((features - features.min(axis=0)) / np.where(noised, span, 1)).std(axis=0)
+    noisy_coords = span > 0
+    spread = span * ((features - features.min(axis=0)) / np.where(noisy_coords, span, 1)).std(axis=0)
     alone = np.where(largest > 0, largest * _CONSTANT, 1.0)
-    grid = Grid.for_noise(np.where(noised, spread, alone), largest, error=0.0)
+    grid = Grid.for_noise(np.where(noisy_coords, spread, alone), largest, error=0.0)
     _refuse_inexact(features, k, grid)
-    return noised, grid
+    return noisy_coords, grid
 
 
 def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
@@ -238,28 +242,28 @@ class _Rounding:
     magnitude: Float[Array, " d"] | float = 0.0
     steps: Float[Array, " d"] | float = 0.0
 
-    def grid(self, noise: Noise, bare: Calibrated) -> Grid:
+    def grid(self, noise: Noise, without_noise: Calibrated) -> Grid:
         """The grid of the printed noise; of a coordinate without noise the one that it has."""
-        noised = bare.noised
-        steps = np.array(np.broadcast_to(bare.grid.steps, noised.shape))
-        magnitude = np.broadcast_to(self.magnitude, noised.shape)[noised]
-        rms = _deviations(noise, int(noised.sum()))
-        steps[noised] = printed_grid(rms, self.multiple, magnitude).steps
+        noisy_coords = without_noise.noisy_coords
+        steps = np.array(np.broadcast_to(without_noise.grid.steps, noisy_coords.shape))
+        magnitude = np.broadcast_to(self.magnitude, noisy_coords.shape)[noisy_coords]
+        rms = _deviations(noise, int(noisy_coords.sum()))
+        steps[noisy_coords] = printed_grid(rms, self.multiple, magnitude).steps
         return Grid(tuple(steps.tolist()))
 
-    def length(self, noise: Noise, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> float:
+    def length(self, noise: Noise, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> float:
         """By which a shift may be longer on the printed grid."""
-        steps = np.broadcast_to(self.steps, noised.shape)[noised]
-        return rounding_length(_deviations(noise, int(noised.sum())), norm, steps)
+        steps = np.broadcast_to(self.steps, noisy_coords.shape)[noisy_coords]
+        return rounding_length(_deviations(noise, int(noisy_coords.sum())), norm, steps)
 
 
 def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
     """Of any statistic: by pairs of data sets, after a pilot."""
     declared = _declared(asked, mechanism.d)
     independent = mechanism.counts
-    make = partial(_ready, asked.noise, ridge=_PILOT_RIDGE, isotropic=independent)
+    make = partial(_noise_of_family, asked.noise, ridge=_PILOT_RIDGE, isotropic=independent)
     pilot = piloted(mechanism, asked, make if declared is None else lambda *_: declared)
-    ready = declared or make(pilot.second_moment, int(pilot.noised.sum()))
+    noise_at_scale = declared or make(pilot.second_moment, int(pilot.noisy_coords.sum()))
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
     magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
@@ -267,66 +271,89 @@ def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
     rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
     given = isinstance(asked.noise, Noise) or declared is not None
-    bare = Calibrated(None, pilot.noised, grid, "", 0.0, declared=given)
-    if isinstance(ready, Noise):
-        bare = replace(bare, grid=rounding.grid(ready, bare))
-    shifts, failed = pilot.measured.shifts(bare.grid, norm_of(ready), pilot.noised)
+    without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=given)
+    if isinstance(noise_at_scale, Noise):
+        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
+    shifts, failed = pilot.measured.shifts(without_noise.grid, norm_of(noise_at_scale), pilot.noisy_coords)
     error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
-    bare = replace(bare, n_fits=n_fits, n_failures=failed, sampling_std=error)
-    found = _certified(shifts, rounding, asked, ready, bare)
+    without_noise = replace(without_noise, n_fits=n_fits, n_failures=failed, sampling_std=error)
+    found = _certified(shifts, rounding, asked, noise_at_scale, without_noise)
     if mechanism.features is not None:
         _refuse_inexact(mechanism.features, mechanism.k, found.grid)
     return found
 
 
 def _mixed(
-    mixture: MixtureSwap, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    mixture: MixtureSwap,
+    rounding: _Rounding,
+    asked: PrivacyTarget,
+    noise_at_scale: NoiseAtScale | Noise,
+    without_noise: Calibrated,
 ) -> Calibrated:
     """The least scale for a mixture swap, rounded up."""
-    found = replace(bare, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
-    if isinstance(ready, Noise):
-        noise, grid, eta = ready, bare.grid, mixture.worst_eta(ready, asked.confidence)
+    found = replace(without_noise, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
+    if isinstance(noise_at_scale, Noise):
+        noise, grid, eta = noise_at_scale, without_noise.grid, mixture.worst_eta(noise_at_scale, asked.confidence)
     else:
         # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
         # variation at most, whatever the scale
-        one = ready(1.0)
-        slack = float(one.shift_tv(rounding.length(one, norm_of(one), bare.noised)))
+        one = noise_at_scale(1.0)
+        slack = float(one.shift_tv(rounding.length(one, norm_of(one), without_noise.noisy_coords)))
         try:
-            noise = ready(rounded_up(mixture.least_scale(asked.eta - slack, ready, asked.confidence)))
+            noise = noise_at_scale(rounded_up(mixture.least_scale(asked.eta - slack, noise_at_scale, asked.confidence)))
         except NotApplicable as reason:
-            return replace(bare, noised=np.zeros_like(bare.noised), coupling="swap", eta=asked.eta, reason=str(reason))
+            return replace(
+                without_noise,
+                noisy_coords=np.zeros_like(without_noise.noisy_coords),
+                coupling="swap",
+                eta=asked.eta,
+                reason=str(reason),
+            )
         # draws that chose the scale prove what was asked for, no more; a curve needs others
-        grid, eta = rounding.grid(noise, bare), asked.eta
-        mixture = replace(mixture, features=_on_grid(mixture.features, grid, bare.noised))
+        grid, eta = rounding.grid(noise, without_noise), asked.eta
+        mixture = replace(mixture, features=_on_grid(mixture.features, grid, without_noise.noisy_coords))
     band = replace(mixture, seed=integer(asked.seed, "band")).tradeoff(noise, asked.confidence)
-    shape = ready.shape if isinstance(ready, _Shaped) else None
+    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
     return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
 
 
 def _certified(
-    shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    shifts: Shifts,
+    rounding: _Rounding,
+    asked: PrivacyTarget,
+    noise_at_scale: NoiseAtScale | Noise,
+    without_noise: Calibrated,
 ) -> Calibrated:
     """The least scale for these shifts, rounded up, and what follows from it."""
     confidence = None if shifts.exact else asked.confidence
-    found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
-    if isinstance(ready, Noise):
-        noise, grid = ready, bare.grid
+    found = replace(without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
+    if isinstance(noise_at_scale, Noise):
+        noise, grid = noise_at_scale, without_noise.grid
     else:
         try:
-            scale = least_scale(shifts, asked.eta, ready, smaller_prior(shifts, None), level(shifts, confidence))
+            scale = least_scale(
+                shifts, asked.eta, noise_at_scale, smaller_prior(shifts, None), level(shifts, confidence)
+            )
         except NotApplicable as reason:
-            return replace(found, noised=np.zeros_like(bare.noised), eta=asked.eta, reason=str(reason))
-        noise, shifts = _rounded(scale, shifts, rounding, asked, ready, bare)
-        grid = rounding.grid(noise, bare)
+            return replace(
+                found, noisy_coords=np.zeros_like(without_noise.noisy_coords), eta=asked.eta, reason=str(reason)
+            )
+        noise, shifts = _rounded(scale, shifts, rounding, asked, noise_at_scale, without_noise)
+        grid = rounding.grid(noise, without_noise)
     eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
     exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
-    shape = ready.shape if isinstance(ready, _Shaped) else None
+    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
     found = replace(found, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
     return _kept(replace(found, printed_shape=shape), asked)
 
 
 def _rounded(
-    scale: float, shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready, bare: Calibrated
+    scale: float,
+    shifts: Shifts,
+    rounding: _Rounding,
+    asked: PrivacyTarget,
+    noise_at_scale: NoiseAtScale,
+    without_noise: Calibrated,
 ) -> tuple[Noise, Shifts]:
     """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
 
@@ -336,8 +363,8 @@ def _rounded(
     confidence = None if shifts.exact else asked.confidence
     printed, growth = rounded_up(scale), 0.0
     while printed <= _MOST_GROWTH * scale:
-        noise = ready(printed)
-        longer = _longer(shifts, rounding.length(noise, norm_of(noise), bare.noised))
+        noise = noise_at_scale(printed)
+        longer = _longer(shifts, rounding.length(noise, norm_of(noise), without_noise.noisy_coords))
         if worst_eta(longer, noise, confidence=confidence) <= asked.eta:
             return noise, longer
         printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
@@ -355,9 +382,9 @@ def _longer(shifts: Shifts, length: float) -> Shifts:
     return replace(shifts, values=np.where(shifts.values > 0, values, 0.0) if shifts.exact else values)
 
 
-def _on_grid(features: Float[Array, "n e"], grid: Grid, noised: Bool[Array, " d"]) -> Float[Array, "n e"]:
+def _on_grid(features: Float[Array, "n e"], grid: Grid, noisy_coords: Bool[Array, " d"]) -> Float[Array, "n e"]:
     """Features of the coordinates with noise, as they are summed."""
-    return Grid(tuple(grid.steps[noised].tolist())).snap(features)
+    return Grid(tuple(grid.steps[noisy_coords].tolist())).snap(features)
 
 
 def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
@@ -389,13 +416,13 @@ class _Shaped:
         return self.family.of(self.d, self.shape.covariance)(scale)
 
 
-def _ready(
-    noise: str | Noise | Ready,
+def _noise_of_family(
+    noise: str | Noise | NoiseAtScale,
     second_moment: Float[Array, "d d"] | None,
     d: int,
     ridge: float,
     isotropic: bool = False,
-) -> Ready | Noise:
+) -> NoiseAtScale | Noise:
     """The noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
 
     Relative variance is what counts in each coordinate, so that units do not matter.
@@ -412,7 +439,7 @@ def _ready(
     return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
 
 
-def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyTarget) -> Ready | Noise:
+def _noise_of_features(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyTarget) -> NoiseAtScale | Noise:
     """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
 
     The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
@@ -422,16 +449,18 @@ def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyT
     """
     d = moving.shape[1]
     if mechanism.counts:
-        return _ready(asked.noise, None, d, _RIDGE)
-    average = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+        return _noise_of_family(asked.noise, None, d, _RIDGE)
+    average = _noise_of_family(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
     family = find_family(asked.noise) if isinstance(asked.noise, str) else None
     if asked.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
     both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
-    few = _few(moving, [norm_of(ready) for ready in both])
+    few = _few(moving, [norm_of(noise_at_scale) for noise_at_scale in both])
     prior = mechanism.prior
-    return min(both, key=lambda ready: np.sum(_variances(few, prior, asked.eta, ready) / moving.var(axis=0)))
+    return min(
+        both, key=lambda noise_at_scale: np.sum(_variances(few, prior, asked.eta, noise_at_scale) / moving.var(axis=0))
+    )
 
 
 def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
@@ -442,11 +471,15 @@ def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Floa
     return moving[np.unique(np.concatenate([even, *far]))]
 
 
-def _variances(features: Float[Array, "m d"], prior: float, eta: float, ready: Ready | Noise) -> Float[Array, " d"]:
+def _variances(
+    features: Float[Array, "m d"], prior: float, eta: float, noise_at_scale: NoiseAtScale | Noise
+) -> Float[Array, " d"]:
     """Of the least noise that keeps eta for these records."""
-    shifts = swap_linear(features, 1, "sum", norm_of(ready))
+    shifts = swap_linear(features, 1, "sum", norm_of(noise_at_scale))
     try:
-        noise = ready if isinstance(ready, Noise) else calibrate(shifts, eta, ready, prior=prior)
+        noise = (
+            noise_at_scale if isinstance(noise_at_scale, Noise) else calibrate(shifts, eta, noise_at_scale, prior=prior)
+        )
     except NotApplicable:  # so many are equal, whatever the shape
         return np.zeros(features.shape[1])
     return np.square(_deviations(noise, features.shape[1]))

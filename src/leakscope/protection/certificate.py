@@ -184,7 +184,7 @@ def noise_content(job: Job, found: Calibrated) -> NoiseFacts:
         deviations=None if deviations is None else deviations.tolist(),
         correlations=None if correlations is None else correlations.tolist(),
         rms=found.rms.tolist(),
-        grid=tuple(float(step) if noised else None for step, noised in zip(steps, found.noised, strict=True)),
+        grid=tuple(float(step) if noisy else None for step, noisy in zip(steps, found.noisy_coords, strict=True)),
         declared=found.declared,
     )
 
@@ -247,9 +247,9 @@ def _notes(job: Job, found: Calibrated, value: Float[Array, " d"] | None) -> lis
     made = [found.reason] if found.reason else []
     if value is not None and not np.isfinite(value).all():
         made.append("the statistic failed on the draw; that it did is all that is released")
-    bare = [label for label, noised in zip(job.mechanism.labels, found.noised, strict=True) if not noised]
-    if bare and found.noise is not None:
-        made.append(f"the same for (nearly) every draw, and released without noise: {', '.join(bare[:6])}")
+    without_noise = [label for label, noisy in zip(job.mechanism.labels, found.noisy_coords, strict=True) if not noisy]
+    if without_noise and found.noise is not None:
+        made.append(f"the same for (nearly) every draw, and released without noise: {', '.join(without_noise[:6])}")
     if found.n_failures:
         made.append(f"{found.n_failures:,} of {found.n_fits:,} fits failed; each counts against the certificate")
     return made

@@ -63,7 +63,7 @@ class ReleaseSubject:
         Its description with all parameters.
     noise : Noise
         Family, scale and shape.
-    noised : bool array of shape (d,)
+    noisy_coords : bool array of shape (d,)
         Coordinates that get noise.
     grid : Grid
     repeat : int
@@ -76,7 +76,7 @@ class ReleaseSubject:
     member: Bool[Array, " n"]
     statistic: Any
     noise: Noise
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     grid: Grid
     repeat: int = 0
     scheme: str = SCHEME
@@ -92,8 +92,8 @@ class ReleaseSubject:
                 "member": np.packbits(self.member).tobytes(),
                 "statistic": self.statistic,
                 "noise": describe(self.noise),
-                "noised": self.noised,
-                "grid": np.broadcast_to(self.grid.steps, self.noised.shape),
+                "noised": self.noisy_coords,
+                "grid": np.broadcast_to(self.grid.steps, self.noisy_coords.shape),
             }
         )
 
@@ -108,9 +108,9 @@ class ReleaseSubject:
 
     def draw(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
         """Draw the noise of the release that has this exact value; 0 in coordinates that get none."""
-        drawn = np.zeros(len(self.noised))
+        drawn = np.zeros(len(self.noisy_coords))
         randomness = KeyedGenerator(key, f"noise {self.release_digest(exact)}")
-        drawn[self.noised] = self.noise.sample(np.zeros(int(self.noised.sum())), randomness)
+        drawn[self.noisy_coords] = self.noise.sample(np.zeros(int(self.noisy_coords.sum())), randomness)
         return drawn
 
 
@@ -222,7 +222,7 @@ class Memory:
     def _subject(self, ledger: Ledger, place: int, found: Calibrated, noise: GaussianNoise) -> ReleaseSubject:
         """What the release at a place of the ledger depends on."""
         described, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
-        subject = ReleaseSubject(draw.data, draw.member, described, noise, found.noised, found.grid)
+        subject = ReleaseSubject(draw.data, draw.member, described, noise, found.noisy_coords, found.grid)
         n_before = sum(each.subject == subject.digest for each in ledger.releases[:place])
         return replace(subject, repeat=n_before)
 
@@ -290,8 +290,10 @@ class Memory:
         mechanism, asked, insecure = self.job.mechanism, self.job.asked, _insecure(self.job)
         member = subsets(mechanism.n, mechanism.k, 1, randomness(insecure, "draw"))[0]
         single, digest = self._single.pairs, _data(self.job, insecure is not None)
-        name, seed, share = ("swap", None, 1.0) if self._exact else (single.name, single.seed, single.share)
-        draw = Draw(digest, member, name, asked.promise, seed, share)
+        name, seed, fraction = "swap", None, 1.0
+        if not self._exact:
+            name, seed, fraction = single.name, single.seed, single.separating_fraction
+        draw = Draw(digest, member, name, asked.promise, seed, fraction)
         return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
 
     def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
@@ -300,7 +302,7 @@ class Memory:
         pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
         if isinstance(pairs, Fitted):  # the releases of a draw do not share the randomness of their statistics
             pairs = replace(pairs, release=len(ledger.releases))
-        return pairs.shifts(found.grid, noise.norm, found.noised)[0]
+        return pairs.shifts(found.grid, noise.norm, found.noisy_coords)[0]
 
     def _joint(self, ledger: Ledger) -> list[Finding]:
         """What all releases so far promise together."""

@@ -61,7 +61,7 @@ class Measured(ABC):
         """``A(D) - A(D')`` of pairs that did not fail: all of them, or some."""
 
     @abstractmethod
-    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
         """The shifts on a grid, and the number of failures."""
 
     @final
@@ -111,15 +111,15 @@ class Fitted(Measured):
         """Of all pairs."""
         return _finite(self.pairs.differences(self._made).reshape(-1, self._made.shape[1]))
 
-    def unrounded(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+    def unrounded(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
         """Of the outputs as they are; fits that failed."""
-        return self.pairs.shifts(self._made, norm, noised), int((~np.isfinite(self._made).all(axis=1)).sum())
+        return self.pairs.shifts(self._made, norm, noisy_coords), int((~np.isfinite(self._made).all(axis=1)).sum())
 
-    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
         """Of the outputs as they are released; fits that failed, or lie off the grid."""
         made = self.mechanism.on_grid(self.pairs, grid)
         made = grid.snap(self._made) if made is None else made
-        return self.pairs.shifts(made, norm, noised), int((~np.isfinite(made).all(axis=1)).sum())
+        return self.pairs.shifts(made, norm, noisy_coords), int((~np.isfinite(made).all(axis=1)).sum())
 
 
 @final
@@ -171,9 +171,9 @@ class Updated(Measured):
             raise ValueError(f"{self.mechanism.statistic.name} has no closed form of its swaps")
         return made
 
-    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> tuple[Shifts, int]:
+    def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
         """By `swap_shifts`; rounds that failed."""
-        return swap_shifts(self.mechanism, self.pairs, grid, norm, noised)
+        return swap_shifts(self.mechanism, self.pairs, grid, norm, noisy_coords)
 
     def _inside(self, draw: int) -> Bool[Array, " n"]:
         """D of a round: all of it leaves in some swap. The data sets of a round would be k n truth values."""

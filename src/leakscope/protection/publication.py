@@ -50,12 +50,12 @@ def refuse_exact(job: Job, found: Calibrated) -> None:
         In one line, for the owner.
     """
     if job.mechanism.features is None:
-        exact = ~found.noised
+        exact = ~found.noisy_coords
         if not exact.any():
             return
     else:
         exact = np.ptp(job.mechanism.features, axis=0) == 0
-        if not (exact & ~found.noised).any() or (job.mechanism.counts and not exact.all()):
+        if not (exact & ~found.noisy_coords).any() or (job.mechanism.counts and not exact.all()):
             return
     labels = [label for label, same in zip(job.mechanism.labels, exact, strict=True) if same]
     more = f" and {len(labels) - _MOST_LABELS:,} more" if len(labels) > _MOST_LABELS else ""

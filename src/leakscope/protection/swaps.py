@@ -27,12 +27,12 @@ def swap_shifts(
     pairs: SampledSwap,
     grid: Grid,
     norm: Lp | Mahalanobis = EUCLIDEAN,
-    noised: Bool[Array, " d"] | None = None,
+    noisy_coords: Bool[Array, " d"] | None = None,
 ) -> tuple[Shifts, int]:
     """The shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
 
-    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noised)``, whose ``max(k, n-k) + 1``
-    fits a round this spares. Lengths are raised for the arithmetic of the closed form, which may round to the
+    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noisy_coords)``, whose ``max(k, n-k) +
+    1`` fits a round this spares. Lengths are raised for the arithmetic of the closed form, which may round to the
     next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
     Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
 
@@ -44,7 +44,7 @@ def swap_shifts(
         Of the same n and k.
     grid : Grid
         Of the release; the arithmetic error of the statistic is below its step.
-    norm, noised
+    norm, noisy_coords
         As in ``SampledSwap.shifts``.
 
     Returns
@@ -58,7 +58,7 @@ def swap_shifts(
     Raises
     ------
     ValueError
-        If the statistic has no closed form, the pairs belong to another game, or no coordinate is noised.
+        If the statistic has no closed form, the pairs belong to another game, or no coordinate gets noise.
 
     Examples
     --------
@@ -83,12 +83,14 @@ def swap_shifts(
         )
     if (pairs.n, pairs.k) != (mechanism.n, mechanism.k):
         raise ValueError(f"the pairs have n = {pairs.n}, k = {pairs.k}; the data {mechanism.n}, {mechanism.k}")
-    noised = np.ones(mechanism.d, dtype=bool) if noised is None else noised
-    if noised.shape != (mechanism.d,) or not noised.any():
-        raise ValueError(f"noised must be {mechanism.d} truth values, one of them true, got {noised.tolist()}")
+    noisy_coords = np.ones(mechanism.d, dtype=bool) if noisy_coords is None else noisy_coords
+    if noisy_coords.shape != (mechanism.d,) or not noisy_coords.any():
+        raise ValueError(
+            f"noisy_coords must be {mechanism.d} truth values, one of them true, got {noisy_coords.tolist()}"
+        )
     single = pairs.n * pairs.n_pairs > _DOUBLES
     values = np.empty((pairs.n, pairs.n_pairs), dtype=np.float32 if single else np.float64)
-    rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noised, single), 0
+    rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noisy_coords, single), 0
     size = min(max(1, _LENGTHS // pairs.n), _ROUNDS)
     chunks = [range(first, min(first + size, pairs.n_pairs)) for first in range(0, pairs.n_pairs, size)]
     with progress(f"rounds of {statistic.name}", pairs.n_pairs) as advance:
@@ -99,8 +101,10 @@ def swap_shifts(
                 n_failures += column is None
                 values[:, draw] = np.inf if column is None else column
             advance(len(draws))
-    d = int(noised.sum())
-    return Shifts(values, pairs.name, d, norm, mechanism.prior, False, pairs.promise, share=pairs.share), n_failures
+    d = int(noisy_coords.sum())
+    fraction = pairs.separating_fraction
+    shifts = Shifts(values, pairs.name, d, norm, mechanism.prior, False, pairs.promise, separating_fraction=fraction)
+    return shifts, n_failures
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ class _Rounds:
     pairs: SampledSwap
     grid: Grid
     norm: Lp | Mahalanobis
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     single: bool
 
     def lengths(self, draws: range) -> list[Float[Array, " n"] | None]:
@@ -147,15 +151,15 @@ class _Rounds:
         vector e with |e_i| <= h, and by the triangle inequality ``||v_fit|| <= ||v|| + max ||e||``.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.norm(v[:, self.noised]) + self._slack
-            return np.where((v[:, ~self.noised] != 0).any(axis=1), np.inf, found)
+            found = self.norm(v[:, self.noisy_coords]) + self._slack
+            return np.where((v[:, ~self.noisy_coords] != 0).any(axis=1), np.inf, found)
 
     @property
     def _slack(self) -> float:
         """At least the length of every vector with coordinates up to a step."""
         if exact(self.mechanism.statistic):
             return 0.0
-        steps = np.broadcast_to(self.grid.steps, self.noised.shape)[self.noised]
+        steps = np.broadcast_to(self.grid.steps, self.noisy_coords.shape)[self.noisy_coords]
         if isinstance(self.norm, Lp):
             return float(self.norm(steps))
         whitened = self.norm.standardise(np.diag(steps))  # e^T S^-1 e is at most the sum of |h_i S^-1_ij h_j|

@@ -29,7 +29,6 @@ RELEASES = {  # of reports that name no release of the user's
 }
 PHRASES = {  # of the terms of findings
     # how intervals are made
-    "chernoff_kl": "Chernoff-KL",
     "chernoff_kl_means": "Chernoff-KL of both means",
     "clopper_pearson": "Clopper-Pearson",
     "clopper_pearson_equal_models": "Clopper-Pearson over equal models",

@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def data_rows(X: ArrayLike, *, least: int = 2) -> Float[Array, "n d"]:
-    """A table of finite numbers without constant columns, as float64.
+    """Check that a table has finite numbers and no constant column, and return it as float64.
 
     Parameters
     ----------
@@ -27,6 +27,7 @@ def data_rows(X: ArrayLike, *, least: int = 2) -> Float[Array, "n d"]:
     Returns
     -------
     array of shape (n, d)
+        The rows.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def data_rows(X: ArrayLike, *, least: int = 2) -> Float[Array, "n d"]:
 
 
 def full(X: ArrayLike) -> Full:
-    """The sample covariance of data rows, with the divisor n - 1.
+    """Compute the sample covariance of data rows, with the divisor n - 1.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ def full(X: ArrayLike) -> Full:
     Returns
     -------
     Full
+        Of the d columns.
 
     Raises
     ------
@@ -76,7 +78,7 @@ def full(X: ArrayLike) -> Full:
 
 
 def diagonal(X: ArrayLike) -> Diagonal:
-    """The variances of data rows, with the divisor n - 1; correlations are taken as 0.
+    """Compute the variances of data rows, with the divisor n - 1; correlations are taken as 0.
 
     Parameters
     ----------
@@ -86,6 +88,7 @@ def diagonal(X: ArrayLike) -> Diagonal:
     Returns
     -------
     Diagonal
+        Of the d columns.
 
     Raises
     ------
@@ -104,7 +107,7 @@ def diagonal(X: ArrayLike) -> Diagonal:
 
 
 def ledoit_wolf(X: ArrayLike) -> Full:
-    """The covariance of data rows, shrunk towards a multiple of the identity as far as its own error asks.
+    """Compute the covariance of data rows, shrunk towards a multiple of the identity by its estimated error.
 
     ``(1 - w) S + w (tr S/d) I``, S with the divisor n, w from `shrinkage` (Ledoit & Wolf 2004, eq. 14). The
     identity treats all columns alike: bring them to one scale first.
@@ -117,6 +120,7 @@ def ledoit_wolf(X: ArrayLike) -> Full:
     Returns
     -------
     Full
+        Of the d columns.
 
     Raises
     ------
@@ -177,7 +181,7 @@ ESTIMATES: Mapping[str, Callable[[ArrayLike], Full | Diagonal]] = MappingProxyTy
 
 
 def low_rank(X: ArrayLike, floor: float) -> LowRank:
-    """The sample covariance of a few rows of many columns, on a floor.
+    """Compute the sample covariance of a few rows of many columns, on a floor.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ class LowRank:
         return rng.standard_normal((count, d)) * np.sqrt(self.floor) + rng.standard_normal((count, r)) @ self.factors
 
     def _along(self, v: ArrayLike) -> tuple[Float[Array, "... d"], Float[Array, "... r"]]:
-        """The vectors in the factors' precision, and their products with the factors."""
+        """Convert vectors to the precision of the factors, and multiply them with the factors."""
         v = _vectors(v, self.factors.shape[1]).astype(self.factors.dtype, copy=False)
         return v, (v @ self.factors.T).astype(np.float64)
 
@@ -266,16 +266,18 @@ Covariance = Full | Diagonal | LowRank
 INSTEAD = "use a diagonal one, or Ledoit-Wolf shrinkage"
 
 
-def as_covariance(given: Covariance | ArrayLike) -> Covariance:
-    """A covariance as it is; variances (d,) as a diagonal one, a matrix (d, d) as a full one.
+def as_covariance(covariance: Covariance | ArrayLike) -> Covariance:
+    """Convert variances (d,) to a diagonal covariance and a matrix (d, d) to a full one; keep a covariance.
 
     Parameters
     ----------
-    given : Full, Diagonal, LowRank or array_like
+    covariance : Full, Diagonal, LowRank or array_like
+        A covariance, variances or a matrix.
 
     Returns
     -------
     Full, Diagonal or LowRank
+        The covariance.
 
     Examples
     --------
@@ -283,16 +285,16 @@ def as_covariance(given: Covariance | ArrayLike) -> Covariance:
     >>> as_covariance([1.0, 4.0])
     Diagonal(variance=array([1., 4.]))
     """
-    if isinstance(given, Full | Diagonal | LowRank):
-        return given
-    array = finite_array("covariance", given)
+    if isinstance(covariance, Full | Diagonal | LowRank):
+        return covariance
+    array = finite_array("covariance", covariance)
     if array.ndim not in (1, 2):
         raise ValueError(f"covariance has shape {array.shape}; allowed: variances (d,) or a matrix (d, d)")
     return Diagonal(array) if array.ndim == 1 else Full(array)
 
 
 def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array, ...]:
-    """An array of finite numbers as float64.
+    """Check that values are finite numbers, and return them as float64.
 
     Parameters
     ----------

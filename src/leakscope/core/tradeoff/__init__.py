@@ -23,7 +23,29 @@ _KINDS = "gaussian, epsilon_delta, piecewise, mixture, profile"
 
 
 def from_dict(content: Mapping[str, Any]) -> TradeOff:
-    """The curve that ``to_dict`` wrote."""
+    """Read a curve that ``to_dict`` wrote.
+
+    Parameters
+    ----------
+    content : mapping
+        With the kind of the curve and its parameters.
+
+    Returns
+    -------
+    TradeOff
+        The curve.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind.
+
+    Examples
+    --------
+    >>> from leakscope.core.tradeoff import Gaussian, from_dict
+    >>> from_dict(Gaussian(1.0).to_dict())
+    Gaussian(mu=1.0)
+    """
     match content.get("kind"):
         case "gaussian":
             return Gaussian(_maybe_infinite("mu", content["mu"]))
@@ -34,12 +56,12 @@ def from_dict(content: Mapping[str, Any]) -> TradeOff:
         case "mixture":
             return Mixture(tuple(content["weights"]), tuple(from_dict(part) for part in content["curves"]))
         case "profile":
-            epsilon = [_maybe_infinite("epsilon", each) for each in content["epsilon"]]
+            epsilon = [_maybe_infinite("epsilon", value) for value in content["epsilon"]]
             return Profile(epsilon, content["delta"], content.get("reverse"))
         case kind:
             raise ValueError(f"unknown curve kind {kind!r}; known: {_KINDS}")
 
 
 def _maybe_infinite(name: str, value: Any) -> float:
-    """A number >= 0, infinity also as JSON has it: the string "inf"."""
+    """Convert to a number >= 0; infinity may be the text "inf", as JSON has it."""
     return non_negative(name, math.inf if value == "inf" else value, infinite=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.core.checks import non_negative, of_percentage, probability
+from leakscope.core.numerics import bisect
 
 Array = np.ndarray | np.floating  # one rate for each rate asked for; a number for a number
 Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the two error rates, fpr and fnr
@@ -23,6 +24,13 @@ class TradeOff(ABC):
     """The curve fnr(fpr) of the best attacker (a ceiling), or of one attack (a measured ROC).
 
     A ceiling is convex, non-increasing and at most 1 - fpr.
+
+    Examples
+    --------
+    >>> from leakscope.core.tradeoff import EpsilonDelta
+    >>> curve = EpsilonDelta(1.0, 0.0)
+    >>> round(curve.advantage(), 4), round(curve.epsilon(0.0), 4)
+    (0.4621, 1.0)
     """
 
     @property
@@ -50,7 +58,7 @@ class TradeOff(ABC):
 
     @final
     def accuracy(self, prior: float = 0.5) -> float:
-        """Accuracy of the best guess where a share ``prior`` are members.
+        """Accuracy of the best guess where a fraction ``prior`` are members.
 
         ``max over a of prior (1 - fnr(a)) + (1 - prior)(1 - a)``, at least max(prior, 1 - prior).
         """
@@ -93,7 +101,7 @@ class TradeOff(ABC):
 
     @final
     def searched_sticks(self, epsilon: float) -> tuple[float, float]:
-        """The hockey sticks by search, to 1e-15, for curves without a closed form.
+        """Compute the hockey sticks by search, to 1e-15, for curves without a closed form.
 
         ``max_a 1 - fnr(a) - e^epsilon a`` and ``max_a 1 - a - e^epsilon fnr(a)``; above 700 the value at 700,
         which is an upper bound.
@@ -107,15 +115,11 @@ class TradeOff(ABC):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon with ``delta(epsilon) <= delta``, to 1e-9 of delta; infinity if there is none below 700."""
         delta = probability("delta", delta) * (1 + 1e-9)
-        low, high = 0.0, _LARGEST_EPSILON
-        if self.delta(low) <= delta:
-            return low
-        if self.delta(high) > delta:
+        if self.delta(0.0) <= delta:
+            return 0.0
+        if self.delta(_LARGEST_EPSILON) > delta:
             return math.inf
-        while high - low > 1e-12 * max(1.0, high):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return high
+        return bisect(lambda x: self.delta(x) <= delta, _LARGEST_EPSILON, 0.0, rtol=1e-12, atol=1e-12)
 
     @cached_property
     def _grid(self) -> tuple[np.ndarray, np.ndarray]:

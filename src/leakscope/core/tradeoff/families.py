@@ -87,7 +87,8 @@ class EpsilonDelta(TradeOff):
     Parameters
     ----------
     epsilon : float
-        >= 0, infinity allowed: then nothing is promised, and an attacker may find every member without a false alarm.
+        >= 0, infinity allowed: then nothing is promised, and an attacker may find every member without a false
+        positive.
     delta : float
         In [0, 1].
 

@@ -18,11 +18,11 @@ class Piecewise(TradeOff):
 
     Parameters
     ----------
-    at : array of shape (P,)
-        False-positive rates, non-decreasing; a first point at 0 and a last one at 1 are added where
-        missing, (0, 1) and (1, 0).
-    value : array of shape (P,)
-        False-negative rates, non-increasing.
+    fpr : array_like of shape (P,)
+        False positive rates, non-decreasing; a first point (0, 1) and a last one (1, 0) are added where
+        missing.
+    fnr : array_like of shape (P,)
+        False negative rates, non-increasing.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class Piecewise(TradeOff):
         right = np.clip(np.searchsorted(self.at, fpr, side="right"), 1, len(self.at) - 1)
         left = right - 1
         width = self.at[right] - self.at[left]
-        share = np.where(width > 0, (fpr - self.at[left]) / np.where(width > 0, width, 1), 0)
-        inside = self.value[left] + share * (self.value[right] - self.value[left])
+        fraction = np.where(width > 0, (fpr - self.at[left]) / np.where(width > 0, width, 1), 0)
+        inside = self.value[left] + fraction * (self.value[right] - self.value[left])
         return np.where(fpr >= 1, 0.0, inside)
 
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:

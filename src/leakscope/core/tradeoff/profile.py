@@ -25,11 +25,11 @@ class Profile(TradeOff):
 
     Parameters
     ----------
-    at : array of shape (P,)
-        epsilon >= 0, in any order, infinity allowed.
-    value : array of shape (P,)
+    epsilon : array_like of shape (P,)
+        >= 0, in any order, infinity allowed.
+    delta : array_like of shape (P,)
         Upper bounds of H(in || out) of order e^epsilon, in [0, 1].
-    reverse : array of shape (P,), optional
+    reverse : array_like of shape (P,), optional
         Upper bounds of H(out || in) of order e^epsilon; without it those of the other direction.
 
     Examples
@@ -62,12 +62,12 @@ class Profile(TradeOff):
 
     @classmethod
     def of(cls, curve: TradeOff, epsilon: Iterable[float]) -> Profile:
-        """The profile of a curve at these epsilons: a curve at or below it that touches it once for each.
+        """Return the profile of a curve at these epsilons: a curve at or below it that touches it once for each.
 
         A curve made of straight lines comes back whole if its log-slopes are among the epsilons.
         """
         epsilon = list(epsilon)
-        sticks = np.array([curve.hockey_sticks(each) for each in epsilon]).reshape(-1, 2)
+        sticks = np.array([curve.hockey_sticks(e) for e in epsilon]).reshape(-1, 2)
         return cls(epsilon, sticks[:, 0], sticks[:, 1])
 
     @cached_property
@@ -86,7 +86,7 @@ class Profile(TradeOff):
         return np.concatenate([self._inside[0], self._outside[1]])
 
     def fnr(self, fpr: ArrayLike) -> Array:
-        """The larger of the two envelopes."""
+        """Compute the larger of the two envelopes."""
         fpr = rates(fpr)
         along, height = self._inside
         steep = np.where(fpr > 0, np.interp(fpr, along, height), height[0])
@@ -131,5 +131,5 @@ def _envelope(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _log_meeting(flat: tuple[float, float], steep: tuple[float, float]) -> float:
-    """log a where two lines meet: a = (delta_1 - delta_2)/(e^eps_2 - e^eps_1)."""
+    """Compute log a where two lines meet: a = (delta_1 - delta_2)/(e^eps_2 - e^eps_1)."""
     return math.log(flat[1] - steep[1]) - steep[0] - math.log(-math.expm1(flat[0] - steep[0]))

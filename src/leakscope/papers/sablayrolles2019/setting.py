@@ -75,4 +75,4 @@ def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
 
 def _over_targets(values: np.ndarray, scores: ls.Scores) -> Ours:
     found = mean_of(values)
-    return Ours(found.value, found.error * scores.overlap**0.5)  # targets that are references of each other
+    return Ours(found.value, found.error * scores.variance_inflation**0.5)  # targets that are references of each other
