@@ -385,16 +385,24 @@ class Attack(Protocol):
     """Signals in, scores out."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Identifier, unique in an audit."""
+        ...
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """How reports call it."""
+        ...
 
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """Key of the bibliography, and the equation or section."""
+        ...
 
     @property
-    def summary(self) -> str: ...
+    def summary(self) -> str:
+        """What it does, in one line."""
+        ...
 
     def __call__(self, signals: Signals) -> Scores:
         """Scores of the judged points of each target.
@@ -412,10 +420,14 @@ class Release(Protocol):
     """What is published, as something that can be made again from other data."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Identifier, unique in an audit."""
+        ...
 
     @property
-    def chunk(self) -> int: ...
+    def chunk(self) -> int:
+        """Number of rows that are made and stored together."""
+        ...
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return a canonical description for the store, or None if there is none (a lambda)."""

@@ -24,7 +24,9 @@ class Described(Release, Protocol):
     """A release with a description in the report."""
 
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """The release and its parameters, in one line."""
+        ...
 
 
 def release_of(
