@@ -46,11 +46,11 @@ class Branches(nn.Module):
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
-        self.first, self.bound_type, self.last = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
+        self.first, self.side, self.last = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(self.drop(torch.relu(self.first(x)) * torch.sigmoid(self.bound_type(x))))
+        return self.last(self.drop(torch.relu(self.first(x)) * torch.sigmoid(self.side(x))))
 
 
 class Convolutions(nn.Module):
