@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope.protection.api as protecting
+import leakscope.protection.run as running
 from leakscope.core.seeds import stream, subsets
 from leakscope.data import from_arrays, read
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import calibrate, calibrate_file, declare_file, protect, protect_file
-from leakscope.protection.api import _released
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
@@ -147,7 +147,7 @@ class TestProtect:
         ],
     )
     def test_bad_words_get_one_line_before_anything_is_drawn(self, words, line, monkeypatch, as_users_run_it):
-        monkeypatch.setattr(protecting, "subsets", None)  # nothing may be drawn
+        monkeypatch.setattr(running, "subsets", None)  # nothing may be drawn
         words = {"statistic": "mean", "x": ROWS} | words
         with pytest.raises((TypeError, ValueError), match=line) as refused:
             protect(**words, **QUICK)

@@ -8,11 +8,11 @@ from leakscope.data import from_arrays
 from leakscope.noise import Lp, MixtureSwap
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import protect
-from leakscope.protection.api import _released
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.ledger import randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import Fitted, measured
+from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named

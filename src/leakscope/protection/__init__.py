@@ -1,11 +1,11 @@
 """Protection: a statistic of a random subset, released with the least noise that keeps a promise, and a certificate.
 
-`api` holds the public calls. `jobs` reads from a plan what is protected (`mechanism`) and what is promised (`target`).
+`api` holds the public calls. `run` has the steps of a calibration and of a release, in order. `jobs` reads from a plan what is protected (`mechanism`) and what is promised (`target`).
 `calibration` finds the noise: from the features of sums and means, or from pairs of data sets (`pairs`, some of them in
 closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid; `no_noise` knows where the draw alone is
 enough, `rounding` how noise is printed. `ledger` remembers releases, `publication` and `certificate` write the public
-and the owner's half of what is said. `attack` attacks the release: `attack_enumerated` tries every data set,
-`attack_approximate` takes the statistic for Gaussian, both on the games of `attack_simulated`. `comparison` and
+and the owner's half of what is said. `attack` attacks the release: `attack_bayes` tries every data set,
+`attack_gaussian` takes the statistic for Gaussian, both on the games of `attack_games`. `comparison` and
 `izzo_algorithm` say what other methods do. `multiplier` is for DP-SGD, whose accountant does the rest.
 
 The names of this package are imported when they are first used: pydantic is not loaded by ``import leakscope``.

@@ -125,8 +125,8 @@ class Calibrated:
         return made
 
 
-def calibrated(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
-    """The least noise with which a mechanism keeps what is asked.
+def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
+    """The least noise with which a mechanism keeps a privacy target.
 
     Raises
     ------
@@ -135,46 +135,48 @@ def calibrated(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
         cannot certify it: then with the number that can.
     """
     smaller = min(mechanism.prior, 1 - mechanism.prior)
-    gain_over_prior(asked.eta, smaller)
-    if mechanism.features is not None and asked.coupling in ("auto", "swap", "mixture_swap"):
-        return _of_features(mechanism, mechanism.features, asked)
-    return _of_fits(mechanism, asked)
+    gain_over_prior(target.eta, smaller)
+    if mechanism.features is not None and target.coupling in ("auto", "swap", "mixture_swap"):
+        return _of_features(mechanism, mechanism.features, target)
+    return _of_fits(mechanism, target)
 
 
-def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: PrivacyTarget) -> Calibrated:
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> Calibrated:
     """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
     error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
     bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
-    declared = _declared(asked, mechanism.d)
+    declared = _declared(target, mechanism.d)
     if declared is None and not varied.any():
         return replace(bare, coupling="swap", reason="all records have the same values")
-    if declared is None and asked.coupling == "auto" and isinstance(asked.noise, str):
-        found = unneeded(grid.snap(features)[:, varied], mechanism.k, asked.eta, asked.promise)
+    if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
+        found = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
         if found is not None:
             return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
     # of counts every cell gets noise: an empty one would be told by having none
     noised = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
-    bare = replace(bare, noised=noised, declared=isinstance(asked.noise, Noise) or declared is not None)
-    ready = declared or _ready_of(features[:, noised], mechanism, asked)
+    bare = replace(bare, noised=noised, declared=isinstance(target.noise, Noise) or declared is not None)
+    ready = declared or _ready_of(features[:, noised], mechanism, target)
     rounding = _Rounding(mechanism.divisor)
     moving = features[:, noised]
     if isinstance(ready, Noise):
         bare = replace(bare, grid=rounding.grid(ready, bare))
         moving = _on_grid(moving, bare.grid, noised)
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
-    if asked.coupling == "mixture_swap":
-        mixture = MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed)
-        found = _mixed(mixture, rounding, asked, ready, bare)
+    if target.coupling == "mixture_swap":
+        mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)
+        found = _mixed(mixture, rounding, target, ready, bare)
     else:
         shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
-        if asked.promise == "average" and shifts.records is not None:  # many records, some of which share a row
-            shifts = average_linear(moving, mechanism.k, statistic, norm_of(ready), seed=integer(asked.seed, "certify"))
-        elif asked.promise == "average":
+        if target.promise == "average" and shifts.records is not None:  # many records, some of which share a row
+            shifts = average_linear(
+                moving, mechanism.k, statistic, norm_of(ready), seed=integer(target.seed, "certify")
+            )
+        elif target.promise == "average":
             shifts = shifts.average()
-        found = _certified(shifts, rounding, asked, ready, bare)
+        found = _certified(shifts, rounding, target, ready, bare)
     _refuse_inexact(features, mechanism.k, found.grid)
     return found
 
@@ -202,20 +204,20 @@ def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
         )
 
 
-def _declared(asked: PrivacyTarget, d: int) -> Noise | None:
+def _declared(target: PrivacyTarget, d: int) -> Noise | None:
     """The noise of a scale that was declared beforehand: nothing of it was computed from the data."""
-    if asked.noise_scale is None:
+    if target.noise_scale is None:
         return None
-    if not isinstance(asked.noise, str):
+    if not isinstance(target.noise, str):
         raise ValueError("noise_scale is the scale of a noise that is named, as gaussian; a noise of its own has one")
-    scales = asked.noise_scale
+    scales = target.noise_scale
     if len(scales) == 1:
-        return find_family(asked.noise).of(d)(scales[0])
+        return find_family(target.noise).of(d)(scales[0])
     if len(scales) != d:
         raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
-    if not asked.noise.startswith("gaussian"):
+    if not target.noise.startswith("gaussian"):
         raise ValueError(
-            f"noise {asked.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"
+            f"noise {target.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"
         )
     return GaussianNoise(1.0, shape=np.square(scales))
 
@@ -253,12 +255,12 @@ class _Rounding:
         return rounding_length(_deviations(noise, int(noised.sum())), norm, steps)
 
 
-def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
+def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
     """Of any statistic: by pairs of data sets, after a pilot."""
-    declared = _declared(asked, mechanism.d)
+    declared = _declared(target, mechanism.d)
     independent = mechanism.counts
-    make = partial(_ready, asked.noise, ridge=_PILOT_RIDGE, isotropic=independent)
-    pilot = piloted(mechanism, asked, make if declared is None else lambda *_: declared)
+    make = partial(_ready, target.noise, ridge=_PILOT_RIDGE, isotropic=independent)
+    pilot = piloted(mechanism, target, make if declared is None else lambda *_: declared)
     ready = declared or make(pilot.second_moment, int(pilot.noised.sum()))
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
@@ -266,84 +268,84 @@ def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
     multiple = mechanism.divisor / roundings
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
     rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
-    given = isinstance(asked.noise, Noise) or declared is not None
+    given = isinstance(target.noise, Noise) or declared is not None
     bare = Calibrated(None, pilot.noised, grid, "", 0.0, declared=given)
     if isinstance(ready, Noise):
         bare = replace(bare, grid=rounding.grid(ready, bare))
     shifts, failed = pilot.measured.shifts(bare.grid, norm_of(ready), pilot.noised)
     error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
     bare = replace(bare, n_fits=n_fits, n_failures=failed, sampling_std=error)
-    found = _certified(shifts, rounding, asked, ready, bare)
+    found = _certified(shifts, rounding, target, ready, bare)
     if mechanism.features is not None:
         _refuse_inexact(mechanism.features, mechanism.k, found.grid)
     return found
 
 
 def _mixed(
-    mixture: MixtureSwap, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    mixture: MixtureSwap, rounding: _Rounding, target: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
 ) -> Calibrated:
     """The least scale for a mixture swap, rounded up."""
-    found = replace(bare, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
+    found = replace(bare, coupling="mixture swap", confidence=target.confidence, n_pairs=mixture.n_draws)
     if isinstance(ready, Noise):
-        noise, grid, eta = ready, bare.grid, mixture.worst_eta(ready, asked.confidence)
+        noise, grid, eta = ready, bare.grid, mixture.worst_eta(ready, target.confidence)
     else:
         # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
         # variation at most, whatever the scale
         one = ready(1.0)
         slack = float(one.shift_tv(rounding.length(one, norm_of(one), bare.noised)))
         try:
-            noise = ready(rounded_up(mixture.least_scale(asked.eta - slack, ready, asked.confidence)))
+            noise = ready(rounded_up(mixture.least_scale(target.eta - slack, ready, target.confidence)))
         except NotApplicable as reason:
-            return replace(bare, noised=np.zeros_like(bare.noised), coupling="swap", eta=asked.eta, reason=str(reason))
+            return replace(bare, noised=np.zeros_like(bare.noised), coupling="swap", eta=target.eta, reason=str(reason))
         # draws that chose the scale prove what was asked for, no more; a curve needs others
-        grid, eta = rounding.grid(noise, bare), asked.eta
+        grid, eta = rounding.grid(noise, bare), target.eta
         mixture = replace(mixture, features=_on_grid(mixture.features, grid, bare.noised))
-    band = replace(mixture, seed=integer(asked.seed, "band")).tradeoff(noise, asked.confidence)
+    band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, target.confidence)
     shape = ready.shape if isinstance(ready, _Shaped) else None
-    return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
+    return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), target)
 
 
 def _certified(
-    shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    shifts: Shifts, rounding: _Rounding, target: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
 ) -> Calibrated:
     """The least scale for these shifts, rounded up, and what follows from it."""
-    confidence = None if shifts.exact else asked.confidence
+    confidence = None if shifts.exact else target.confidence
     found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
     if isinstance(ready, Noise):
         noise, grid = ready, bare.grid
     else:
         try:
-            scale = least_scale(shifts, asked.eta, ready, smaller_prior(shifts, None), level(shifts, confidence))
+            scale = least_scale(shifts, target.eta, ready, smaller_prior(shifts, None), level(shifts, confidence))
         except NotApplicable as reason:
-            return replace(found, noised=np.zeros_like(bare.noised), eta=asked.eta, reason=str(reason))
-        noise, shifts = _rounded(scale, shifts, rounding, asked, ready, bare)
+            return replace(found, noised=np.zeros_like(bare.noised), eta=target.eta, reason=str(reason))
+        noise, shifts = _rounded(scale, shifts, rounding, target, ready, bare)
         grid = rounding.grid(noise, bare)
     eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
     exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
     shape = ready.shape if isinstance(ready, _Shaped) else None
     found = replace(found, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
-    return _kept(replace(found, printed_shape=shape), asked)
+    return _kept(replace(found, printed_shape=shape), target)
 
 
 def _rounded(
-    scale: float, shifts: Shifts, rounding: _Rounding, asked: PrivacyTarget, ready: Ready, bare: Calibrated
+    scale: float, shifts: Shifts, rounding: _Rounding, target: PrivacyTarget, ready: Ready, bare: Calibrated
 ) -> tuple[Noise, Shifts]:
     """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
 
     What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it may
     be chosen on the pairs that certify it.
     """
-    confidence = None if shifts.exact else asked.confidence
+    confidence = None if shifts.exact else target.confidence
     printed, growth = rounded_up(scale), 0.0
     while printed <= _MOST_GROWTH * scale:
         noise = ready(printed)
         longer = _longer(shifts, rounding.length(noise, norm_of(noise), bare.noised))
-        if worst_eta(longer, noise, confidence=confidence) <= asked.eta:
+        if worst_eta(longer, noise, confidence=confidence) <= target.eta:
             return noise, longer
         printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
         growth = 2 * growth + 0.01
     raise ValueError(
-        f"eta = {asked.eta:g} at confidence {asked.confidence:g} needs a few more fits than {asked.fits:,}: "
+        f"eta = {target.eta:g} at confidence {target.confidence:g} needs a few more fits than {target.fits:,}: "
         "so few pairs prove it for no noise on a grid"
     )
 
@@ -370,10 +372,10 @@ def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
     return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
 
 
-def _kept(found: Calibrated, asked: PrivacyTarget) -> Calibrated:
+def _kept(found: Calibrated, target: PrivacyTarget) -> Calibrated:
     """Refused where a noise that was given keeps less than was asked for."""
-    if found.eta > asked.eta:
-        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {asked.eta:g}")
+    if found.eta > target.eta:
+        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {target.eta:g}")
     return found
 
 
@@ -412,7 +414,7 @@ def _ready(
     return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
 
 
-def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyTarget) -> Ready | Noise:
+def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, target: PrivacyTarget) -> Ready | Noise:
     """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
 
     The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
@@ -422,16 +424,16 @@ def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyT
     """
     d = moving.shape[1]
     if mechanism.counts:
-        return _ready(asked.noise, None, d, _RIDGE)
-    average = _ready(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
-    family = find_family(asked.noise) if isinstance(asked.noise, str) else None
-    if asked.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
+        return _ready(target.noise, None, d, _RIDGE)
+    average = _ready(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+    family = find_family(target.noise) if isinstance(target.noise, str) else None
+    if target.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
     both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
     few = _few(moving, [norm_of(ready) for ready in both])
     prior = mechanism.prior
-    return min(both, key=lambda ready: np.sum(_variances(few, prior, asked.eta, ready) / moving.var(axis=0)))
+    return min(both, key=lambda ready: np.sum(_variances(few, prior, target.eta, ready) / moving.var(axis=0)))
 
 
 def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:

@@ -19,6 +19,7 @@ from leakscope.noise import BallNoise, Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.calibration import Calibrated
 from leakscope.protection.jobs import Job
+from leakscope.protection.mechanism import game_of
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -86,7 +87,7 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
         "bound_type": "upper",
         "status": "certified",
         "confidence": found.confidence,
-        "game": game_of(job),
+        "game": game_of(mechanism),
         "assumptions": assumptions(job, found),
         "source": SOURCES[found.coupling],
     }
@@ -101,11 +102,6 @@ def _allowed(job: Job, found: Calibrated) -> list[Finding]:
         ]
         made.append(_practical(job, found, common))
     return [*made, rms_finding(found)]
-
-
-def game_of(job: Job) -> str:
-    """What is played, in words."""
-    return f"{job.mechanism.k:,} of {job.mechanism.n:,} records are drawn; the attacker knows all of them"
 
 
 def rms_finding(
@@ -206,7 +202,7 @@ def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
     mechanism = job.mechanism
     return CertificateFacts(
         eta=_promised(job, found),
-        promise=job.asked.promise,
+        promise=job.target.promise,
         prior=mechanism.prior,
         k=mechanism.k,
         n=mechanism.n,
@@ -226,7 +222,7 @@ def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
 
 def _promised(job: Job, found: Calibrated) -> float:
     """Without noise what is proved, rounded up; else what was asked for."""
-    return math.ceil(found.eta * 1e4) / 1e4 if found.noise is None and found.eta > 0 else job.asked.eta
+    return math.ceil(found.eta * 1e4) / 1e4 if found.noise is None and found.eta > 0 else job.target.eta
 
 
 def assumptions(job: Job, found: Calibrated) -> list[str]:

@@ -159,19 +159,23 @@ class Memory:
             If the ledger is of other data, another k or promise, or of a coupling that the job has none of; if the
             noise is not Gaussian.
         """
-        asked, mechanism = job.asked, job.mechanism
-        _check_noise(asked.noise)
+        target, mechanism = job.target, job.mechanism
+        _check_noise(target.noise)
         describe_statistic(mechanism.statistic)
-        if asked.coupling == "mixture_swap":
+        if target.coupling == "mixture_swap":
             raise ValueError("the mixture swap keeps no pairs that could add up; take swap or complement for a ledger")
         ledger = _opened(path, job) if Path(path).exists() else None
         if ledger is None:
-            return cls(replace(job, asked=replace(asked, coupling=_coupling(job))), Path(path), None)
+            return cls(replace(job, target=replace(target, coupling=_coupling(job))), Path(path), None)
         draw = ledger.draw
         for name, given, kept in (
             ("k", mechanism.k, int(draw.member.sum())),
-            ("promise", asked.promise, draw.promise),
-            ("coupling", asked.coupling if asked.coupling != "auto" else _NAMES[draw.coupling], _NAMES[draw.coupling]),
+            ("promise", target.promise, draw.promise),
+            (
+                "coupling",
+                target.coupling if target.coupling != "auto" else _NAMES[draw.coupling],
+                _NAMES[draw.coupling],
+            ),
         ):
             if given != kept:
                 raise ValueError(f"{path} was begun with {name} {kept}, got {given}: start another ledger")
@@ -180,7 +184,7 @@ class Memory:
                 f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
                 "start another ledger with coupling complement"
             )
-        return cls(replace(job, asked=replace(asked, coupling=_NAMES[draw.coupling])), Path(path), ledger)
+        return cls(replace(job, target=replace(target, coupling=_NAMES[draw.coupling])), Path(path), ledger)
 
     def declared(self) -> str:
         """The query announced, the file made if there is none; what was done, in a line."""
@@ -239,15 +243,15 @@ class Memory:
     @property
     def _query(self) -> Query:
         """Everything that decides what is released, and with which noise: nothing of it is chosen after an output."""
-        asked, mechanism = self.job.asked, self.job.mechanism
+        target, mechanism = self.job.target, self.job.mechanism
         content: dict[str, Any] = {**describe_statistic(mechanism.statistic), "k": mechanism.k}
-        # every field of what is asked for, so that a new one is not forgotten
-        for field in fields(asked):
+        # every field of the target, so that a new one is not forgotten
+        for field in fields(target):
             if field.name in ("eta", "noise") or (self._exact and field.name in _OF_SAMPLED_PAIRS):
                 continue
-            content[field.name] = getattr(asked, field.name)
-        content["noise"] = asked.noise if isinstance(asked.noise, str) else None
-        return Query(content, asked.eta, _chosen(asked.noise))
+            content[field.name] = getattr(target, field.name)
+        content["noise"] = target.noise if isinstance(target.noise, str) else None
+        return Query(content, target.eta, _chosen(target.noise))
 
     def published(self, noted: Remembered) -> None:
         """Mark a release as published; another process may have written the ledger since.
@@ -272,26 +276,26 @@ class Memory:
     @property
     def _exact(self) -> bool:
         """Whether nothing is sampled."""
-        return self.job.asked.coupling == "swap" and self.job.mechanism.features is not None
+        return self.job.target.coupling == "swap" and self.job.mechanism.features is not None
 
     @property
     def _scale_seed(self) -> int:
-        return measured(self.job.mechanism, self.job.asked.coupling, self.job.asked.seed).pairs.seed
+        return measured(self.job.mechanism, self.job.target.coupling, self.job.target.seed).pairs.seed
 
     @property
     def _single(self) -> Measured:
         """One pair of the coupling of the ledger, which tells its name and share."""
-        asked = self.job.asked
-        single = measured(self.job.mechanism, asked.coupling, asked.seed)
-        return single.with_pairs(1, integer(asked.seed, "joint"))
+        target = self.job.target
+        single = measured(self.job.mechanism, target.coupling, target.seed)
+        return single.with_pairs(1, integer(target.seed, "joint"))
 
     def _created(self, queries: list[Query]) -> Ledger:
         """A new ledger: here the records in use are drawn."""
-        mechanism, asked, insecure = self.job.mechanism, self.job.asked, _insecure(self.job)
+        mechanism, target, insecure = self.job.mechanism, self.job.target, _insecure(self.job)
         member = subsets(mechanism.n, mechanism.k, 1, randomness(insecure, "draw"))[0]
         single, digest = self._single.pairs, _data(self.job, insecure is not None)
         name, seed, share = ("swap", None, 1.0) if self._exact else (single.name, single.seed, single.share)
-        draw = Draw(digest, member, name, asked.promise, seed, share)
+        draw = Draw(digest, member, name, target.promise, seed, share)
         return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
 
     def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
@@ -305,7 +309,7 @@ class Memory:
     def _joint(self, ledger: Ledger) -> list[Finding]:
         """What all releases so far promise together."""
         mechanism, joint = self.job.mechanism, ledger.joint_shifts()
-        confidence = None if joint.exact else self.job.asked.confidence
+        confidence = None if joint.exact else self.job.target.confidence
         eta = worst_eta(joint, GaussianNoise(1.0), confidence=confidence)
         n = len(ledger.releases)
         common: dict[str, Any] = {
@@ -420,15 +424,15 @@ def _opened(path: str, job: Job) -> Ledger:
 
 def _coupling(job: Job) -> str:
     """That of a new ledger: the exact swap where all its lengths can be kept, else one that suits every statistic."""
-    asked, mechanism = job.asked, job.mechanism
+    target, mechanism = job.target, job.mechanism
     few = mechanism.n <= _MOST_EXACT
-    if asked.coupling == "swap" and mechanism.features is not None and not few:
+    if target.coupling == "swap" and mechanism.features is not None and not few:
         raise ValueError(
             f"a ledger keeps all pairs of the exact swap of up to {_MOST_EXACT:,} records, got {mechanism.n:,}: "
             "take coupling complement"
         )
-    if asked.coupling != "auto":
-        return asked.coupling
+    if target.coupling != "auto":
+        return target.coupling
     if mechanism.features is not None and few:
         return "swap"
-    return "complement" if asked.promise == "every" else "average_swap"
+    return "complement" if target.promise == "every" else "average_swap"

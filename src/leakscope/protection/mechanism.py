@@ -198,3 +198,8 @@ class Mechanism:
         if len(made) < 2:
             return np.full(self.d, math.nan)
         return made.std(axis=0, ddof=1) / math.sqrt(1 - self.prior)
+
+
+def game_of(mechanism: Mechanism) -> str:
+    """Return in words what is played against a release."""
+    return f"{mechanism.k:,} of {mechanism.n:,} records are drawn; the attacker knows all of them"

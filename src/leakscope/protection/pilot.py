@@ -50,14 +50,14 @@ class Pilot:
 
 
 def piloted(
-    mechanism: Mechanism, asked: PrivacyTarget, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
+    mechanism: Mechanism, target: PrivacyTarget, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
 ) -> Pilot:
     """Try the couplings that the fits can pay, and choose.
 
     Parameters
     ----------
     mechanism : Mechanism
-    asked : PrivacyTarget
+    target : PrivacyTarget
     ready : callable
         From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
 
@@ -66,8 +66,8 @@ def piloted(
     ValueError
         If the fits pay for none: with the number that would. If the statistic fails on all data sets.
     """
-    certifying = _affordable(mechanism, asked)
-    trials = [_trial(each, asked, len(certifying)) for each in certifying]
+    certifying = _affordable(mechanism, target)
+    trials = [_trial(each, target, len(certifying)) for each in certifying]
     every = np.concatenate([trial.differences() for trial in trials])
     seen = np.concatenate([trial.outputs() for trial in trials])
     if not len(every):
@@ -75,7 +75,7 @@ def piloted(
     noised, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
     if mechanism.features is not None:
         noised &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
-    if asked.noise_scale is not None or mechanism.counts:
+    if target.noise_scale is not None or mechanism.counts:
         noised = np.ones_like(noised)  # a coordinate without noise would tell that all records agree in it
     if not noised.any():  # the certifying pairs will tell whether they differ
         return Pilot(certifying[0], ~noised, None, _grid(noised, np.empty((0, 0)), largest))
@@ -84,7 +84,7 @@ def piloted(
     if len(trials) > 1:
         noise, grid = ready(moment, int(noised.sum())), _grid(noised, moment, largest)
         tried = [trial.shifts(grid, norm_of(noise), noised)[0] for trial in trials]
-        chosen = _best(tried, [each.pairs.n_pairs for each in certifying], asked, noise)
+        chosen = _best(tried, [each.pairs.n_pairs for each in certifying], target, noise)
     own = _second_moment(trials[chosen].differences()[:, noised])
     moment = own if np.diagonal(own).all() else moment
     return Pilot(certifying[chosen], noised, moment, _grid(noised, moment, largest))
@@ -98,44 +98,44 @@ def norm_of(ready: Ready | Noise) -> Lp | Mahalanobis:
     return noise.norm
 
 
-def _affordable(mechanism: Mechanism, asked: PrivacyTarget) -> list[Measured]:
+def _affordable(mechanism: Mechanism, target: PrivacyTarget) -> list[Measured]:
     """The couplings that keep the promise, each with the pairs that the fits pay for beside its pilot."""
-    names = [name for name, kind in SAMPLED.items() if asked.promise == "average" or kind.promise == "every"]
-    if asked.coupling != "auto":
-        if asked.coupling not in names:
+    names = [name for name, kind in SAMPLED.items() if target.promise == "average" or kind.promise == "every"]
+    if target.coupling != "auto":
+        if target.coupling not in names:
             raise ValueError(
-                f"coupling {asked.coupling} does not promise {asked.promise} for a statistic that is fitted; "
+                f"coupling {target.coupling} does not promise {target.promise} for a statistic that is fitted; "
                 f"known: auto, {', '.join(names)}"
             )
-        names = [asked.coupling]
+        names = [target.coupling]
     found, needed = [], {}
     for name in names:
-        single = measured(mechanism, name, asked.seed)
-        least = pairs_needed(asked.eta, mechanism.prior, asked.confidence, single.pairs.share)
+        single = measured(mechanism, name, target.seed)
+        least = pairs_needed(target.eta, mechanism.prior, target.confidence, single.pairs.share)
         needed[name] = math.ceil(least * single.fits_a_pair / (1 - _SHARE))
-        n_pairs = single.most_pairs(int((1 - _SHARE) * asked.fits))
+        n_pairs = single.most_pairs(int((1 - _SHARE) * target.fits))
         if n_pairs >= least:
             found.append(single.with_pairs(n_pairs, single.pairs.seed))
     if not found:
         name = min(needed, key=needed.__getitem__)
         raise ValueError(
-            f"eta = {asked.eta:g} at confidence {asked.confidence:g} needs at least {needed[name]:,} fits "
-            f"(coupling {name}), got {asked.fits:,}"
+            f"eta = {target.eta:g} at confidence {target.confidence:g} needs at least {needed[name]:,} fits "
+            f"(coupling {name}), got {target.fits:,}"
         )
     return found
 
 
-def _trial(certifying: Measured, asked: PrivacyTarget, n_trials: int) -> Measured:
+def _trial(certifying: Measured, target: PrivacyTarget, n_trials: int) -> Measured:
     """The pilot of a coupling: few pairs with a seed of their own."""
-    n_pairs = certifying.most_pairs(int(_SHARE * asked.fits / n_trials))
-    return certifying.with_pairs(max(_LEAST, min(n_pairs, _MOST)), integer(asked.seed, "pilot"))
+    n_pairs = certifying.most_pairs(int(_SHARE * target.fits / n_trials))
+    return certifying.with_pairs(max(_LEAST, min(n_pairs, _MOST)), integer(target.seed, "pilot"))
 
 
-def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], asked: PrivacyTarget, noise: Ready | Noise) -> int:
+def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], target: PrivacyTarget, noise: Ready | Noise) -> int:
     """The coupling that should need the least noise, or let the given noise keep most."""
     if isinstance(noise, Noise):
         return int(np.argmin([noise.shift_tv(shifts.values).mean(axis=1).max() for shifts in tried]))
-    return most_promising(tried, n_pairs, asked.eta, noise, asked.promise, asked.confidence)
+    return most_promising(tried, n_pairs, target.eta, noise, target.promise, target.confidence)
 
 
 def _grid(noised: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:

@@ -17,13 +17,13 @@ from leakscope.protection.calibration import Calibrated
 from leakscope.protection.certificate import (
     SOURCES,
     assumptions,
-    game_of,
     has_ledger,
     noise_content,
     plan_of,
     rms_finding,
 )
 from leakscope.protection.jobs import Job
+from leakscope.protection.mechanism import game_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -87,12 +87,12 @@ def public_report(
     Report
         A function of the plan, n, k, the names of the columns, the printed noise and the value.
     """
-    eta, mechanism = job.asked.eta, job.mechanism
+    eta, mechanism = job.target.eta, job.mechanism
     common: dict[str, Any] = {
         "bound_type": "upper",
         "status": "certified",
         "confidence": found.confidence,
-        "game": game_of(job),
+        "game": game_of(mechanism),
         "assumptions": assumptions(job, found),
         "source": SOURCES.get(_coupling(job, found), SOURCES["swap"]),
     }
@@ -157,8 +157,8 @@ def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
     """The promise as it was asked for: what is proved beyond it, and by how many pairs, is a function of the file."""
     mechanism = job.mechanism
     return CertificateFacts(
-        eta=job.asked.eta,
-        promise=job.asked.promise,
+        eta=job.target.eta,
+        promise=job.target.promise,
         prior=mechanism.prior,
         k=mechanism.k,
         n=mechanism.n,
@@ -167,7 +167,7 @@ def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
         exact=found.confidence is None,
         confidence=1.0 if found.confidence is None else found.confidence,
         pairs=None,
-        fits=None if found.confidence is None else job.asked.fits,
+        fits=None if found.confidence is None else job.target.fits,
         failures=None,
         assumptions=tuple(assumptions(job, found)),
         ledger=has_ledger(job),
@@ -180,7 +180,7 @@ def _coupling(job: Job, found: Calibrated) -> str:
     """What proves the promise, where that follows from plan and statistic; a choice by pilot tells of the file."""
     if found.noise is None:
         return ""
-    chosen = job.asked.coupling == "auto" and job.mechanism.features is None
+    chosen = job.target.coupling == "auto" and job.mechanism.features is None
     return CHOSEN if chosen else found.coupling
 
 
