@@ -125,9 +125,9 @@ class TestProtect:
     def test_other_methods_stand_beside_it(self):
         report = calibrate("mean", ROWS, eta=0.05, compare=True, clip=3.0, **QUICK).certificate
         rows = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
-        assert rows["PAC privacy, least noise"] > 3 * rows[""]
-        assert "the same, for a random record" in rows
-        assert rows["the same, for a random record"] < rows[""]
+        assert rows["pac_least_noise"] > 3 * rows[""]
+        assert "random_record" in rows
+        assert rows["random_record"] < rows[""]
 
     @pytest.mark.parametrize(
         ("words", "line"),

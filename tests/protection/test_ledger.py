@@ -418,14 +418,14 @@ def people(tmp_path, monkeypatch):
     frame = pd.DataFrame(
         {"hours": rng.integers(10, 60, 60), "wage": rng.normal(20, 4, 60).round(2), "age": rng.integers(18, 70, 60)}
     )
-    frame = frame.assign(town=["Bonn", "Ulm", "Ulm"] * 20, bound_type=["left", "right"] * 30)
+    frame = frame.assign(town=["Bonn", "Ulm", "Ulm"] * 20, side=["left", "right"] * 30)
     frame.to_csv("people.csv", index=False)
     frame.assign(wage=frame.wage + 0.01 * (frame.index == 3)).to_csv("other.csv", index=False)
     return "people.csv"
 
 
 def digest(people):
-    return from_arrays(pd.read_csv(people).drop(columns=["town", "bound_type"])).digest
+    return from_arrays(pd.read_csv(people).drop(columns=["town", "side"])).digest
 
 
 def identity(**words):
@@ -460,7 +460,7 @@ class TestEveryFieldOfThePlan:
 
     def test_so_are_the_columns_that_are_counted(self, people):
         base = {"data": people, "statistic": "table", "eta": 0.1}
-        levels = {"town": ("Bonn", "Ulm"), "bound_type": ("left", "right")}
+        levels = {"town": ("Bonn", "Ulm"), "side": ("left", "right")}
         made = []
         for by in (("town",), ("side",), ("town", "side"), ("side", "town")):
             made.append(identity(**base, by=by, levels={name: levels[name] for name in by}))  # noqa: PERF401

@@ -213,7 +213,7 @@ def _compared(job: Job, calibration: Calibrated) -> list[Finding]:
     """Find the noise of other methods, ours for the other promise, and the total errors of ours and of DP."""
     plan, target = job.plan, job.target
     other = replace(target, promise="average" if target.promise == "every" else "every", coupling="auto")
-    name = f"the same, for {'a random' if other.promise == 'average' else 'every'} {plan.unit}"
+    name = "random_record" if other.promise == "average" else "every_record"
     try:
         ours = rms_finding(calibrated(job.mechanism, other), name, other.promise)
     except ValueError as reason:
