@@ -95,7 +95,7 @@ class TestTheLoop:
         found = calibrated(mechanism, PrivacyTarget(0.1, fits=400))
         for share, code, word in ((1.0, 0, "not_refuted"), (0.1, 2, "refuted")):
             noise = replace(found.noise, scale=share * found.noise.scale)
-            seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noised=found.noised))
+            seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noisy_coords=found.noisy_coords))
             np.savez("s.npz", member=seen.game.member, judged=np.arange(4) == 0, **seen.arrays)
             assert leakscope(f"{AUDIT} --claim eta=0.1").code == code
             assert verdict() == word

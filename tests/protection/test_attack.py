@@ -169,9 +169,9 @@ class TestSmallData:
                 bounds.append(worst_eta(complement(table.outputs, table.member), noise))
             found = accuracy(attack_release(mech, noise, AttackConfig(1)))
             assert found.status == "certified"
-            assert found.value <= mech.blind + min(bounds) + 1e-9
-            assert found.value >= mech.blind - 1e-11
-            near += found.value >= mech.blind + 0.9 * min(bounds)
+            assert found.value <= mech.prior_accuracy + min(bounds) + 1e-9
+            assert found.value >= mech.prior_accuracy - 1e-11
+            near += found.value >= mech.prior_accuracy + 0.9 * min(bounds)
         assert near >= n_games / 10
 
     @pytest.mark.parametrize("prior", [0.5, 0.25])
@@ -541,9 +541,9 @@ class TestWhatIsSaid:
         x = np.random.default_rng(0).normal(size=6)
         wide = mechanism("mean", np.column_stack([np.ones(6), x]))
         noise = GaussianNoise(0.4)
-        value = exact(wide, noise, noised=np.array([False, True]))
+        value = exact(wide, noise, noisy_coords=np.array([False, True]))
         assert value == pytest.approx(exact(mechanism("mean", x), noise))
-        free = attack_release(wide, None, AttackConfig(5, noised=np.array([False, False])))
+        free = attack_release(wide, None, AttackConfig(5, noisy_coords=np.array([False, False])))
         assert accuracy(free).value == 1.0
 
     @pytest.mark.parametrize(

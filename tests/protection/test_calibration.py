@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leakscope.bounds import exact_eta
+from leakscope.core.findings import Term
 from leakscope.core.seeds import stream
 from leakscope.data import from_arrays
 from leakscope.noise import GaussianNoise, LaplaceNoise
@@ -66,7 +67,7 @@ def eta_of(made, found):
     sets = DataSets(member, np.zeros(len(member), dtype=int))
     outputs = made.on_grid(sets, found.grid)
     outputs = found.grid.snap(made.outputs(sets)) if outputs is None else outputs
-    return exact_eta(outputs[:, found.noised], member, found.noise)
+    return exact_eta(outputs[:, found.noisy_coords], member, found.noise)
 
 
 class TestExactly:
@@ -117,12 +118,12 @@ class TestExactly:
     def test_a_constant_column_gets_no_noise(self):
         x = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 7.5)]
         found = calibrated(mechanism(x=x), PrivacyTarget(0.1))
-        assert found.noised.tolist() == [True, False]
+        assert found.noisy_coords.tolist() == [True, False]
         assert found.rms[1] == 0
 
     def test_equal_records_need_no_noise(self):
         found = calibrated(mechanism(x=np.full((20, 2), 3.0)), PrivacyTarget(0.1))
-        assert (found.noise, found.eta, found.reason) == (None, 0.0, "all records have the same values")
+        assert (found.noise, found.eta, found.reason) == (None, 0.0, Term("equal_records"))
 
     def test_counts_of_many_records_need_none(self):
         x = (np.arange(2000) % 2)[:, None].astype(float)

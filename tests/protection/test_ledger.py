@@ -98,7 +98,7 @@ class TestNoiseIsAFunctionOfTheRelease:
 
     @pytest.mark.statistics
     def test_so_have_another_family_another_key_and_another_value(self):
-        alone = replace(SUBJECT, noise=LaplaceNoise(2.0), noised=np.ones(1, dtype=bool))
+        alone = replace(SUBJECT, noise=LaplaceNoise(2.0), noisy_coords=np.ones(1, dtype=bool))
         gaussian = replace(alone, noise=GaussianNoise(2.0))
         assert len({alone.digest, gaussian.digest}) == 2
         assert alone.draw(KEY, EXACT[:1]) != gaussian.draw(KEY, EXACT[:1])
@@ -110,7 +110,7 @@ class TestNoiseIsAFunctionOfTheRelease:
             assert abs(unit(SUBJECT) @ other) / D < 5 / np.sqrt(D)
 
     def test_coordinates_without_noise_belong_to_the_release(self):
-        few = replace(SUBJECT, noise=GaussianNoise(2.0), noised=EXACT < 1000)
+        few = replace(SUBJECT, noise=GaussianNoise(2.0), noisy_coords=EXACT < 1000)
         drawn = few.draw(KEY, EXACT)
         assert (drawn[1000:] == 0).all()
         assert (drawn[:1000] != replace(SUBJECT, noise=GaussianNoise(2.0)).draw(KEY, EXACT)[:1000]).all()

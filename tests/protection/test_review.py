@@ -47,7 +47,7 @@ class TestWhatIsMeasuredIsReleased:
         made = mechanism(name, ROWS)
         found = calibrated(made, PrivacyTarget(0.1, coupling="complement", fits=200))
         pairs = measured(made, "complement", 0, 20)
-        shifts, failed = pairs.shifts(found.grid, Lp(2.0), found.noised)
+        shifts, failed = pairs.shifts(found.grid, Lp(2.0), found.noisy_coords)
         still = np.zeros(2)
         bare = [made.release(row, still, found.grid, stream(0, "fit")) for row in pairs.pairs.member]
         apart = np.linalg.norm(np.array(bare[::2]) - bare[1::2], axis=1)
@@ -71,20 +71,20 @@ class TestWhatIsMeasuredIsReleased:
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
         assert x[:, 1].std() > 0
         found = calibrated(mechanism("mean", x), PrivacyTarget(0.1))
-        assert found.noised.tolist() == [True, False]
+        assert found.noisy_coords.tolist() == [True, False]
         with pytest.raises(ValueError, match=r"would be published exactly: mean of x1; "):
             protect("mean", x, eta=0.1, **QUICK)
 
     def test_nor_does_the_order_of_a_sum_make_them_differ(self):
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
         found = calibrated(mechanism("mean", x), PrivacyTarget(0.1, coupling="complement", fits=200))
-        assert found.noised.tolist() == [True, False]
+        assert found.noisy_coords.tolist() == [True, False]
 
     def test_tiny_values_that_differ_get_noise(self):
         """Squares of 1e-170 vanish, and the standard deviation with them."""
         x = np.c_[ROWS[:, 0], (np.arange(60) % 2) * 1e-170]
         assert x[:, 1].std() == 0
-        assert calibrated(mechanism("mean", x), PrivacyTarget(0.1, noise="gaussian_isotropic")).noised.all()
+        assert calibrated(mechanism("mean", x), PrivacyTarget(0.1, noise="gaussian_isotropic")).noisy_coords.all()
 
 
 class TestChosenOnTheSameDraws:
@@ -158,7 +158,7 @@ def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
     posterior = np.exp(level - level.max(axis=1, keepdims=True))
     chance = posterior @ member / posterior.sum(axis=1, keepdims=True)
     right = ((chance > 0.5) == inside).mean(axis=0)
-    assert right.max() <= made.blind + found.eta + 4 * 0.5 / np.sqrt(n_runs)
+    assert right.max() <= made.prior_accuracy + found.eta + 4 * 0.5 / np.sqrt(n_runs)
     steps = value * made.divisor / found.grid.steps
     np.testing.assert_allclose(steps, np.rint(steps), rtol=0, atol=1e-6)
 

@@ -178,11 +178,11 @@ def test_a_public_coordinate_that_moves_tells_the_sets_apart():
     x[:, 1] = 2.5
     made, pairs, grid = Mechanism(STATISTICS["covariance"], Points(x), 6, HERE), SampledSwap(12, 6, 5), Grid(2.0**-12)
     moving = np.array([True, False, True, False, False, True])
-    found, _ = swap_shifts(made, pairs, grid, noised=moving)
+    found, _ = swap_shifts(made, pairs, grid, noisy_coords=moving)
     assert np.isfinite(found.values).all()
     assert found.d == 3
     moving[0] = False
-    assert np.isinf(swap_shifts(made, pairs, grid, noised=moving)[0].values).all()
+    assert np.isinf(swap_shifts(made, pairs, grid, noisy_coords=moving)[0].values).all()
 
 
 def test_any_number_of_workers_gives_the_same():
@@ -217,5 +217,7 @@ def test_bad_input(as_users_run_it):
         swap_shifts(Mechanism(named("mean"), made.points, 6), pairs, grid)
     with pytest.raises(ValueError, match=r"^the pairs have n = 12, k = 5; the data 12, 6$"):
         swap_shifts(made, SampledSwap(12, 5, 3), grid)
-    with pytest.raises(ValueError, match=r"^noised must be 6 truth values, one of them true, got \[False, False\]$"):
-        swap_shifts(made, pairs, grid, noised=np.zeros(2, dtype=bool))
+    with pytest.raises(
+        ValueError, match=r"^noisy_coords must be 6 truth values, one of them true, got \[False, False\]$"
+    ):
+        swap_shifts(made, pairs, grid, noisy_coords=np.zeros(2, dtype=bool))

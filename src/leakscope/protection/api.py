@@ -24,7 +24,7 @@ Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 
 
 class ArraysOptions(TypedDict, total=False):
-    """Keywords of a query of arrays beside those that `declare` names: see `protect`."""
+    """Keywords of a query of arrays in addition to those that `declare` names: see `protect`."""
 
     k: int | None
     promise: Literal["every", "average"]
@@ -149,7 +149,7 @@ def calibrate(
     unit : str
         The unit of privacy in words: record, person, household.
     date : str
-        Printed on the page as it stands here.
+        Printed on the page as it is.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     store : path, optional
@@ -163,14 +163,15 @@ def calibrate(
     Returns
     -------
     CalibratedNoise
+        The noise, and a certificate without values.
 
     Examples
     --------
     >>> import numpy as np
     >>> import leakscope as ls
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-    >>> found = ls.calibrate("mean", rows, eta=0.1, games=0)
-    >>> found.noise.rms(2) < 0.2
+    >>> calibration = ls.calibrate("mean", rows, eta=0.1, games=0)
+    >>> calibration.noise.rms(2) < 0.2
     True
     """
     options = {
@@ -289,7 +290,7 @@ def protect(
     unit : str
         The unit of privacy in words: record, person, household.
     date : str
-        Printed on the page as it stands here.
+        Printed on the page as it is.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     ledger : path, optional
@@ -307,6 +308,7 @@ def protect(
     Returns
     -------
     Protected
+        The value for publication, its noise, and both halves of the certificate.
 
     Raises
     ------

@@ -175,7 +175,7 @@ def _checked(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) ->
     """Refuse a record that is not there; without noise all coordinates are attacked."""
     if config.record is not None and not 0 <= config.record < mechanism.n:
         raise ValueError(f"record must be from 0 to n - 1 = {mechanism.n - 1}, got {config.record}")
-    return config if noise is not None else replace(config, noised=None)
+    return config if noise is not None else replace(config, noisy_coords=None)
 
 
 def _tpr(mechanism: Mechanism, result: AttackResult, config: AttackConfig, rate: float) -> Finding:

@@ -45,7 +45,7 @@ class AttackConfig:
         Against one record, or against one that is drawn anew for each game.
     grid : Grid, optional
         Of the statistic (of the sums behind a mean), where it is rounded before the noise is added.
-    noised : bool array of shape (d,), optional
+    noisy_coords : bool array of shape (d,), optional
         Coordinates that get noise, where the others are the same for all data sets; all of them unless given.
     """
 
@@ -56,7 +56,7 @@ class AttackConfig:
     record: int | None = None
     promise: Literal["every", "average"] = "every"
     grid: Grid | None = None
-    noised: Bool[Array, " d"] | None = None
+    noisy_coords: Bool[Array, " d"] | None = None
 
     def __post_init__(self) -> None:
         count("games", self.n_games, least=0)
@@ -69,7 +69,7 @@ class AttackConfig:
         if mechanism.features is None:
             return None
         features = mechanism.features if self.grid is None else self.grid.snap(mechanism.features)
-        return features if self.noised is None else features[:, self.noised]
+        return features if self.noisy_coords is None else features[:, self.noisy_coords]
 
     def outputs(self, mechanism: Mechanism, sets: DataSets) -> Float[Array, "m e"]:
         """Compute the statistic as it is released but for the noise; NaN where it failed."""
@@ -77,7 +77,7 @@ class AttackConfig:
         if outputs is None:
             outputs = mechanism.outputs(sets)
             outputs = outputs if self.grid is None else self.grid.snap(outputs)
-        return outputs if self.noised is None else outputs[:, self.noised]
+        return outputs if self.noisy_coords is None else outputs[:, self.noisy_coords]
 
     def target(self, exposure: Float[Array, " n"]) -> int | None:
         """Choose the record that is attacked, the most exposed one unless given; None: another one in each game."""

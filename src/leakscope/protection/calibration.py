@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.checks import gain_over_prior
+from leakscope.core.findings import Term
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import integer
 from leakscope.core.tradeoff import TradeOff
@@ -52,14 +53,14 @@ from leakscope.protection.rounding import (
     rounded_up,
     rounding_length,
 )
-from leakscope.protection.target import PrivacyTarget, Ready
+from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
 _LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
 _TRIED, _FARTHEST = 1000, 64  # records with which two shapes are tried: evenly spaced ones, and the farthest
-_CONSTANT = 2.0**-16  # of a column of equal values: beside it lies their grid
+_CONSTANT = 2.0**-16  # of a column of equal values: the scale of its grid
 _MOST_GROWTH = 100.0  # of a scale, until a grid counts as the reason that no scale passes
 _MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
 
@@ -72,7 +73,7 @@ class Calibrated:
     ----------
     noise : Noise or None
         None: the draw alone keeps the promise.
-    noised : bool array of shape (d,)
+    noisy_coords : bool array of shape (d,)
         Coordinates that get noise; the others are the same for every data set.
     grid : Grid
         Of the released numbers (of the sums behind means).
@@ -91,7 +92,7 @@ class Calibrated:
         What a ledger keeps, where the pairs are known.
     sampling_std : array of shape (d,) or None
         Standard deviation of the statistic over samples of k records.
-    reason : str
+    reason : Term or None
         Why no noise is needed.
     declared : bool
         The noise was given, and only its promise was checked; otherwise its scale was computed from all records.
@@ -100,7 +101,7 @@ class Calibrated:
     """
 
     noise: Noise | None
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     grid: Grid
     coupling: str
     eta: float
@@ -112,21 +113,30 @@ class Calibrated:
     exposed: int | None = None
     shifts: Shifts | None = None
     sampling_std: Float[Array, " d"] | None = None
-    reason: str = ""
+    reason: Term | None = None
     declared: bool = False
     printed_shape: PrintedShape | None = None
 
     @property
     def rms(self) -> Float[Array, " d"]:
         """Standard deviation of the noise in each coordinate."""
-        made = np.zeros(len(self.noised))
+        rms = np.zeros(len(self.noisy_coords))
         if self.noise is not None:
-            made[self.noised] = _deviations(self.noise, int(self.noised.sum()))
-        return made
+            rms[self.noisy_coords] = _deviations(self.noise, int(self.noisy_coords.sum()))
+        return rms
 
 
 def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
-    """The least noise with which a mechanism keeps a privacy target.
+    """Find the least noise with which a mechanism keeps a privacy target.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    target : PrivacyTarget
+
+    Returns
+    -------
+    Calibrated
 
     Raises
     ------
@@ -142,61 +152,64 @@ def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
 
 
 def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> Calibrated:
-    """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
+    """Calibrate a sum or mean: without noise, by the exact swap, or by the mixture swap if the target names it."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
     error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
-    bare = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
+    without_noise = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
     declared = _declared(target, mechanism.d)
     if declared is None and not varied.any():
-        return replace(bare, coupling="swap", reason="all records have the same values")
+        return replace(without_noise, coupling="swap", reason=Term("equal_records"))
     if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
-        found = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
-        if found is not None:
-            return replace(bare, coupling=found.coupling, eta=found.eta, reason=found.reason)
-    # of counts every cell gets noise: an empty one would be told by having none
-    noised = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
-    bare = replace(bare, noised=noised, declared=isinstance(target.noise, Noise) or declared is not None)
-    ready = declared or _ready_of(features[:, noised], mechanism, target)
+        proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
+        if proof is not None:
+            reason = Term(f"unneeded_{proof.coupling}")
+            return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=reason)
+    # every cell of a table gets noise: one without would show that all records agree in it
+    noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
+    without_noise = replace(
+        without_noise, noisy_coords=noisy_coords, declared=isinstance(target.noise, Noise) or declared is not None
+    )
+    noise_at_scale = declared or _noise_of_features(features[:, noisy_coords], mechanism, target)
     rounding = _Rounding(mechanism.divisor)
-    moving = features[:, noised]
-    if isinstance(ready, Noise):
-        bare = replace(bare, grid=rounding.grid(ready, bare))
-        moving = _on_grid(moving, bare.grid, noised)
+    moving = features[:, noisy_coords]
+    if isinstance(noise_at_scale, Noise):
+        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
+        moving = _on_grid(moving, without_noise.grid, noisy_coords)
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if target.coupling == "mixture_swap":
         mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)
-        found = _mixed(mixture, rounding, target, ready, bare)
+        calibration = _mixed(mixture, rounding, target, noise_at_scale, without_noise)
     else:
-        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(ready))
+        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(noise_at_scale))
         if target.promise == "average" and shifts.records is not None:  # many records, some of which share a row
             shifts = average_linear(
-                moving, mechanism.k, statistic, norm_of(ready), seed=integer(target.seed, "certify")
+                moving, mechanism.k, statistic, norm_of(noise_at_scale), seed=integer(target.seed, "certify")
             )
         elif target.promise == "average":
             shifts = shifts.average()
-        found = _certified(shifts, rounding, target, ready, bare)
-    _refuse_inexact(features, mechanism.k, found.grid)
-    return found
+        calibration = _certified(shifts, rounding, target, noise_at_scale, without_noise)
+    _refuse_inexact(features, mechanism.k, calibration.grid)
+    return calibration
 
 
 def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], Grid]:
-    """Coordinates that differ at all, and a grid beside their spread on which every sum of k records is exact.
+    """Find the coordinates that differ at all, and a grid fine for their spread on which sums of k records are exact.
 
-    To differ is a fact of the values: a standard deviation of equal numbers may be above 0, and one of tiny numbers 0.
+    The values tell whether they differ: the standard deviation of equal numbers may be above 0, that of tiny ones 0.
     """
     largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
-    noised = span > 0
-    spread = span * ((features - features.min(axis=0)) / np.where(noised, span, 1)).std(axis=0)
+    noisy_coords = span > 0
+    spread = span * ((features - features.min(axis=0)) / np.where(noisy_coords, span, 1)).std(axis=0)
     alone = np.where(largest > 0, largest * _CONSTANT, 1.0)
-    grid = Grid.for_noise(np.where(noised, spread, alone), largest, error=0.0)
+    grid = Grid.for_noise(np.where(noisy_coords, spread, alone), largest, error=0.0)
     _refuse_inexact(features, k, grid)
-    return noised, grid
+    return noisy_coords, grid
 
 
 def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
-    """Refused where a sum of k records may be no exact number of steps."""
+    """Refuse features whose sum over k records may be no exact number of steps."""
     largest = np.abs(features).max(axis=0)
     if not (k * largest / grid.steps <= _MOST_STEPS).all():
         raise ValueError(
@@ -205,7 +218,7 @@ def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
 
 
 def _declared(target: PrivacyTarget, d: int) -> Noise | None:
-    """The noise of a scale that was declared beforehand: nothing of it was computed from the data."""
+    """Return the noise of a scale that was declared beforehand: nothing of it was computed from the data."""
     if target.noise_scale is None:
         return None
     if not isinstance(target.noise, str):
@@ -240,97 +253,116 @@ class _Rounding:
     magnitude: Float[Array, " d"] | float = 0.0
     steps: Float[Array, " d"] | float = 0.0
 
-    def grid(self, noise: Noise, bare: Calibrated) -> Grid:
-        """The grid of the printed noise; of a coordinate without noise the one that it has."""
-        noised = bare.noised
-        steps = np.array(np.broadcast_to(bare.grid.steps, noised.shape))
-        magnitude = np.broadcast_to(self.magnitude, noised.shape)[noised]
-        rms = _deviations(noise, int(noised.sum()))
-        steps[noised] = printed_grid(rms, self.multiple, magnitude).steps
+    def grid(self, noise: Noise, without_noise: Calibrated) -> Grid:
+        """Compute the grid of the printed noise; a coordinate without noise keeps the one that it has."""
+        noisy_coords = without_noise.noisy_coords
+        steps = np.array(np.broadcast_to(without_noise.grid.steps, noisy_coords.shape))
+        magnitude = np.broadcast_to(self.magnitude, noisy_coords.shape)[noisy_coords]
+        rms = _deviations(noise, int(noisy_coords.sum()))
+        steps[noisy_coords] = printed_grid(rms, self.multiple, magnitude).steps
         return Grid(tuple(steps.tolist()))
 
-    def length(self, noise: Noise, norm: Lp | Mahalanobis, noised: Bool[Array, " d"]) -> float:
-        """By which a shift may be longer on the printed grid."""
-        steps = np.broadcast_to(self.steps, noised.shape)[noised]
-        return rounding_length(_deviations(noise, int(noised.sum())), norm, steps)
+    def length(self, noise: Noise, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> float:
+        """Compute by how much a shift may be longer on the printed grid."""
+        steps = np.broadcast_to(self.steps, noisy_coords.shape)[noisy_coords]
+        return rounding_length(_deviations(noise, int(noisy_coords.sum())), norm, steps)
 
 
 def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
-    """Of any statistic: by pairs of data sets, after a pilot."""
+    """Calibrate any statistic by pairs of data sets, after a pilot."""
     declared = _declared(target, mechanism.d)
     independent = mechanism.counts
-    make = partial(_ready, target.noise, ridge=_PILOT_RIDGE, isotropic=independent)
+    make = partial(_noise_of_family, target.noise, ridge=_PILOT_RIDGE, isotropic=independent)
     pilot = piloted(mechanism, target, make if declared is None else lambda *_: declared)
-    ready = declared or make(pilot.second_moment, int(pilot.noised.sum()))
+    noise_at_scale = declared or make(pilot.second_moment, int(pilot.noisy_coords.sum()))
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
     magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
     multiple = mechanism.divisor / roundings
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
     rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
-    given = isinstance(target.noise, Noise) or declared is not None
-    bare = Calibrated(None, pilot.noised, grid, "", 0.0, declared=given)
-    if isinstance(ready, Noise):
-        bare = replace(bare, grid=rounding.grid(ready, bare))
-    shifts, failed = pilot.measured.shifts(bare.grid, norm_of(ready), pilot.noised)
+    as_it_is = isinstance(target.noise, Noise) or declared is not None
+    without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=as_it_is)
+    if isinstance(noise_at_scale, Noise):
+        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
+    shifts, failed = pilot.measured.shifts(without_noise.grid, norm_of(noise_at_scale), pilot.noisy_coords)
     error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
-    bare = replace(bare, n_fits=n_fits, n_failures=failed, sampling_std=error)
-    found = _certified(shifts, rounding, target, ready, bare)
+    without_noise = replace(without_noise, n_fits=n_fits, n_failures=failed, sampling_std=error)
+    calibration = _certified(shifts, rounding, target, noise_at_scale, without_noise)
     if mechanism.features is not None:
-        _refuse_inexact(mechanism.features, mechanism.k, found.grid)
-    return found
+        _refuse_inexact(mechanism.features, mechanism.k, calibration.grid)
+    return calibration
 
 
 def _mixed(
-    mixture: MixtureSwap, rounding: _Rounding, target: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    mixture: MixtureSwap,
+    rounding: _Rounding,
+    target: PrivacyTarget,
+    noise_at_scale: NoiseAtScale | Noise,
+    without_noise: Calibrated,
 ) -> Calibrated:
-    """The least scale for a mixture swap, rounded up."""
-    found = replace(bare, coupling="mixture swap", confidence=target.confidence, n_pairs=mixture.n_draws)
-    if isinstance(ready, Noise):
-        noise, grid, eta = ready, bare.grid, mixture.worst_eta(ready, target.confidence)
+    """Find the least scale for a mixture swap, rounded up."""
+    calibration = replace(without_noise, coupling="mixture swap", confidence=target.confidence, n_pairs=mixture.n_draws)
+    if isinstance(noise_at_scale, Noise):
+        noise, grid, eta = noise_at_scale, without_noise.grid, mixture.worst_eta(noise_at_scale, target.confidence)
     else:
         # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
         # variation at most, whatever the scale
-        one = ready(1.0)
-        slack = float(one.shift_tv(rounding.length(one, norm_of(one), bare.noised)))
+        one = noise_at_scale(1.0)
+        slack = float(one.shift_tv(rounding.length(one, norm_of(one), without_noise.noisy_coords)))
         try:
-            noise = ready(rounded_up(mixture.least_scale(target.eta - slack, ready, target.confidence)))
-        except NotApplicable as reason:
-            return replace(bare, noised=np.zeros_like(bare.noised), coupling="swap", eta=target.eta, reason=str(reason))
+            noise = noise_at_scale(
+                rounded_up(mixture.least_scale(target.eta - slack, noise_at_scale, target.confidence))
+            )
+        except NotApplicable:
+            return _equal_outputs(replace(without_noise, coupling="swap"), target)
         # draws that chose the scale prove what was asked for, no more; a curve needs others
-        grid, eta = rounding.grid(noise, bare), target.eta
-        mixture = replace(mixture, features=_on_grid(mixture.features, grid, bare.noised))
+        grid, eta = rounding.grid(noise, without_noise), target.eta
+        mixture = replace(mixture, features=_on_grid(mixture.features, grid, without_noise.noisy_coords))
     band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, target.confidence)
-    shape = ready.shape if isinstance(ready, _Shaped) else None
-    return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), target)
+    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
+    return _kept(replace(calibration, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), target)
 
 
 def _certified(
-    shifts: Shifts, rounding: _Rounding, target: PrivacyTarget, ready: Ready | Noise, bare: Calibrated
+    shifts: Shifts,
+    rounding: _Rounding,
+    target: PrivacyTarget,
+    noise_at_scale: NoiseAtScale | Noise,
+    without_noise: Calibrated,
 ) -> Calibrated:
-    """The least scale for these shifts, rounded up, and what follows from it."""
+    """Find the least scale for these shifts, rounded up, and what follows from it."""
     confidence = None if shifts.exact else target.confidence
-    found = replace(bare, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
-    if isinstance(ready, Noise):
-        noise, grid = ready, bare.grid
+    calibration = replace(
+        without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1]
+    )
+    if isinstance(noise_at_scale, Noise):
+        noise, grid = noise_at_scale, without_noise.grid
     else:
         try:
-            scale = least_scale(shifts, target.eta, ready, smaller_prior(shifts, None), level(shifts, confidence))
-        except NotApplicable as reason:
-            return replace(found, noised=np.zeros_like(bare.noised), eta=target.eta, reason=str(reason))
-        noise, shifts = _rounded(scale, shifts, rounding, target, ready, bare)
-        grid = rounding.grid(noise, bare)
+            scale = least_scale(
+                shifts, target.eta, noise_at_scale, smaller_prior(shifts, None), level(shifts, confidence)
+            )
+        except NotApplicable:
+            return _equal_outputs(calibration, target)
+        noise, shifts = _rounded(scale, shifts, rounding, target, noise_at_scale, without_noise)
+        grid = rounding.grid(noise, without_noise)
     eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
     exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
-    shape = ready.shape if isinstance(ready, _Shaped) else None
-    found = replace(found, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
-    return _kept(replace(found, printed_shape=shape), target)
+    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
+    calibration = replace(calibration, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
+    return _kept(replace(calibration, printed_shape=shape), target)
 
 
 def _rounded(
-    scale: float, shifts: Shifts, rounding: _Rounding, target: PrivacyTarget, ready: Ready, bare: Calibrated
+    scale: float,
+    shifts: Shifts,
+    rounding: _Rounding,
+    target: PrivacyTarget,
+    noise_at_scale: NoiseAtScale,
+    without_noise: Calibrated,
 ) -> tuple[Noise, Shifts]:
-    """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
+    """Find the noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
 
     What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it may
     be chosen on the pairs that certify it.
@@ -338,8 +370,8 @@ def _rounded(
     confidence = None if shifts.exact else target.confidence
     printed, growth = rounded_up(scale), 0.0
     while printed <= _MOST_GROWTH * scale:
-        noise = ready(printed)
-        longer = _longer(shifts, rounding.length(noise, norm_of(noise), bare.noised))
+        noise = noise_at_scale(printed)
+        longer = _longer(shifts, rounding.length(noise, norm_of(noise), without_noise.noisy_coords))
         if worst_eta(longer, noise, confidence=confidence) <= target.eta:
             return noise, longer
         printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
@@ -350,20 +382,26 @@ def _rounded(
     )
 
 
+def _equal_outputs(calibration: Calibrated, target: PrivacyTarget) -> Calibrated:
+    """Add no noise where so many pairs have the same output that the target is kept without."""
+    no_coords = np.zeros_like(calibration.noisy_coords)
+    return replace(calibration, noisy_coords=no_coords, eta=target.eta, reason=Term("equal_outputs", eta=target.eta))
+
+
 def _longer(shifts: Shifts, length: float) -> Shifts:
-    """Shifts of at least the lengths on another grid; equal records have equal features on every grid."""
+    """Raise shifts to at least their lengths on another grid; equal records have equal features on every grid."""
     with np.errstate(over="ignore"):
         values = np.nextafter(shifts.values + shifts.values.dtype.type(length), np.inf, dtype=shifts.values.dtype)
     return replace(shifts, values=np.where(shifts.values > 0, values, 0.0) if shifts.exact else values)
 
 
-def _on_grid(features: Float[Array, "n e"], grid: Grid, noised: Bool[Array, " d"]) -> Float[Array, "n e"]:
-    """Features of the coordinates with noise, as they are summed."""
-    return Grid(tuple(grid.steps[noised].tolist())).snap(features)
+def _on_grid(features: Float[Array, "n e"], grid: Grid, noisy_coords: Bool[Array, " d"]) -> Float[Array, "n e"]:
+    """Round the features of the coordinates with noise as they are summed."""
+    return Grid(tuple(grid.steps[noisy_coords].tolist())).snap(features)
 
 
 def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
-    """The record with the largest bound, of those that have a row of their own."""
+    """Return the index of the record with the largest bound, of those that have a row of their own."""
     if len(eta) == 1:
         return None
     if shifts.records is None:
@@ -372,11 +410,11 @@ def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
     return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
 
 
-def _kept(found: Calibrated, target: PrivacyTarget) -> Calibrated:
-    """Refused where a noise that was given keeps less than was asked for."""
-    if found.eta > target.eta:
-        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {target.eta:g}")
-    return found
+def _kept(calibration: Calibrated, target: PrivacyTarget) -> Calibrated:
+    """Refuse a noise that was given and keeps less than the target."""
+    if calibration.eta > target.eta:
+        raise ValueError(f"this noise is proved to keep eta = {calibration.eta:.6g} only, asked for {target.eta:g}")
+    return calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,14 +429,14 @@ class _Shaped:
         return self.family.of(self.d, self.shape.covariance)(scale)
 
 
-def _ready(
-    noise: str | Noise | Ready,
+def _noise_of_family(
+    noise: str | Noise | NoiseAtScale,
     second_moment: Float[Array, "d d"] | None,
     d: int,
     ridge: float,
     isotropic: bool = False,
-) -> Ready | Noise:
-    """The noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
+) -> NoiseAtScale | Noise:
+    """Return the noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
 
     Relative variance is what counts in each coordinate, so that units do not matter.
     """
@@ -414,8 +452,10 @@ def _ready(
     return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
 
 
-def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, target: PrivacyTarget) -> Ready | Noise:
-    """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
+def _noise_of_features(
+    moving: Float[Array, "n d"], mechanism: Mechanism, target: PrivacyTarget
+) -> NoiseAtScale | Noise:
+    """Return the noise of each scale for a sum or mean, of the shape for the worst record or for the average one.
 
     The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
     rarely the shape for the average record keeps that with less noise; then it is taken for both promises.
@@ -424,38 +464,44 @@ def _ready_of(moving: Float[Array, "n d"], mechanism: Mechanism, target: Privacy
     """
     d = moving.shape[1]
     if mechanism.counts:
-        return _ready(target.noise, None, d, _RIDGE)
-    average = _ready(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+        return _noise_of_family(target.noise, None, d, _RIDGE)
+    average = _noise_of_family(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
     family = find_family(target.noise) if isinstance(target.noise, str) else None
     if target.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
     both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
-    few = _few(moving, [norm_of(ready) for ready in both])
+    few = _few(moving, [norm_of(noise_at_scale) for noise_at_scale in both])
     prior = mechanism.prior
-    return min(both, key=lambda ready: np.sum(_variances(few, prior, target.eta, ready) / moving.var(axis=0)))
+    return min(
+        both, key=lambda noise_at_scale: np.sum(_variances(few, prior, target.eta, noise_at_scale) / moving.var(axis=0))
+    )
 
 
 def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
-    """All of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
+    """Select all of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
     centred = moving - moving.mean(axis=0)
     far = [np.argsort(-norm(centred), kind="stable")[:_FARTHEST] for norm in norms]
     even = np.arange(0, len(moving), math.ceil(len(moving) / _TRIED))
     return moving[np.unique(np.concatenate([even, *far]))]
 
 
-def _variances(features: Float[Array, "m d"], prior: float, eta: float, ready: Ready | Noise) -> Float[Array, " d"]:
-    """Of the least noise that keeps eta for these records."""
-    shifts = swap_linear(features, 1, "sum", norm_of(ready))
+def _variances(
+    features: Float[Array, "m d"], prior: float, eta: float, noise_at_scale: NoiseAtScale | Noise
+) -> Float[Array, " d"]:
+    """Compute the variances of the least noise that keeps eta for these records."""
+    shifts = swap_linear(features, 1, "sum", norm_of(noise_at_scale))
     try:
-        noise = ready if isinstance(ready, Noise) else calibrate(shifts, eta, ready, prior=prior)
+        noise = (
+            noise_at_scale if isinstance(noise_at_scale, Noise) else calibrate(shifts, eta, noise_at_scale, prior=prior)
+        )
     except NotApplicable:  # so many are equal, whatever the shape
         return np.zeros(features.shape[1])
     return np.square(_deviations(noise, features.shape[1]))
 
 
 def _deviations(noise: Noise, d: int) -> Float[Array, " d"]:
-    """Standard deviation of each coordinate."""
+    """Return the standard deviation of the noise in each coordinate."""
     rms, norm = noise.rms(d), noise.norm
     if isinstance(norm, Mahalanobis):
         variances = np.diagonal(norm.shape) if norm.shape.ndim == 2 else norm.shape

@@ -73,7 +73,7 @@ def compared(
         Of these draws.
     declared : mapping of str to pair of float, optional
         Smallest and largest value of a column. A column with neither this nor a clip has the range of the data, which
-        favours differential privacy, and is said; counts need none.
+        favours differential privacy, and is reported; counts need none.
 
     Returns
     -------
@@ -276,7 +276,10 @@ def _information(
     structure: Literal["isotropic", "least_trace"],
     n_sharing: int = 1,
 ) -> _Noise:
-    """Compute the noise that limits the mutual information; on average over the records, n of them share n times it."""
+    """Compute the noise that limits the mutual information, which ``n_sharing`` records may share.
+
+    An average over n records allows n times the information of one.
+    """
     n = setting.mechanism.n
     nats = n_sharing * information_of_eta(setting.eta, setting.mechanism.prior)
     covariance = noise_of_information(spread.covariance / unit / unit[:, None], nats, structure)
@@ -357,7 +360,7 @@ def total_errors(
 
     The error is that against the statistic of all n records. Ours is ``sqrt(sampling^2 + noise^2)``, because only k of
     the n are drawn; differential privacy needs no draw, and has noise alone. A sum or count of the k that are drawn
-    stands for n/k times as much, and so do its errors.
+    estimates n/k times as much, and so its errors count n/k times.
 
     Parameters
     ----------

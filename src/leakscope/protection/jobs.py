@@ -90,7 +90,7 @@ def arrays_job(
 
 
 def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> Job:
-    """The job of a plan, with the data of its file; columns that hold no numbers are left out where there is no use.
+    """Make the job of a plan, with the data of its file; columns without numbers are left out if they have no use.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> 
 
 
 def statistic_of(plan: CalibrationPlan, points: Points) -> Statistic:
-    """The statistic of a plan; what it takes from the points it takes from all of them, whoever is drawn."""
+    """Make the statistic of a plan; what it takes from the points it takes from all of them, whoever is drawn."""
     settings = {name: _frozen(value) for name, value in plan.set.items()}
     if plan.statistic == "table":
         cells = Cells.declared(points.x, plan.by, plan.levels) if plan.levels else Cells.of(points.x, plan.by)
@@ -141,7 +141,7 @@ def _histogram(by: Sequence[str], x: Any, settings: Mapping[str, Any]) -> Histog
 
 
 def _name(statistic: str | Callable[..., Any] | Statistic) -> str:
-    """Of a statistic that is given as an object: where it comes from."""
+    """Name a statistic that is given as an object by where it comes from."""
     if isinstance(statistic, str):
         return statistic
     if isinstance(statistic, Linear | Covariance | Fit):
@@ -164,5 +164,5 @@ def _job(
 
 
 def _frozen(value: Any) -> Any:
-    """Lists of a plan as tuples."""
-    return tuple(_frozen(each) for each in value) if isinstance(value, list | tuple) else value
+    """Turn lists of a plan into tuples."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value

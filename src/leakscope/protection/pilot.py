@@ -18,11 +18,11 @@ from leakscope.core.types import Noise
 from leakscope.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import SAMPLED, Measured, measured
-from leakscope.protection.target import PrivacyTarget, Ready
+from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
 
-_SHARE = 0.2  # of the fits, for the pilot
+_FRACTION = 0.2  # of the fits, for the pilot
 _LEAST, _MOST = 4, 500  # pairs of a pilot, or rounds of swaps
 _FINER = 4.0  # the certified scale may be so many times below that of the pilot
 _UNSEEN = 2.0**-20  # of the outputs: a grid where none of them differ
@@ -36,7 +36,7 @@ class Pilot:
     ----------
     measured : Measured
         The pairs that will certify.
-    noised : bool array of shape (d,)
+    noisy_coords : bool array of shape (d,)
         Coordinates that get noise: those in which some pair of the pilot differed, or all if none did.
     second_moment : array of shape (e, e) or None
         Of the differences in these e coordinates; None if no pair differed.
@@ -44,13 +44,15 @@ class Pilot:
     """
 
     measured: Measured
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     second_moment: Float[Array, "e e"] | None
     grid: Grid
 
 
 def piloted(
-    mechanism: Mechanism, target: PrivacyTarget, ready: Callable[[Float[Array, "e e"] | None, int], Ready | Noise]
+    mechanism: Mechanism,
+    target: PrivacyTarget,
+    noise_at_scale: Callable[[Float[Array, "e e"] | None, int], NoiseAtScale | Noise],
 ) -> Pilot:
     """Try the couplings that the fits can pay, and choose.
 
@@ -58,7 +60,7 @@ def piloted(
     ----------
     mechanism : Mechanism
     target : PrivacyTarget
-    ready : callable
+    noise_at_scale : callable
         From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
 
     Raises
@@ -67,39 +69,39 @@ def piloted(
         If the fits pay for none: with the number that would. If the statistic fails on all data sets.
     """
     certifying = _affordable(mechanism, target)
-    trials = [_trial(each, target, len(certifying)) for each in certifying]
+    trials = [_trial(coupling, target, len(certifying)) for coupling in certifying]
     every = np.concatenate([trial.differences() for trial in trials])
     seen = np.concatenate([trial.outputs() for trial in trials])
     if not len(every):
         raise ValueError(f"{mechanism.statistic.name} failed in every pair of the pilot: there is nothing to calibrate")
-    noised, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
+    noisy_coords, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
     if mechanism.features is not None:
-        noised &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
+        noisy_coords &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
     if target.noise_scale is not None or mechanism.counts:
-        noised = np.ones_like(noised)  # a coordinate without noise would tell that all records agree in it
-    if not noised.any():  # the certifying pairs will tell whether they differ
-        return Pilot(certifying[0], ~noised, None, _grid(noised, np.empty((0, 0)), largest))
-    moment = _second_moment(every[:, noised])
+        noisy_coords = np.ones_like(noisy_coords)  # a coordinate without noise would tell that all records agree in it
+    if not noisy_coords.any():  # the certifying pairs will tell whether they differ
+        return Pilot(certifying[0], ~noisy_coords, None, _grid(noisy_coords, np.empty((0, 0)), largest))
+    moment = _second_moment(every[:, noisy_coords])
     chosen = 0
     if len(trials) > 1:
-        noise, grid = ready(moment, int(noised.sum())), _grid(noised, moment, largest)
-        tried = [trial.shifts(grid, norm_of(noise), noised)[0] for trial in trials]
-        chosen = _best(tried, [each.pairs.n_pairs for each in certifying], target, noise)
-    own = _second_moment(trials[chosen].differences()[:, noised])
+        noise, grid = noise_at_scale(moment, int(noisy_coords.sum())), _grid(noisy_coords, moment, largest)
+        tried = [trial.shifts(grid, norm_of(noise), noisy_coords)[0] for trial in trials]
+        chosen = _best(tried, [coupling.pairs.n_pairs for coupling in certifying], target, noise)
+    own = _second_moment(trials[chosen].differences()[:, noisy_coords])
     moment = own if np.diagonal(own).all() else moment
-    return Pilot(certifying[chosen], noised, moment, _grid(noised, moment, largest))
+    return Pilot(certifying[chosen], noisy_coords, moment, _grid(noisy_coords, moment, largest))
 
 
-def norm_of(ready: Ready | Noise) -> Lp | Mahalanobis:
-    """In which the shifts are measured."""
-    noise = ready if isinstance(ready, Noise) else ready(1.0)
+def norm_of(noise_at_scale: NoiseAtScale | Noise) -> Lp | Mahalanobis:
+    """Return the norm in which the shifts are measured."""
+    noise = noise_at_scale if isinstance(noise_at_scale, Noise) else noise_at_scale(1.0)
     if not isinstance(noise.norm, Lp | Mahalanobis):
         raise ValueError(f"the norm of the noise must be an Lp or a Mahalanobis, got {noise.norm!r}")
     return noise.norm
 
 
 def _affordable(mechanism: Mechanism, target: PrivacyTarget) -> list[Measured]:
-    """The couplings that keep the promise, each with the pairs that the fits pay for beside its pilot."""
+    """List the couplings that keep the promise, each with the pairs that the fits pay for after its pilot."""
     names = [name for name, kind in SAMPLED.items() if target.promise == "average" or kind.promise == "every"]
     if target.coupling != "auto":
         if target.coupling not in names:
@@ -108,42 +110,43 @@ def _affordable(mechanism: Mechanism, target: PrivacyTarget) -> list[Measured]:
                 f"known: auto, {', '.join(names)}"
             )
         names = [target.coupling]
-    found, needed = [], {}
+    affordable, needed = [], {}
     for name in names:
         single = measured(mechanism, name, target.seed)
         least = pairs_needed(target.eta, mechanism.prior, target.confidence, single.pairs.share)
-        needed[name] = math.ceil(least * single.fits_a_pair / (1 - _SHARE))
-        n_pairs = single.most_pairs(int((1 - _SHARE) * target.fits))
+        needed[name] = math.ceil(least * single.fits_a_pair / (1 - _FRACTION))
+        n_pairs = single.most_pairs(int((1 - _FRACTION) * target.fits))
         if n_pairs >= least:
-            found.append(single.with_pairs(n_pairs, single.pairs.seed))
-    if not found:
+            affordable.append(single.with_pairs(n_pairs, single.pairs.seed))
+    if not affordable:
         name = min(needed, key=needed.__getitem__)
         raise ValueError(
             f"eta = {target.eta:g} at confidence {target.confidence:g} needs at least {needed[name]:,} fits "
             f"(coupling {name}), got {target.fits:,}"
         )
-    return found
+    return affordable
 
 
 def _trial(certifying: Measured, target: PrivacyTarget, n_trials: int) -> Measured:
-    """The pilot of a coupling: few pairs with a seed of their own."""
-    n_pairs = certifying.most_pairs(int(_SHARE * target.fits / n_trials))
+    """Make the pilot of a coupling: few pairs with a seed of their own."""
+    n_pairs = certifying.most_pairs(int(_FRACTION * target.fits / n_trials))
     return certifying.with_pairs(max(_LEAST, min(n_pairs, _MOST)), integer(target.seed, "pilot"))
 
 
-def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], target: PrivacyTarget, noise: Ready | Noise) -> int:
-    """The coupling that should need the least noise, or let the given noise keep most."""
+def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], target: PrivacyTarget, noise: NoiseAtScale | Noise) -> int:
+    """Choose the coupling that should need the least noise, or let the given noise keep most."""
     if isinstance(noise, Noise):
         return int(np.argmin([noise.shift_tv(shifts.values).mean(axis=1).max() for shifts in tried]))
     return most_promising(tried, n_pairs, target.eta, noise, target.promise, target.confidence)
 
 
-def _grid(noised: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:
-    """Fine beside what the noise will be, in each coordinate; where there is none, beside the outputs."""
+def _grid(noisy_coords: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:
+    """Make a grid that is fine compared with the noise to come; where there is none, compared with the outputs."""
     scale = np.where(largest > 0, largest * _UNSEEN, 1.0)
-    moved = np.sqrt(np.diagonal(moment))
-    moved = np.where(moved > 0, moved, moved.max(initial=0.0))
-    scale[noised] = np.where(moved > 0, moved / _FINER, scale[noised])  # where nothing moves, the noise was declared
+    length = np.sqrt(np.diagonal(moment))
+    length = np.where(length > 0, length, length.max(initial=0.0))
+    # where nothing moves, the noise was declared
+    scale[noisy_coords] = np.where(length > 0, length / _FINER, scale[noisy_coords])
     return Grid.for_noise(scale, largest)
 
 

@@ -62,8 +62,8 @@ class Protected:
         The distribution of the noise; None where none was needed. The draw itself is kept in the ledger, if there is
         one, and nowhere else.
     certificate : Report
-        What is promised, with the value: for publication. Beside what was declared public and the released value it
-        holds scale and shape of the noise, rounded, and nothing else of the data.
+        What is promised, with the value: for publication. In addition to what was declared public and the released
+        value it holds scale and shape of the noise, rounded, and nothing else of the data.
     owner : Report
         The same for the owner of the data alone, with exact functions of them: what is proved beyond the promise,
         sampling errors, attacks, the most exposed record, a digest.
@@ -75,11 +75,11 @@ class Protected:
     owner: Report
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write value and public certificate as JSON; beside the file and renamed where a path is given."""
+        """Write value and public certificate as JSON; to a path by way of a temporary file in its folder."""
         return self.certificate.to_json(path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write the public page; beside the file and renamed where a path is given."""
+        """Write the public page; to a path by way of a temporary file in its folder."""
         return self.certificate.to_html(path)
 
 
@@ -136,7 +136,7 @@ def run_release(
     # The noise: from all n records, or from pairs of data sets that nobody uses.
     calibration = calibrated(job.mechanism, job.target)
     refuse_exact(job, calibration)
-    # What the owner is told beyond the promise: from simulated releases.
+    # What only the owner sees: how far attacks get on simulated releases, and what other methods need.
     findings, curves = _owner_findings(job, calibration)
     # The last moment to refuse.
     before()
@@ -175,8 +175,8 @@ def _released(
     """Add a draw of the noise to the statistic of the members."""
     noise = np.zeros(mechanism.d)
     if calibration.noise is not None:
-        n_noised = int(calibration.noised.sum())
-        noise[calibration.noised] = calibration.noise.sample(np.zeros(n_noised), rng)
+        n_noised = int(calibration.noisy_coords.sum())
+        noise[calibration.noisy_coords] = calibration.noise.sample(np.zeros(n_noised), rng)
     return mechanism.release(member, noise, calibration.grid, rng)
 
 
@@ -198,7 +198,7 @@ def _attack_config(job: Job, calibration: Calibrated) -> AttackConfig:
         record=calibration.exposed,
         promise=job.target.promise,
         grid=calibration.grid,
-        noised=None if calibration.noise is None else calibration.noised,
+        noisy_coords=None if calibration.noise is None else calibration.noisy_coords,
     )
 
 

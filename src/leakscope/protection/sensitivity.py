@@ -87,13 +87,13 @@ class Ranges:
         assumed = []
         declared = ~self.from_data
         if declared.any():
-            told = [
+            listed = [
                 f"{name} from {low:g} to {high:g}"
                 for name, low, high in zip(names[declared], self.low[declared], self.high[declared], strict=True)
             ]
             beyond = int(((values < self.low) | (values > self.high)).sum())
             changed = f"; {beyond:,} values of these data are beyond, and would be clipped" if beyond else ""
-            assumed.append(f"declared ranges: {', '.join(told)}{changed}")
+            assumed.append(f"declared ranges: {', '.join(listed)}{changed}")
         if self.from_data.any():
             assumed.append(
                 f"no range was declared of {', '.join(names[self.from_data])}: that of these data is taken, which "

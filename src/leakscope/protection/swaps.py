@@ -27,12 +27,12 @@ def swap_shifts(
     pairs: SampledSwap,
     grid: Grid,
     norm: Lp | Mahalanobis = EUCLIDEAN,
-    noised: Bool[Array, " d"] | None = None,
+    noisy_coords: Bool[Array, " d"] | None = None,
 ) -> tuple[Shifts, int]:
-    """The shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
+    """Measure the shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
 
-    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noised)``, whose ``max(k, n-k) + 1``
-    fits a round this spares. Lengths are raised for the arithmetic of the closed form, which may round to the
+    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noisy_coords)``, without its
+    ``max(k, n-k) + 1`` fits a round. Lengths are raised for the arithmetic of the closed form, which may round to the
     next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
     Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
 
@@ -44,7 +44,7 @@ def swap_shifts(
         Of the same n and k.
     grid : Grid
         Of the release; the arithmetic error of the statistic is below its step.
-    norm, noised
+    norm, noisy_coords
         As in ``SampledSwap.shifts``.
 
     Returns
@@ -58,7 +58,7 @@ def swap_shifts(
     Raises
     ------
     ValueError
-        If the statistic has no closed form, the pairs belong to another game, or no coordinate is noised.
+        If the statistic has no closed form, the pairs belong to another game, or no coordinate is noisy_coords.
 
     Examples
     --------
@@ -83,12 +83,14 @@ def swap_shifts(
         )
     if (pairs.n, pairs.k) != (mechanism.n, mechanism.k):
         raise ValueError(f"the pairs have n = {pairs.n}, k = {pairs.k}; the data {mechanism.n}, {mechanism.k}")
-    noised = np.ones(mechanism.d, dtype=bool) if noised is None else noised
-    if noised.shape != (mechanism.d,) or not noised.any():
-        raise ValueError(f"noised must be {mechanism.d} truth values, one of them true, got {noised.tolist()}")
+    noisy_coords = np.ones(mechanism.d, dtype=bool) if noisy_coords is None else noisy_coords
+    if noisy_coords.shape != (mechanism.d,) or not noisy_coords.any():
+        raise ValueError(
+            f"noisy_coords must be {mechanism.d} truth values, one of them true, got {noisy_coords.tolist()}"
+        )
     single = pairs.n * pairs.n_pairs > _DOUBLES
     values = np.empty((pairs.n, pairs.n_pairs), dtype=np.float32 if single else np.float64)
-    rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noised, single), 0
+    rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noisy_coords, single), 0
     size = min(max(1, _LENGTHS // pairs.n), _ROUNDS)
     chunks = [range(first, min(first + size, pairs.n_pairs)) for first in range(0, pairs.n_pairs, size)]
     with progress(f"rounds of {statistic.name}", pairs.n_pairs) as advance:
@@ -99,7 +101,7 @@ def swap_shifts(
                 n_failures += column is None
                 values[:, draw] = np.inf if column is None else column
             advance(len(draws))
-    d = int(noised.sum())
+    d = int(noisy_coords.sum())
     return Shifts(values, pairs.name, d, norm, mechanism.prior, False, pairs.promise, share=pairs.share), n_failures
 
 
@@ -111,11 +113,11 @@ class _Rounds:
     pairs: SampledSwap
     grid: Grid
     norm: Lp | Mahalanobis
-    noised: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]
     single: bool
 
     def lengths(self, draws: range) -> list[Float[Array, " n"] | None]:
-        """A length for each record; None for a round whose D fails."""
+        """Compute a length for each record; None for a round whose D fails."""
         records = records_of(self.mechanism.statistic, self.mechanism.points)
         assert records is not None
         return [self._round(draw, records) for draw in draws]
@@ -128,18 +130,18 @@ class _Rounds:
         fitted = self.grid.snap(statistic.observe(points, inside[None], np.zeros(1, dtype=int))["output"][0])
         if not np.isfinite(fitted).all():
             return None
-        made = swapped(statistic, points, inside, leaving, entering)
-        assert made is not None
-        lengths = np.empty(len(made), dtype=np.float32 if self.single else np.float64)
-        for start in range(0, len(made), _COUPLES):
-            some = slice(start, start + _COUPLES)
-            alike = (records[leaving[some]] == records[entering[some]]).all(axis=1)
-            found = np.where(alike, 0.0, self._raised(fitted - self.grid.snap(made[some])))
-            lengths[some] = _rounded_up(found) if self.single else found
+        outputs = swapped(statistic, points, inside, leaving, entering)
+        assert outputs is not None
+        lengths = np.empty(len(outputs), dtype=np.float32 if self.single else np.float64)
+        for start in range(0, len(outputs), _COUPLES):
+            block = slice(start, start + _COUPLES)
+            equal = (records[leaving[block]] == records[entering[block]]).all(axis=1)
+            length = np.where(equal, 0.0, self._raised(fitted - self.grid.snap(outputs[block])))
+            lengths[block] = _rounded_up(length) if self.single else length
         return self.pairs.by_record(draw, lengths)
 
     def _raised(self, v: Float[Array, "b d"]) -> Float[Array, " b"]:
-        """Lengths that are not below those of fits; NaN where a fit failed, infinite if a public coordinate moved.
+        """Raise lengths to at least those of fits; NaN where a fit failed, infinite if a public coordinate differs.
 
         A fit and the closed form differ by less than a step h in each coordinate. Real numbers less than h apart
         have nearest multiples of h at most one step apart: from (m + 1/2) h, the last that may go down to m, to
@@ -147,15 +149,15 @@ class _Rounds:
         vector e with |e_i| <= h, and by the triangle inequality ``||v_fit|| <= ||v|| + max ||e||``.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.norm(v[:, self.noised]) + self._slack
-            return np.where((v[:, ~self.noised] != 0).any(axis=1), np.inf, found)
+            length = self.norm(v[:, self.noisy_coords]) + self._slack
+            return np.where((v[:, ~self.noisy_coords] != 0).any(axis=1), np.inf, length)
 
     @property
     def _slack(self) -> float:
         """At least the length of every vector with coordinates up to a step."""
         if exact(self.mechanism.statistic):
             return 0.0
-        steps = np.broadcast_to(self.grid.steps, self.noised.shape)[self.noised]
+        steps = np.broadcast_to(self.grid.steps, self.noisy_coords.shape)[self.noisy_coords]
         if isinstance(self.norm, Lp):
             return float(self.norm(steps))
         whitened = self.norm.standardise(np.diag(steps))  # e^T S^-1 e is at most the sum of |h_i S^-1_ij h_j|
@@ -163,7 +165,7 @@ class _Rounds:
 
 
 def _rounded_up(lengths: Float[Array, " b"]) -> Float[Array, " b"]:
-    """In single precision, never below."""
+    """Round up to single precision."""
     with np.errstate(over="ignore"):
         single = lengths.astype(np.float32)
     return np.where(single < lengths, np.nextafter(single, np.float32(np.inf)), single)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from leakscope.core.types import Noise
 
-Ready = Callable[[float], Noise]  # the noise of each scale
+NoiseAtScale = Callable[[float], Noise]  # the noise of each scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class PrivacyTarget:
 
     eta: float
     promise: Literal["every", "average"] = "every"
-    noise: str | Noise | Ready = "gaussian"
+    noise: str | Noise | NoiseAtScale = "gaussian"
     coupling: str = "auto"
     confidence: float = 0.95
     fits: int = 2000
