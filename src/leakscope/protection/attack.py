@@ -209,19 +209,19 @@ def _finding(
     }
     if isinstance(number, NotApplicable):
         return Finding(quantity, None, method=result.method, reason=str(number), **common)
-    if isinstance(number, float):
-        return Finding(quantity, number, method=result.method, status="certified", **common)
-    return Finding(
-        quantity,
-        number.value,
-        number.low,
-        number.high,
-        confidence=number.confidence,
-        interval_over=number.interval_over,
-        method=(*result.method, *number.method),
-        detail=number.detail,
-        **common,
-    )
+    if isinstance(number, Interval):
+        return Finding(
+            quantity,
+            number.value,
+            number.low,
+            number.high,
+            confidence=number.confidence,
+            interval_over=number.interval_over,
+            method=(*result.method, *number.method),
+            detail=number.detail,
+            **common,
+        )
+    return Finding(quantity, number, method=result.method, status="certified", **common)
 
 
 def _curves(mechanism: Mechanism, result: AttackResult, config: AttackConfig) -> list[Curve]:

@@ -172,24 +172,22 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
         without_noise, noisy_coords=noisy_coords, declared=isinstance(target.noise, Noise) or declared is not None
     )
     noise_at_scale = declared or _noise_of_features(features[:, noisy_coords], mechanism, target)
-    rounding = _Rounding(mechanism.divisor)
+    search = _Search(target, noise_at_scale, without_noise, mechanism.divisor)
     moving = features[:, noisy_coords]
     if isinstance(noise_at_scale, Noise):
-        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
-        moving = _on_grid(moving, without_noise.grid, noisy_coords)
+        moving = _on_grid(moving, search.grid, noisy_coords)
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if target.coupling == "mixture_swap":
         mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)
-        calibration = _mixed(mixture, rounding, target, noise_at_scale, without_noise)
+        calibration = search.by_mixture(mixture)
     else:
-        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(noise_at_scale))
+        norm = norm_of(noise_at_scale)
+        shifts = swap_linear(moving, mechanism.k, statistic, norm)
         if target.promise == "average" and shifts.records is not None:  # many records, some of which share a row
-            shifts = average_linear(
-                moving, mechanism.k, statistic, norm_of(noise_at_scale), seed=integer(target.seed, "certify")
-            )
+            shifts = average_linear(moving, mechanism.k, statistic, norm, seed=integer(target.seed, "certify"))
         elif target.promise == "average":
             shifts = shifts.average()
-        calibration = _certified(shifts, rounding, target, noise_at_scale, without_noise)
+        calibration = search.by_shifts(shifts)
     _refuse_inexact(features, mechanism.k, calibration.grid)
     return calibration
 
@@ -236,11 +234,16 @@ def _declared(target: PrivacyTarget, d: int) -> Noise | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rounding:
-    """What becomes of the numbers between their computation and their release.
+class _Search:
+    """The search for the scale: what is fixed before it, and what becomes of the numbers until they are released.
 
     Parameters
     ----------
+    target : PrivacyTarget
+    noise_at_scale : callable or Noise
+        The noise of each scale, or a noise as it is, which is only checked.
+    without_noise : Calibrated
+        What is known before: coordinates with noise, the grid of the others.
     multiple : float
         What lies on the grid, as a multiple of what is released: k for a mean, whose sum does.
     magnitude : float or array of shape (d,)
@@ -249,143 +252,162 @@ class _Rounding:
         Largest rounding of a released number where the shifts were measured; 0 where there was none.
     """
 
+    target: PrivacyTarget
+    noise_at_scale: NoiseAtScale | Noise
+    without_noise: Calibrated
     multiple: float
     magnitude: Float[Array, " d"] | float = 0.0
     steps: Float[Array, " d"] | float = 0.0
 
-    def grid(self, noise: Noise, without_noise: Calibrated) -> Grid:
+    @property
+    def noisy_coords(self) -> Bool[Array, " d"]:
+        """Coordinates that get noise."""
+        return self.without_noise.noisy_coords
+
+    @property
+    def grid(self) -> Grid:
+        """That of a noise as it is; while the scale is unknown, the one from the values alone."""
+        if isinstance(self.noise_at_scale, Noise):
+            return self.printed_grid(self.noise_at_scale)
+        return self.without_noise.grid
+
+    def printed_grid(self, noise: Noise) -> Grid:
         """Compute the grid of the printed noise; a coordinate without noise keeps the one that it has."""
-        noisy_coords = without_noise.noisy_coords
-        steps = np.array(np.broadcast_to(without_noise.grid.steps, noisy_coords.shape))
+        noisy_coords = self.noisy_coords
+        steps = np.array(np.broadcast_to(self.without_noise.grid.steps, noisy_coords.shape))
         magnitude = np.broadcast_to(self.magnitude, noisy_coords.shape)[noisy_coords]
-        rms = _deviations(noise, int(noisy_coords.sum()))
-        steps[noisy_coords] = printed_grid(rms, self.multiple, magnitude).steps
+        steps[noisy_coords] = printed_grid(self._rms(noise), self.multiple, magnitude).steps
         return Grid(tuple(steps.tolist()))
 
-    def length(self, noise: Noise, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> float:
+    def rounding_length(self, noise: Noise) -> float:
         """Compute by how much a shift may be longer on the printed grid."""
-        steps = np.broadcast_to(self.steps, noisy_coords.shape)[noisy_coords]
-        return rounding_length(_deviations(noise, int(noisy_coords.sum())), norm, steps)
+        steps = np.broadcast_to(self.steps, self.noisy_coords.shape)[self.noisy_coords]
+        return rounding_length(self._rms(noise), norm_of(noise), steps)
+
+    def by_mixture(self, mixture: MixtureSwap) -> Calibrated:
+        """Find the least scale for a mixture swap, rounded up."""
+        target, confidence = self.target, self.target.confidence
+        if isinstance(self.noise_at_scale, Noise):
+            noise, grid = self.noise_at_scale, self.grid
+            eta = mixture.worst_eta(noise, confidence)
+        else:
+            # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
+            # variation at most, whatever the scale
+            noise_of_one = self.noise_at_scale(1.0)
+            slack = float(noise_of_one.shift_tv(self.rounding_length(noise_of_one)))
+            try:
+                scale = mixture.least_scale(target.eta - slack, self.noise_at_scale, confidence)
+            except NotApplicable:
+                return self._equal_outputs(replace(self.without_noise, coupling="swap"))
+            noise = self.noise_at_scale(rounded_up(scale))
+            # the draws that chose the scale prove the target, no more; a curve needs others
+            grid, eta = self.printed_grid(noise), target.eta
+            mixture = replace(mixture, features=_on_grid(mixture.features, grid, self.noisy_coords))
+        band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, confidence)
+        return self._kept(
+            replace(
+                self.without_noise,
+                noise=noise,
+                grid=grid,
+                coupling="mixture swap",
+                eta=eta,
+                band=band,
+                confidence=confidence,
+                n_pairs=mixture.n_draws,
+            )
+        )
+
+    def by_shifts(self, shifts: Shifts) -> Calibrated:
+        """Find the least scale for these shifts, rounded up, and what follows from it."""
+        confidence = None if shifts.exact else self.target.confidence
+        calibration = replace(
+            self.without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1]
+        )
+        if isinstance(self.noise_at_scale, Noise):
+            noise = self.noise_at_scale
+        else:
+            prior, alpha = smaller_prior(shifts, None), level(shifts, confidence)
+            try:
+                scale = least_scale(shifts, self.target.eta, self.noise_at_scale, prior, alpha)
+            except NotApplicable:
+                return self._equal_outputs(calibration)
+            noise, shifts = self._rounded(self.noise_at_scale, scale, shifts)
+        return self._kept(
+            replace(
+                calibration,
+                noise=noise,
+                grid=self.printed_grid(noise),
+                eta=worst_eta(shifts, noise, confidence=confidence),
+                band=shifts.tradeoff(noise, confidence),
+                exposed=_exposed(shifts, eta_bound(shifts, noise, confidence=confidence)),
+                shifts=shifts,
+            )
+        )
+
+    def _rms(self, noise: Noise) -> Float[Array, " e"]:
+        """Return the standard deviation of each coordinate with noise."""
+        return _deviations(noise, int(self.noisy_coords.sum()))
+
+    def _rounded(self, noise_at_scale: NoiseAtScale, scale: float, shifts: Shifts) -> tuple[Noise, Shifts]:
+        """Find the noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
+
+        What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it
+        may be chosen on the pairs that certify it.
+        """
+        target = self.target
+        confidence = None if shifts.exact else target.confidence
+        printed, growth = rounded_up(scale), 0.0
+        while printed <= _MOST_GROWTH * scale:
+            noise = noise_at_scale(printed)
+            longer = _longer(shifts, self.rounding_length(noise))
+            if worst_eta(longer, noise, confidence=confidence) <= target.eta:
+                return noise, longer
+            printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
+            growth = 2 * growth + 0.01
+        raise ValueError(
+            f"eta = {target.eta:g} at confidence {target.confidence:g} needs a few more fits than {target.fits:,}: "
+            "so few pairs prove it for no noise on a grid"
+        )
+
+    def _equal_outputs(self, calibration: Calibrated) -> Calibrated:
+        """Add no noise where so many pairs have the same output that the target is kept without."""
+        reason = Term("equal_outputs", eta=self.target.eta)
+        return replace(calibration, noisy_coords=np.zeros_like(self.noisy_coords), eta=self.target.eta, reason=reason)
+
+    def _kept(self, calibration: Calibrated) -> Calibrated:
+        """Refuse a noise that was given and keeps less than the target."""
+        eta = self.target.eta
+        if calibration.eta > eta:
+            raise ValueError(f"this noise is proved to keep eta = {calibration.eta:.6g} only, asked for {eta:g}")
+        shape = self.noise_at_scale.shape if isinstance(self.noise_at_scale, _Shaped) else None
+        return replace(calibration, printed_shape=shape)
 
 
 def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
     """Calibrate any statistic by pairs of data sets, after a pilot."""
     declared = _declared(target, mechanism.d)
-    independent = mechanism.counts
-    make = partial(_noise_of_family, target.noise, ridge=_PILOT_RIDGE, isotropic=independent)
-    pilot = piloted(mechanism, target, make if declared is None else lambda *_: declared)
-    noise_at_scale = declared or make(pilot.second_moment, int(pilot.noisy_coords.sum()))
+    noise_of_shape = partial(_noise_of_family, target.noise, ridge=_PILOT_RIDGE, isotropic=mechanism.counts)
+    pilot = piloted(mechanism, target, noise_of_shape if declared is None else lambda *_: declared)
+    noise_at_scale = declared or noise_of_shape(pilot.second_moment, int(pilot.noisy_coords.sum()))
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
     magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
     multiple = mechanism.divisor / roundings
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
-    rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
     as_it_is = isinstance(target.noise, Noise) or declared is not None
     without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=as_it_is)
-    if isinstance(noise_at_scale, Noise):
-        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
-    shifts, failed = pilot.measured.shifts(without_noise.grid, norm_of(noise_at_scale), pilot.noisy_coords)
-    error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
-    without_noise = replace(without_noise, n_fits=n_fits, n_failures=failed, sampling_std=error)
-    calibration = _certified(shifts, rounding, target, noise_at_scale, without_noise)
+    search = _Search(target, noise_at_scale, without_noise, multiple, magnitude, grid.steps / multiple)
+    shifts, n_failures = pilot.measured.shifts(search.grid, norm_of(noise_at_scale), pilot.noisy_coords)
+    without_noise = replace(
+        without_noise,
+        n_fits=pilot.measured.n_fits,
+        n_failures=n_failures,
+        sampling_std=mechanism.sampling_std(pilot.measured.outputs()),
+    )
+    calibration = replace(search, without_noise=without_noise).by_shifts(shifts)
     if mechanism.features is not None:
         _refuse_inexact(mechanism.features, mechanism.k, calibration.grid)
     return calibration
-
-
-def _mixed(
-    mixture: MixtureSwap,
-    rounding: _Rounding,
-    target: PrivacyTarget,
-    noise_at_scale: NoiseAtScale | Noise,
-    without_noise: Calibrated,
-) -> Calibrated:
-    """Find the least scale for a mixture swap, rounded up."""
-    calibration = replace(without_noise, coupling="mixture swap", confidence=target.confidence, n_pairs=mixture.n_draws)
-    if isinstance(noise_at_scale, Noise):
-        noise, grid, eta = noise_at_scale, without_noise.grid, mixture.worst_eta(noise_at_scale, target.confidence)
-    else:
-        # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
-        # variation at most, whatever the scale
-        one = noise_at_scale(1.0)
-        slack = float(one.shift_tv(rounding.length(one, norm_of(one), without_noise.noisy_coords)))
-        try:
-            noise = noise_at_scale(
-                rounded_up(mixture.least_scale(target.eta - slack, noise_at_scale, target.confidence))
-            )
-        except NotApplicable:
-            return _equal_outputs(replace(without_noise, coupling="swap"), target)
-        # draws that chose the scale prove what was asked for, no more; a curve needs others
-        grid, eta = rounding.grid(noise, without_noise), target.eta
-        mixture = replace(mixture, features=_on_grid(mixture.features, grid, without_noise.noisy_coords))
-    band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, target.confidence)
-    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
-    return _kept(replace(calibration, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), target)
-
-
-def _certified(
-    shifts: Shifts,
-    rounding: _Rounding,
-    target: PrivacyTarget,
-    noise_at_scale: NoiseAtScale | Noise,
-    without_noise: Calibrated,
-) -> Calibrated:
-    """Find the least scale for these shifts, rounded up, and what follows from it."""
-    confidence = None if shifts.exact else target.confidence
-    calibration = replace(
-        without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1]
-    )
-    if isinstance(noise_at_scale, Noise):
-        noise, grid = noise_at_scale, without_noise.grid
-    else:
-        try:
-            scale = least_scale(
-                shifts, target.eta, noise_at_scale, smaller_prior(shifts, None), level(shifts, confidence)
-            )
-        except NotApplicable:
-            return _equal_outputs(calibration, target)
-        noise, shifts = _rounded(scale, shifts, rounding, target, noise_at_scale, without_noise)
-        grid = rounding.grid(noise, without_noise)
-    eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
-    exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
-    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
-    calibration = replace(calibration, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
-    return _kept(replace(calibration, printed_shape=shape), target)
-
-
-def _rounded(
-    scale: float,
-    shifts: Shifts,
-    rounding: _Rounding,
-    target: PrivacyTarget,
-    noise_at_scale: NoiseAtScale,
-    without_noise: Calibrated,
-) -> tuple[Noise, Shifts]:
-    """Find the noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
-
-    What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it may
-    be chosen on the pairs that certify it.
-    """
-    confidence = None if shifts.exact else target.confidence
-    printed, growth = rounded_up(scale), 0.0
-    while printed <= _MOST_GROWTH * scale:
-        noise = noise_at_scale(printed)
-        longer = _longer(shifts, rounding.length(noise, norm_of(noise), without_noise.noisy_coords))
-        if worst_eta(longer, noise, confidence=confidence) <= target.eta:
-            return noise, longer
-        printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
-        growth = 2 * growth + 0.01
-    raise ValueError(
-        f"eta = {target.eta:g} at confidence {target.confidence:g} needs a few more fits than {target.fits:,}: "
-        "so few pairs prove it for no noise on a grid"
-    )
-
-
-def _equal_outputs(calibration: Calibrated, target: PrivacyTarget) -> Calibrated:
-    """Add no noise where so many pairs have the same output that the target is kept without."""
-    no_coords = np.zeros_like(calibration.noisy_coords)
-    return replace(calibration, noisy_coords=no_coords, eta=target.eta, reason=Term("equal_outputs", eta=target.eta))
 
 
 def _longer(shifts: Shifts, length: float) -> Shifts:
@@ -408,13 +430,6 @@ def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
         return int(eta.argmax())
     own = np.flatnonzero(shifts.records >= 0)
     return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
-
-
-def _kept(calibration: Calibrated, target: PrivacyTarget) -> Calibrated:
-    """Refuse a noise that was given and keeps less than the target."""
-    if calibration.eta > target.eta:
-        raise ValueError(f"this noise is proved to keep eta = {calibration.eta:.6g} only, asked for {target.eta:g}")
-    return calibration
 
 
 @dataclass(frozen=True, eq=False)

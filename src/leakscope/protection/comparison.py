@@ -127,7 +127,7 @@ def _compared(setting: _Setting, method: Method) -> Finding:
     except NotApplicable as reason:
         fields |= {"method": method.promise, "assumptions": method.assumptions, "reason": str(reason)}
         return _row(setting.mechanism, "noise_rms", method.id, method.source, None, **fields)
-    fields |= {"method": [*method.promise, *noise.method], "assumptions": [*method.assumptions, *noise.assumptions]}
+    fields |= {"method": [*method.promise, *noise.method], "assumptions": (*method.assumptions, *noise.assumptions)}
     return _row(setting.mechanism, "noise_rms", method.id, method.source, noise.rms, status=noise.status, **fields)
 
 
