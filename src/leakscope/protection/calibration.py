@@ -156,9 +156,11 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
-    error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
-    without_noise = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
+    sampling_std = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
+    no_coords = np.zeros(mechanism.d, dtype=bool)
+    without_noise = Calibrated(None, no_coords, grid, "", 0.0, sampling_std=sampling_std)
     declared = _declared(target, mechanism.d)
+    # where the draw alone keeps the promise, no noise is added, unless one was declared
     if declared is None and not varied.any():
         return replace(without_noise, coupling="swap", reason=Term("equal_records"))
     if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
@@ -168,14 +170,14 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
             return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=reason)
     # every cell of a table gets noise: one without would show that all records agree in it
     noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
-    without_noise = replace(
-        without_noise, noisy_coords=noisy_coords, declared=isinstance(target.noise, Noise) or declared is not None
-    )
-    noise_at_scale = declared or _noise_of_features(features[:, noisy_coords], mechanism, target)
-    search = _Search(target, noise_at_scale, without_noise, mechanism.divisor)
+    as_it_is = isinstance(target.noise, Noise) or declared is not None
+    without_noise = replace(without_noise, noisy_coords=noisy_coords, declared=as_it_is)
     moving = features[:, noisy_coords]
-    if isinstance(noise_at_scale, Noise):
+    noise_at_scale = declared or _noise_of_features(moving, mechanism, target)
+    search = _Search(target, noise_at_scale, without_noise, mechanism.divisor)
+    if isinstance(noise_at_scale, Noise):  # its grid is known already
         moving = _on_grid(moving, search.grid, noisy_coords)
+    # the least scale, by the coupling that was chosen
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if target.coupling == "mixture_swap":
         mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)

@@ -46,7 +46,7 @@ KNOWS = (
     "the attacker knows all {n:,} records, the statistic, the noise and this certificate, but neither draw nor noise"
 )
 ALONE = "nothing else of the same draw is released: the draw is kept nowhere, and no ledger knows of this release"
-RECORDED = "what else is released of the same draw stands in its ledger, and counts in the joint bound alone"
+RECORDED = "what else is released of the same draw is in its ledger, and counts in the joint bound alone"
 ROLLED_BACK = (
     "the ledger was never put back to an earlier copy: that cannot be noticed, and what was released in between would "
     "be missing from it (the same release again has the same bytes)"

@@ -171,7 +171,7 @@ def _printed(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the literal radius: the line below says more
         unit = izzo(np.ones(mechanism.d), eta, algorithm.moment, "laplace-literal")
-    void = "the noise was calibrated on the data in use, so its size gives members away"
+    void = "the noise was calibrated on the data in use, so its size reveals members"
     warnings.warn(f"the certificate is void, for reproduction only: {void}", CertificateVoid, stacklevel=3)
     rng, halves = _generator(seed), _subsets(mechanism, algorithm.n_subsets, seed)
     all_points = np.ones((1, mechanism.n), dtype=bool)

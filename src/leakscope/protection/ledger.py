@@ -169,23 +169,20 @@ class Memory:
         if ledger is None:
             return cls(replace(job, target=replace(target, coupling=_coupling(job))), Path(path), None)
         draw = ledger.draw
-        for name, given, kept in (
+        coupling = _NAMES[draw.coupling]
+        for name, requested, kept in (
             ("k", mechanism.k, int(draw.member.sum())),
             ("promise", target.promise, draw.promise),
-            (
-                "coupling",
-                target.coupling if target.coupling != "auto" else _NAMES[draw.coupling],
-                _NAMES[draw.coupling],
-            ),
+            ("coupling", coupling if target.coupling == "auto" else target.coupling, coupling),
         ):
-            if given != kept:
-                raise ValueError(f"{path} was begun with {name} {kept}, got {given}: start another ledger")
+            if requested != kept:
+                raise ValueError(f"{path} was begun with {name} {kept}, got {requested}: start another ledger")
         if draw.seed is None and mechanism.features is None:
             raise ValueError(
                 f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
                 "start another ledger with coupling complement"
             )
-        return cls(replace(job, target=replace(target, coupling=_NAMES[draw.coupling])), Path(path), ledger)
+        return cls(replace(job, target=replace(target, coupling=coupling)), Path(path), ledger)
 
     def declared(self) -> str:
         """Announce the query, make the file if there is none, and return what was done, in a line."""
@@ -368,10 +365,10 @@ def _check_noise(noise: str | Noise | Callable[[float], Noise]) -> None:
         if not noise.startswith("gaussian"):
             raise ValueError(f"only Gaussian releases add up under a ledger, got noise {noise}")
         return
-    given = _noise_as_it_is(noise)
-    describe(given)
-    if not isinstance(given, GaussianNoise):
-        raise ValueError(f"only Gaussian releases add up under a ledger, got {type(given).__name__}")
+    as_it_is = _noise_as_it_is(noise)
+    describe(as_it_is)
+    if not isinstance(as_it_is, GaussianNoise):
+        raise ValueError(f"only Gaussian releases add up under a ledger, got {type(as_it_is).__name__}")
 
 
 def _noise_as_it_is(noise: Noise | Callable[[float], Noise]) -> Noise:

@@ -52,7 +52,7 @@ class Pilot:
 def piloted(
     mechanism: Mechanism,
     target: PrivacyTarget,
-    noise_at_scale: Callable[[Float[Array, "e e"] | None, int], NoiseAtScale | Noise],
+    noise_of_shape: Callable[[Float[Array, "e e"] | None, int], NoiseAtScale | Noise],
 ) -> Pilot:
     """Try the couplings that the fits can pay, and choose.
 
@@ -60,7 +60,7 @@ def piloted(
     ----------
     mechanism : Mechanism
     target : PrivacyTarget
-    noise_at_scale : callable
+    noise_of_shape : callable
         From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
 
     Raises
@@ -70,25 +70,29 @@ def piloted(
     """
     certifying = _affordable(mechanism, target)
     trials = [_trial(coupling, target, len(certifying)) for coupling in certifying]
-    every = np.concatenate([trial.differences() for trial in trials])
-    seen = np.concatenate([trial.outputs() for trial in trials])
-    if not len(every):
+    differences = np.concatenate([trial.differences() for trial in trials])
+    outputs = np.concatenate([trial.outputs() for trial in trials])
+    if not len(differences):
         raise ValueError(f"{mechanism.statistic.name} failed in every pair of the pilot: there is nothing to calibrate")
-    noisy_coords, largest = (every != 0).any(axis=0), np.nanmax(np.abs(seen), axis=0)
+    noisy_coords = (differences != 0).any(axis=0)
+    largest = np.nanmax(np.abs(outputs), axis=0)
     if mechanism.features is not None:
         noisy_coords &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
     if target.noise_scale is not None or mechanism.counts:
-        noisy_coords = np.ones_like(noisy_coords)  # a coordinate without noise would tell that all records agree in it
+        noisy_coords = np.ones_like(noisy_coords)  # a coordinate without noise would show that all records agree in it
     if not noisy_coords.any():  # the certifying pairs will tell whether they differ
         return Pilot(certifying[0], ~noisy_coords, None, _grid(noisy_coords, np.empty((0, 0)), largest))
-    moment = _second_moment(every[:, noisy_coords])
+    moment = _second_moment(differences[:, noisy_coords])
     chosen = 0
     if len(trials) > 1:
-        noise, grid = noise_at_scale(moment, int(noisy_coords.sum())), _grid(noisy_coords, moment, largest)
-        tried = [trial.shifts(grid, norm_of(noise), noisy_coords)[0] for trial in trials]
-        chosen = _best(tried, [coupling.pairs.n_pairs for coupling in certifying], target, noise)
-    own = _second_moment(trials[chosen].differences()[:, noisy_coords])
-    moment = own if np.diagonal(own).all() else moment
+        noise = noise_of_shape(moment, int(noisy_coords.sum()))
+        grid = _grid(noisy_coords, moment, largest)
+        shifts = [trial.shifts(grid, norm_of(noise), noisy_coords)[0] for trial in trials]
+        chosen = _best(shifts, [coupling.pairs.n_pairs for coupling in certifying], target, noise)
+    # the shape suits the pairs of the chosen coupling, unless some coordinate does not differ in them
+    moment_of_chosen = _second_moment(trials[chosen].differences()[:, noisy_coords])
+    if np.diagonal(moment_of_chosen).all():
+        moment = moment_of_chosen
     return Pilot(certifying[chosen], noisy_coords, moment, _grid(noisy_coords, moment, largest))
 
 
