@@ -18,7 +18,7 @@ import pytest
 
 from leakscope.data import from_arrays
 from leakscope.protection.attack import signals
-from leakscope.protection.attack_simulated import AttackConfig
+from leakscope.protection.attack_games import AttackConfig
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.target import PrivacyTarget

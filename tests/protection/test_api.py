@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope.protection.api as protecting
+import leakscope.protection.run as running
 from leakscope.core.seeds import stream, subsets
 from leakscope.data import from_arrays, read
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import calibrate, calibrate_file, declare_file, protect, protect_file
-from leakscope.protection.api import _released
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
@@ -125,9 +125,9 @@ class TestProtect:
     def test_other_methods_stand_beside_it(self):
         report = calibrate("mean", ROWS, eta=0.05, compare=True, clip=3.0, **QUICK).certificate
         rows = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
-        assert rows["PAC privacy, least noise"] > 3 * rows[""]
-        assert "the same, for a random record" in rows
-        assert rows["the same, for a random record"] < rows[""]
+        assert rows["pac_least_noise"] > 3 * rows[""]
+        assert "random_record" in rows
+        assert rows["random_record"] < rows[""]
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -147,7 +147,7 @@ class TestProtect:
         ],
     )
     def test_bad_words_get_one_line_before_anything_is_drawn(self, words, line, monkeypatch, as_users_run_it):
-        monkeypatch.setattr(protecting, "subsets", None)  # nothing may be drawn
+        monkeypatch.setattr(running, "subsets", None)  # nothing may be drawn
         words = {"statistic": "mean", "x": ROWS} | words
         with pytest.raises((TypeError, ValueError), match=line) as refused:
             protect(**words, **QUICK)

@@ -29,11 +29,11 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.protection import attack_simulated
-from leakscope.protection.attack import AttackConfig, _accuracy, attack_release, signals
-from leakscope.protection.attack_approximate import Law, Simulation, _covariance
-from leakscope.protection.attack_enumerated import Enumeration
-from leakscope.protection.attack_simulated import Drawn
+from leakscope.protection import attack, attack_games
+from leakscope.protection.attack import AttackConfig, attack_release, signals
+from leakscope.protection.attack_bayes import BayesAttacker
+from leakscope.protection.attack_games import SimulatedSets
+from leakscope.protection.attack_gaussian import GaussianAttacker, Moments, noise_covariance
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import Execution, read_signals
@@ -95,9 +95,10 @@ def mechanism(statistic, data, k=None, **words):
     return Mechanism.of(named(statistic, **words), records, k, execution=ALONE)
 
 
-def accuracy(contested, release=""):
+def accuracy(attacked, release=""):
     """The accuracy against the release, or without noise."""
-    return next(x for x in contested.findings if x.quantity == "accuracy" and x.release == release)
+    findings, _ = attacked
+    return next(x for x in findings if x.quantity == "accuracy" and x.release == release)
 
 
 def exact(mech, noise, **words):
@@ -139,7 +140,7 @@ class TestSmallData:
     def test_the_extremal_example_is_attained(self, family, eta) -> None:
         """A(D) = 1 if x is in D, else 0: the complement coupling's noise is the least there is."""
         mech = mechanism(f"{HERE}:first_is_in", points(6))
-        table = Enumeration.of(mech, AttackConfig(20))
+        table = BayesAttacker.of(mech, AttackConfig(20))
         noise = calibrate(complement(table.outputs, table.member), eta, family)
         found = attack_release(mech, noise, AttackConfig(20))
         assert accuracy(found).scope == Scope("worst", 0)
@@ -162,15 +163,15 @@ class TestSmallData:
             data, k, statistic = random_game(rng, even=number % 2 == 0)
             mech = mechanism(names[statistic], data, k)
             noise = (GaussianNoise, LaplaceNoise)[number % 4 // 2](float(np.exp(rng.normal())))
-            table = Enumeration.of(mech, AttackConfig(1))
+            table = BayesAttacker.of(mech, AttackConfig(1))
             bounds = [worst_eta(swap(table.outputs, table.member), noise)]
             if 2 * k == len(data):
                 bounds.append(worst_eta(complement(table.outputs, table.member), noise))
             found = accuracy(attack_release(mech, noise, AttackConfig(1)))
             assert found.status == "certified"
-            assert found.value <= mech.blind + min(bounds) + 1e-9
-            assert found.value >= mech.blind - 1e-11
-            near += found.value >= mech.blind + 0.9 * min(bounds)
+            assert found.value <= mech.prior_accuracy + min(bounds) + 1e-9
+            assert found.value >= mech.prior_accuracy - 1e-11
+            near += found.value >= mech.prior_accuracy + 0.9 * min(bounds)
         assert near >= n_games / 10
 
     @pytest.mark.parametrize("prior", [0.5, 0.25])
@@ -179,10 +180,10 @@ class TestSmallData:
         rng = np.random.default_rng(1)
         for number in range(6):
             mech = mechanism("mean", rng.standard_cauchy(8), k=int(8 * prior))
-            table = Enumeration.of(mech, AttackConfig(40_000, seed=number))
-            played = table.played((GaussianNoise, LaplaceNoise)[number % 2](0.3))
-            assert np.mean(played.guess == played.member) == pytest.approx(
-                played.exact, abs=4 * math.sqrt(played.exact * (1 - played.exact) / 40_000)
+            table = BayesAttacker.of(mech, AttackConfig(40_000, seed=number))
+            played = table.attack((GaussianNoise, LaplaceNoise)[number % 2](0.3))
+            assert np.mean(played.guess == played.scores.member[:, 0]) == pytest.approx(
+                played.accuracy, abs=4 * math.sqrt(played.accuracy * (1 - played.accuracy) / 40_000)
             )
 
     def test_three_numbers_are_attacked_by_simulation(self) -> None:
@@ -203,9 +204,9 @@ class TestSmallData:
         x, ask = np.random.default_rng(3).normal(size=(6, 3)), AttackConfig(50, seed=4, record=1)
         noise = GaussianNoise(0.3, np.diag([1.0, 2.0, 0.5]))
         mech = mechanism("mean", x, k=2)
-        played = Enumeration.of(mech, ask).played(noise)
+        played = BayesAttacker.of(mech, ask).attack(noise)
         sets = [set(each) for each in combinations(range(6), 2)]
-        which = attack_simulated.stream(4, "calibrate", "contest", "subsets").integers(15, size=50)
+        which = attack_games.stream(4, "calibrate", "contest", "subsets").integers(15, size=50)
         seen = np.array([x[list(sets[place])].mean(axis=0) for place in which]) + ask.noise(noise, 50, 3)
         law = stats.multivariate_normal(np.zeros(3), 0.09 * np.diag([1.0, 2.0, 0.5]))
         odds = [
@@ -213,8 +214,8 @@ class TestSmallData:
             - np.log(sum(law.pdf(y - x[list(each)].mean(axis=0)) for each in sets if 1 not in each))
             for y in seen
         ]
-        assert played.score == pytest.approx(np.array(odds), abs=1e-9)
-        assert played.member.tolist() == [1 in sets[place] for place in which]
+        assert played.scores.value[:, 0] == pytest.approx(np.array(odds), abs=1e-9)
+        assert played.scores.member[:, 0].tolist() == [1 in sets[place] for place in which]
         assert (played.guess == (np.array(odds) > 0)).all()
 
     def test_ball_noise_is_attacked_by_simulation(self) -> None:
@@ -238,10 +239,10 @@ class TestSmallData:
 
     def test_the_exact_curve_without_noise(self) -> None:
         """The sum of {0, 0, 1, 1}, k = 2: 0, 1 or 2, and P_in = (0, 2/3, 1/3), P_out = (1/3, 2/3, 0) for a 1."""
-        found = attack_release(mechanism("sum", [0, 0, 1, 1]), None, AttackConfig(20, record=3, fpr=(0.25,)))
-        assert [each.value for each in found.findings] == pytest.approx([2 / 3, 1 / 3 + 0.25])
-        assert {each.status for each in found.findings} == {"certified"}
-        (curve,) = found.curves
+        findings, curves = attack_release(mechanism("sum", [0, 0, 1, 1]), None, AttackConfig(20, record=3, fpr=(0.25,)))
+        assert [each.value for each in findings] == pytest.approx([2 / 3, 1 / 3 + 0.25])
+        assert {each.status for each in findings} == {"certified"}
+        (curve,) = curves
         assert (curve.name, curve.release, curve.role) == ("bayes", "", "measured")
         assert curve.tradeoff.tpr([0.0, 2 / 3]) == pytest.approx([1 / 3, 1.0])
 
@@ -256,14 +257,14 @@ class TestSmallData:
 
     def test_a_random_fit_is_not_enumerated(self) -> None:
         """Its output on a data set is not known to the attacker."""
-        assert Enumeration.of(mechanism(f"{HERE}:bootstrapped", points(8)), AttackConfig(100)) is None
-        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(8)), AttackConfig(100)) is not None
+        assert BayesAttacker.of(mechanism(f"{HERE}:bootstrapped", points(8)), AttackConfig(100)) is None
+        assert BayesAttacker.of(mechanism(f"{HERE}:mean_of", points(8)), AttackConfig(100)) is not None
 
     def test_no_more_fits_than_games(self) -> None:
         """C(15, 7) = 6,435 data sets: many fits, few sums."""
-        assert Enumeration.of(mechanism(f"{HERE}:mean_of", points(15)), AttackConfig(4_000)) is None
-        assert len(Enumeration.of(mechanism("mean", points(15)), AttackConfig(10)).member) == 6_435
-        assert Enumeration.of(mechanism("mean", points(18)), AttackConfig(10)) is None
+        assert BayesAttacker.of(mechanism(f"{HERE}:mean_of", points(15)), AttackConfig(4_000)) is None
+        assert len(BayesAttacker.of(mechanism("mean", points(15)), AttackConfig(10)).member) == 6_435
+        assert BayesAttacker.of(mechanism("mean", points(18)), AttackConfig(10)) is None
 
     def test_failed_fits_are_guessed_by_the_prior(self) -> None:
         """D without record 0 releases a mean; with it nothing, and the attacker says "out" (k = 2 of 5)."""
@@ -277,19 +278,21 @@ class TestSmallData:
 
     def test_the_simulated_bayes_attacker_guesses_by_the_prior_too(self) -> None:
         mech = mechanism(f"{HERE}:fails_with_the_first", points(5), k=2)
-        played = Enumeration.of(mech, AttackConfig(4_000, record=1)).played(GaussianNoise(1e-3))
+        played = BayesAttacker.of(mech, AttackConfig(4_000, record=1)).attack(GaussianNoise(1e-3))
         assert played.n_failed == pytest.approx(0.4 * 4_000, abs=4 * math.sqrt(0.24 * 4_000))
-        assert np.count_nonzero(played.score == 0) >= played.n_failed
-        assert np.mean(played.guess == played.member) == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 4_000))
+        assert np.count_nonzero(played.scores.value[:, 0] == 0) >= played.n_failed
+        assert np.mean(played.guess == played.scores.member[:, 0]) == pytest.approx(
+            0.8, abs=4 * math.sqrt(0.16 / 4_000)
+        )
 
     def test_nothing_ever_comes_out(self) -> None:
         mech = mechanism("mean", [0, 1, 3, 7])
-        table = Enumeration(
+        table = BayesAttacker(
             mech, AttackConfig(50), np.zeros((0, 4), bool), np.zeros((0, 1)), mech.draws(6, 0, "x").member
         )
         assert table.accuracy(GaussianNoise(1.0)).tolist() == [(~table.failed[:, record]).mean() for record in range(4)]
-        assert table.played(None).curve.advantage() == pytest.approx(0, abs=1e-12)
-        assert table.played(GaussianNoise(1.0)).n_failed == 50
+        assert table.attack(None).tradeoff.advantage() == pytest.approx(0, abs=1e-12)
+        assert table.attack(GaussianNoise(1.0)).n_failed == 50
 
 
 class TestLikelihoodRatio:
@@ -299,8 +302,8 @@ class TestLikelihoodRatio:
         """Mean, covariance and what each record moves, by enumeration; the share of each case by its prior."""
         x = np.random.default_rng(n).normal(size=(n, 2)) + 5
         mech = mechanism(statistic, x, k)
-        law = Law.known(x, k, mech.divisor)
-        table = Enumeration.of(mech, AttackConfig(1))
+        law = Moments.known(x, k, mech.divisor)
+        table = BayesAttacker.of(mech, AttackConfig(1))
         assert law.mean == pytest.approx(table.outputs.mean(axis=0))
         assert law.covariance == pytest.approx(np.cov(table.outputs.T, bias=True), abs=1e-12)
         noise = GaussianNoise(0.5, np.array([[2.0, 0.5], [0.5, 1.0]]))
@@ -314,7 +317,7 @@ class TestLikelihoodRatio:
             given = given + 0.25 * noise.shape
             assert ratio.norm[record] == pytest.approx(moved @ np.linalg.solve(given, moved), rel=1e-6)
             assert ratio.weights[record] == pytest.approx(np.linalg.solve(given, moved), rel=1e-6, abs=1e-9)
-            without = ratio.mean - ratio.share[record] * moved
+            without = ratio.mean - ratio.fraction[record] * moved
             assert without == pytest.approx(other.mean(axis=0))
 
     @pytest.mark.parametrize(("k", "scale"), [(500, 0.03), (500, 0.3), (250, 0.02)])
@@ -373,7 +376,7 @@ class TestLikelihoodRatio:
             found = attack_release(mechanism(statistic, data, k), GaussianNoise(1.0), AttackConfig(n_games))
             for each in (accuracy(found), accuracy(found, "without_noise")):
                 assert each.value == pytest.approx(0.75, abs=4 * math.sqrt(0.1875 / each.detail["games"]))
-            assert [each.tradeoff.advantage() for each in found.curves] == pytest.approx([0, 0], abs=1e-12)
+            assert [each.tradeoff.advantage() for each in found[1]] == pytest.approx([0, 0], abs=1e-12)
 
     @pytest.mark.parametrize("statistic", ["mean", f"{HERE}:mean_of"])
     @pytest.mark.parametrize("k", [4, 36])
@@ -388,20 +391,20 @@ class TestLikelihoodRatio:
     def test_failed_fits_are_guessed_by_the_prior(self) -> None:
         """The statistic fails wherever one of 4 of the 44 records is in, which tells nothing that is used."""
         mech = mechanism(f"{HERE}:always_fails_beyond_four", [*range(40), *[1e6] * 4], k=15)
-        drawn = Drawn.of(mech, AttackConfig(300))
+        drawn = SimulatedSets.of(mech, AttackConfig(300))
         assert drawn.failed.tolist() == (drawn.member(np.tile(np.arange(40, 44), (300, 1))).any(axis=1)).tolist()
         found = accuracy(attack_release(mech, GaussianNoise(1.0), AttackConfig(300, record=0)))
         assert found.detail["failed"] == int(drawn.failed[150:].sum()) > 0
-        played = Simulation.of(mech, AttackConfig(300, record=0)).played(GaussianNoise(1.0))
+        played = GaussianAttacker.of(mech, AttackConfig(300, record=0)).attack(GaussianNoise(1.0))
         assert not played.guess[drawn.failed[150:]].any()
-        assert (played.score[drawn.failed[150:]] == 0).all()
+        assert (played.scores.value[drawn.failed[150:]] == 0).all()
 
     def test_nothing_is_learned_where_everything_fails(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40), k=30)
-        drawn = Drawn.of(mech, AttackConfig(30))
-        empty = Drawn(drawn.packed, np.full((30, 1), np.nan), 40)
-        law = Law.learned(empty, mech.prior)
-        played = Simulation(mech, AttackConfig(30), empty, law, False, 10, 5).played(GaussianNoise(1.0))
+        drawn = SimulatedSets.of(mech, AttackConfig(30))
+        empty = SimulatedSets(drawn.packed, np.full((30, 1), np.nan), 40)
+        law = Moments.learned(empty, mech.prior)
+        played = GaussianAttacker(mech, AttackConfig(30), empty, law, False, 10, 5).attack(GaussianNoise(1.0))
         assert played.guess.tolist() == [True] * 15  # 3 of 4 records are in
         assert played.n_failed == 15
 
@@ -414,8 +417,8 @@ class TestLikelihoodRatio:
     def test_what_is_learned_of_a_mean(self) -> None:
         """Each record's effect within the error that the law states: chi-squares of 400 records, mean 2."""
         x = np.random.default_rng(9).normal(size=(400, 2))
-        drawn = Drawn.of(mechanism("mean", x), AttackConfig(3_000))
-        law, truth = Law.learned(drawn, 0.5), Law.known(x, 200, 200)
+        drawn = SimulatedSets.of(mechanism("mean", x), AttackConfig(3_000))
+        law, truth = Moments.learned(drawn, 0.5), Moments.known(x, 200, 200)
         wrong = law.delta - truth.delta
         square = np.einsum("nd,nd->n", wrong, np.linalg.solve(truth.covariance, wrong.T).T) / law.error
         assert square.mean() == pytest.approx(2, abs=0.3)
@@ -426,10 +429,10 @@ class TestLikelihoodRatio:
 
     def test_members_are_counted_in_blocks(self, monkeypatch) -> None:
         """Whatever the size of the blocks, sums and memberships are those of the draws."""
-        monkeypatch.setattr(attack_simulated, "_MEMBERS", 500)
-        monkeypatch.setattr(attack_simulated, "_RECORDS", 8)
+        monkeypatch.setattr(attack_games, "_MEMBERS", 500)
+        monkeypatch.setattr(attack_games, "_RECORDS", 8)
         mech = mechanism("mean", points(29), k=11)
-        drawn = Drawn.of(mech, AttackConfig(40))
+        drawn = SimulatedSets.of(mech, AttackConfig(40))
         member = drawn.member(np.tile(np.arange(29), (40, 1)))
         assert (member.sum(axis=1) == 11).all()
         assert drawn.outputs[:, 0] == pytest.approx(member @ np.arange(29.0) / 11)
@@ -448,15 +451,15 @@ class TestLikelihoodRatio:
     )
     def test_the_covariance_of_the_noise(self, noise) -> None:
         drawn = noise.sample(np.zeros((200_000, 2)), np.random.default_rng(0))
-        truth = _covariance(noise, 2)
+        truth = noise_covariance(noise, 2)
         assert np.cov(drawn.T) == pytest.approx(truth, abs=0.02 * truth.max())
 
     def test_a_random_record(self) -> None:
         """Half of the records are three times as large; the share of won games is the mean over the records."""
         x = np.random.default_rng(4).choice([-1.0, 1.0], size=(200, 1)) * np.repeat([0.1, 3.0], 100)[:, None]
         mech = mechanism("mean", x)
-        found = attack_release(mech, GaussianNoise(0.005), AttackConfig(20_000, promise="average", unit="person"))
-        law = Law.known(x, 100, 100).ratio(GaussianNoise(0.005))
+        found = attack_release(mech, GaussianNoise(0.005), AttackConfig(20_000, promise="average"))
+        law = Moments.known(x, 100, 100).ratio(GaussianNoise(0.005))
         truth = stats.norm.cdf(np.sqrt(law.norm) / 2).mean()
         own = accuracy(found)
         assert own.scope == Scope("average")
@@ -471,52 +474,54 @@ class TestLikelihoodRatio:
 
 class TestWhatIsSaid:
     def test_no_games(self) -> None:
-        found = attack_release(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), AttackConfig(0))
-        (only,) = found.findings
+        findings, curves = attack_release(mechanism("mean", [0, 1, 3, 7]), GaussianNoise(1.0), AttackConfig(0))
+        (only,) = findings
         assert (only.quantity, only.value, only.reason) == ("accuracy", None, "no release was simulated: games = 0")
-        assert found.curves == ()
+        assert curves == []
         certified, curve = ceiling()
-        text = protected([*certified, *found.findings], [curve]).table()
+        text = protected([*certified, *findings], [curve]).table()
         assert "No attack was run against it." in " ".join(text.split())
 
     @pytest.mark.parametrize("data", [np.arange(8.0), np.random.default_rng(0).normal(size=(300, 3))])
     def test_the_page_shows_it(self, data) -> None:
         """Exact or measured: sentence, row, curve; and nobody's number."""
-        found = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000, unit="person"))
+        findings, curves = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000))
         certified, curve = ceiling(0.2)
-        report = protected([*certified, *found.findings], [curve, *found.curves])
+        report = protected([*certified, *findings], [curve, *curves])
         text, page = " ".join(report.table().split()), report.to_html()
         assert "The best attack that we know is right in" in text
         assert "Without noise it would be right in" in text
         assert not re.search(r"person \(\d+\)", text + page)
-        names = [(each.name, each.release, each.role) for each in found.curves]
-        assert names == [(found.findings[0].attack, "", "measured"), ("without_noise", "without_noise", "measured")]
+        names = [(each.name, each.release, each.role) for each in curves]
+        assert names == [(findings[0].attack, "", "measured"), ("without_noise", "without_noise", "measured")]
 
     def test_the_measured_curve_has_a_band(self) -> None:
-        found = attack_release(
+        findings, curves = attack_release(
             mechanism("mean", np.random.default_rng(0).normal(size=(300, 1))), None, AttackConfig(3_000)
         )
-        (curve,) = found.curves
+        (curve,) = curves
         assert curve.n_nonmember == pytest.approx(1_500, abs=120)
         tpr = np.asarray(curve.tradeoff.tpr(curve.fpr))
         assert (np.asarray(curve.low) <= tpr + 1e-12).all()
         assert (tpr <= np.asarray(curve.high) + 1e-12).all()
-        rates = {each.operating_point["fpr"]: each for each in found.findings if each.quantity == "tpr"}
+        rates = {each.operating_point["fpr"]: each for each in findings if each.quantity == "tpr"}
         assert rates[0.01].value == pytest.approx(float(curve.tradeoff.tpr(0.01)), abs=0.01)
         assert rates[0.001].low <= rates[0.001].value <= rates[0.001].high
 
     def test_a_record_that_is_always_in_has_no_curve(self) -> None:
-        found = attack_release(mechanism("mean", points(200), k=197), GaussianNoise(1.0), AttackConfig(3, record=0))
-        assert found.curves == ()
-        assert found.findings[1].reason == "no model has both members and non-members among its judged points"
+        findings, curves = attack_release(
+            mechanism("mean", points(200), k=197), GaussianNoise(1.0), AttackConfig(3, record=0)
+        )
+        assert curves == []
+        assert findings[1].reason == "no model has both members and non-members among its judged points"
 
     def test_the_same_seed_gives_the_same(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40))
         once, twice, other = (
             attack_release(mech, GaussianNoise(0.3), AttackConfig(100, seed=seed)) for seed in (1, 1, 2)
         )
-        assert once.findings == twice.findings
-        assert once.findings != other.findings
+        assert once[0] == twice[0]
+        assert once[0] != other[0]
 
     def test_the_grid_is_attacked(self) -> None:
         """Half a step of rounding makes two means equal: what is released cannot tell them apart."""
@@ -526,7 +531,7 @@ class TestWhatIsSaid:
         assert exact(mech, None, grid=coarse) == 0.5
         fits = mechanism(f"{HERE}:mean_of", [0.1, 0.2, 0.3, 0.4])
         assert exact(fits, None, grid=coarse) == 0.5
-        drawn = Drawn.of(
+        drawn = SimulatedSets.of(
             mechanism("mean", np.random.default_rng(0).normal(size=(40, 2))), AttackConfig(20, grid=Grid(2**-4))
         )
         assert (drawn.outputs * 20 * 16 == np.rint(drawn.outputs * 20 * 16)).all()
@@ -584,7 +589,10 @@ class TestSignals:
         """A two-record data set has one other; the statistic of a failed release says nothing."""
         assert signals(mechanism("mean", [0, 1]), None, AttackConfig(9)).game.member.shape == (9, 2)
         mech = mechanism(f"{HERE}:always_fails_beyond_four", [*range(40), *[1e6] * 4], k=15)
-        seen, drawn = signals(mech, GaussianNoise(1.0), AttackConfig(300, record=39)), Drawn.of(mech, AttackConfig(300))
+        seen, drawn = (
+            signals(mech, GaussianNoise(1.0), AttackConfig(300, record=39)),
+            SimulatedSets.of(mech, AttackConfig(300)),
+        )
         assert seen.game.member[:, 0].tolist() == drawn.member(np.full((300, 1), 39))[150:, 0].tolist()
         failed = drawn.failed[150:]
         assert not seen.array("step_dot")[failed].any()
@@ -611,6 +619,6 @@ def test_coverage(n_contests) -> None:
     held = 0
     for seed in range(n_contests):
         ask = AttackConfig(60, seed=seed, record=0, grid=Grid(1.0))
-        found = _accuracy(mech, Simulation.of(mech, ask).played(GaussianNoise(0.8)), ask)
+        found = attack.accuracy(mech, GaussianAttacker.of(mech, ask).attack(GaussianNoise(0.8)), ask)
         held += found.low <= truth <= found.high
     assert held >= n_contests - allowed(n_contests)

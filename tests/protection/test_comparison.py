@@ -13,10 +13,12 @@ from scipy import special, stats
 from leakscope.core.findings import Term
 from leakscope.core.types import NotApplicable, Points
 from leakscope.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
-from leakscope.protection.comparison import Ranges, compared, moves, total_errors
+from leakscope.protection.comparison import compared, total_errors
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.sensitivity import Ranges, sensitivity
 from leakscope.releases.statistics.features import Cells, Histogram, SecondMoments
 from leakscope.releases.statistics.statistic import Linear, named
+from leakscope.reports.phrases import title
 from leakscope.reports.protected_text import table
 from leakscope.runtime.observe import DataSets, Execution
 from tests.reports import made_protected
@@ -25,15 +27,15 @@ ETA = 0.05
 DRAWN = np.random.default_rng(3).normal(size=(1000, 3))
 NORMAL = DRAWN @ np.linalg.inv(np.linalg.cholesky(np.cov(DRAWN.T))).T  # of unit covariance, as the theory has it
 NAMES = (
-    "DP Laplace",
-    "DP Gaussian",
-    "DP Gaussian by (epsilon, delta)",
-    "PAC privacy, shape of Sigma",
-    "PAC privacy, least noise",
-    "averaged information, Poisson draws",
-    "Algorithm 1 as printed",
-    "Algorithm 1, Gamma radius",
-    "moment bound",
+    "dp_laplace",
+    "dp_gaussian",
+    "dp_gaussian_pair",
+    "pac_shape_of_sigma",
+    "pac_least_noise",
+    "averaged_information",
+    "izzo_printed",
+    "izzo_gamma",
+    "moment_bound",
 )
 DP, SPREAD = NAMES[:3], NAMES[3:]
 
@@ -74,7 +76,7 @@ class TestOneMean:
         """Those of the swap depend on the draw: the worst record on its distance from the others."""
         for name in NAMES[3:5]:
             assert round(self.found[name].value, 3) == 0.547
-        assert round(self.found["averaged information, Poisson draws"].value, 4) == 0.0061
+        assert round(self.found["averaged_information"].value, 4) == 0.0061
         swapped = swap_linear(NORMAL, 500)
         assert calibrate(swapped, ETA).scale <= 0.036
         assert calibrate(swapped.average(), ETA).scale <= 0.018
@@ -83,45 +85,45 @@ class TestOneMean:
 
     def test_pac_privacy(self):
         least = self.sigma.trace() / 3 / math.expm1(2 * nats(ETA) / 3)
-        assert self.found["PAC privacy, shape of Sigma"].value == pytest.approx(math.sqrt(least), rel=1e-9)
+        assert self.found["pac_shape_of_sigma"].value == pytest.approx(math.sqrt(least), rel=1e-9)
         best = noise_of_information(self.sigma, nats(ETA)).trace() / 3
-        assert self.found["PAC privacy, least noise"].value == pytest.approx(math.sqrt(best), rel=1e-9)
+        assert self.found["pac_least_noise"].value == pytest.approx(math.sqrt(best), rel=1e-9)
 
     def test_averaged_information(self):
         sizes = np.arange(1, 1001)
         inverse = stats.binom.pmf(sizes, 1000, 0.5) @ (1 / sizes - 1 / 1000)
         best = noise_of_information(np.cov(NORMAL.T) * inverse, 1000 * nats(ETA)).trace() / 3
-        row = self.found["averaged information, Poisson draws"]
+        row = self.found["averaged_information"]
         assert row.value == pytest.approx(math.sqrt(best), rel=1e-6)
         assert row.scope.kind == "average"
         assert "Poisson draws" in row.assumptions[0]
 
     def test_differential_privacy(self):
         laplace = math.sqrt(2) * (2 * 4 * 3 / 500) / (2 * math.atanh(2 * ETA))
-        assert self.found["DP Laplace"].value == pytest.approx(laplace, rel=1e-9)
+        assert self.found["dp_laplace"].value == pytest.approx(laplace, rel=1e-9)
         gaussian = 2 * 4 * math.sqrt(3) / 500 / (2 * stats.norm.ppf(0.5 + ETA))
-        assert self.found["DP Gaussian"].value == pytest.approx(gaussian, rel=1e-7)
-        assert self.found["DP Gaussian by (epsilon, delta)"].value > gaussian
-        assert self.found["DP Gaussian by (epsilon, delta)"].operating_point == {"delta": 1e-5}
+        assert self.found["dp_gaussian"].value == pytest.approx(gaussian, rel=1e-7)
+        assert self.found["dp_gaussian_pair"].value > gaussian
+        assert self.found["dp_gaussian_pair"].operating_point == {"delta": 1e-5}
 
     def test_algorithm_1(self):
         """Radius b = (6.16/eta)^2, in the norm ``(mean z_j^2/sigma_j^2)^(1/2)``: E r^2 is d (d+1) b^2, or 2 b^2."""
         spread = math.sqrt(self.sigma.trace() / 3) * (6.16 / ETA) ** 2
-        assert self.found["Algorithm 1, Gamma radius"].value == pytest.approx(spread * math.sqrt(12), rel=1e-9)
-        assert self.found["Algorithm 1 as printed"].value == pytest.approx(spread * math.sqrt(2), rel=1e-9)
+        assert self.found["izzo_gamma"].value == pytest.approx(spread * math.sqrt(12), rel=1e-9)
+        assert self.found["izzo_printed"].value == pytest.approx(spread * math.sqrt(2), rel=1e-9)
 
     def test_moment_bound(self):
         roots = np.sqrt(np.linalg.eigvalsh(self.sigma)).sum()
         expected = roots / math.sqrt(3) / stats.norm.ppf(0.5 + ETA)
-        assert self.found["moment bound"].value == pytest.approx(expected, rel=1e-5)
+        assert self.found["moment_bound"].value == pytest.approx(expected, rel=1e-5)
 
     def test_all_but_the_printed_algorithm_are_certified_and_say_what_they_promise(self):
         for name, row in self.found.items():
-            certified = name != "Algorithm 1 as printed"  # it calibrates on the data in use
+            certified = name != "izzo_printed"  # it calibrates on the data in use
             assert (row.quantity, row.bound_type) == ("noise_rms", "point")
             assert row.status == ("certified" if certified else "estimated")
             assert row.source
-            assert (row.scope.kind == "average") == (name == "averaged information, Poisson draws")
+            assert (row.scope.kind == "average") == (name == "averaged_information")
             assert (Term("dp_replace_one") in row.method) == (name in DP)
             assert list(row.detail) == [f"mean of x{column}" for column in range(3)]
             assert math.sqrt(np.mean(np.square(list(row.detail.values())))) == pytest.approx(row.value)
@@ -139,10 +141,10 @@ def test_covariances_are_those_of_all_draws(statistic, n, k):
     outputs = [of(x[each] if each.any() or statistic == "sum" else x, axis=0) for each in sets]
     found = rows(mechanism(statistic, x, k), eta=0.1)
     least = noise_of_information(np.cov(np.array(fixed).T, bias=True), nats(0.1, k / n))
-    assert found["PAC privacy, least noise"].value == pytest.approx(math.sqrt(least.trace() / 2), rel=1e-9)
+    assert found["pac_least_noise"].value == pytest.approx(math.sqrt(least.trace() / 2), rel=1e-9)
     independent = np.cov(np.array(outputs).T, aweights=weights, bias=True)
     least = noise_of_information(independent, n * nats(0.1, k / n))
-    assert found["averaged information, Poisson draws"].value == pytest.approx(math.sqrt(least.trace() / 2), rel=1e-9)
+    assert found["averaged_information"].value == pytest.approx(math.sqrt(least.trace() / 2), rel=1e-9)
 
 
 @pytest.mark.statistics
@@ -152,10 +154,10 @@ def test_sampled_covariances_agree_with_exact_ones():
     sampled = rows(made, n_draws=2000)
     for name in SPREAD:
         assert sampled[name].value == pytest.approx(exact[name].value, rel=0.08)
-        assert exact[name].status == ("estimated" if name == "Algorithm 1 as printed" else "certified")
+        assert exact[name].status == ("estimated" if name == "izzo_printed" else "certified")
         assert sampled[name].status == "estimated"
         assert Term("covariance_of_draws", worked=2000, drawn=2000) in sampled[name].method
-    assert sampled["averaged information, Poisson draws"].value != sampled["PAC privacy, least noise"].value
+    assert sampled["averaged_information"].value != sampled["pac_least_noise"].value
 
 
 def test_the_draws_follow_from_the_seed():
@@ -168,8 +170,8 @@ def test_the_draws_follow_from_the_seed():
 
 def bounds(made: Mechanism, clip: float) -> tuple[Any, float, float]:
     """Units and bounds of the moves by the code."""
-    found = moves(made, Ranges.of(made, clip))
-    return found.unit, found.one, found.two
+    found = sensitivity(made, Ranges.of(made, clip))
+    return found.unit, found.l1, found.l2
 
 
 def moved(made: Mechanism, unit: Any = 1.0) -> tuple[float, float]:
@@ -201,8 +203,8 @@ class TestSensitivity:
     def test_is_reached(self, statistic, k):
         """By records in the corners and the middle of the square, each k times."""
         made = mechanism(statistic, np.vstack([CORNERS] * k), k)
-        found = moves(made, None if statistic in (HISTOGRAM, TABLE) else Ranges.of(made, CLIP))
-        np.testing.assert_allclose([found.one, found.two], moved(made, found.unit), rtol=1e-9)
+        found = sensitivity(made, None if statistic in (HISTOGRAM, TABLE) else Ranges.of(made, CLIP))
+        np.testing.assert_allclose([found.l1, found.l2], moved(made, found.unit), rtol=1e-9)
 
     def test_of_products_is_reached(self):
         """In l1 by a corner and the middle, in l2 by two neighbouring corners."""
@@ -215,9 +217,9 @@ class TestSensitivity:
     def test_of_products_of_one_sign_is_not_exceeded(self):
         """By the two ends of a column: no entry moves by more than 1 in units of its largest product."""
         made = mechanism("second_moment", np.abs(np.vstack([CORNERS, CORNERS])), 2)
-        found = moves(made, Ranges.of(made, declared={"x0": (0, CLIP), "x1": (0, CLIP)}))
-        np.testing.assert_allclose([found.one, found.two], moved(made, found.unit), rtol=1e-9)
-        assert found.two == math.sqrt(3)
+        found = sensitivity(made, Ranges.of(made, declared={"x0": (0, CLIP), "x1": (0, CLIP)}))
+        np.testing.assert_allclose([found.l1, found.l2], moved(made, found.unit), rtol=1e-9)
+        assert found.l2 == math.sqrt(3)
 
     @pytest.mark.parametrize("n_columns", [1, 2, 3, 4])
     @pytest.mark.parametrize("k", [1, 2, 3])
@@ -238,8 +240,8 @@ class TestSensitivity:
 
     def test_counts_need_no_clip(self):
         made = mechanism(HISTOGRAM, CORNERS)
-        found = moves(made)
-        assert (found.unit.tolist(), found.one, found.two) == (
+        found = sensitivity(made)
+        assert (found.unit.tolist(), found.l1, found.l2) == (
             [1.0] * 3,
             3.0,
             math.sqrt(3),
@@ -249,7 +251,7 @@ class TestSensitivity:
     @pytest.mark.parametrize("statistic", ["mean", "sum", "second_moment", "covariance", "quantiles"])
     def test_columns_need_one(self, statistic):
         with pytest.raises(NotApplicable, match="needs the range of each column"):
-            moves(mechanism(statistic, CORNERS))
+            sensitivity(mechanism(statistic, CORNERS))
 
     @pytest.mark.parametrize(
         ("statistic", "what"), [("ols", "ols coefficients"), ("tests.protection.test_comparison:average", "average")]
@@ -268,13 +270,13 @@ class TestSensitivity:
             bounds(mechanism("covariance", CORNERS, 1), 1.0)
 
     def test_values_beyond_the_clip_are_counted(self):
-        assumption = rows(mechanism("mean", NORMAL), clip=2.0)["DP Gaussian"].assumptions[0]
+        assumption = rows(mechanism("mean", NORMAL), clip=2.0)["dp_gaussian"].assumptions[0]
         n_beyond = (np.abs(NORMAL) > 2).sum()
         assert assumption == (
             "declared ranges: x0 from -2 to 2, x1 from -2 to 2, x2 from -2 to 2; "
             f"{n_beyond} values of these data are beyond, and would be clipped"
         )
-        assert rows(mechanism("mean", NORMAL), clip=9.0)["DP Gaussian"].assumptions == (
+        assert rows(mechanism("mean", NORMAL), clip=9.0)["dp_gaussian"].assumptions == (
             "declared ranges: x0 from -9 to 9, x1 from -9 to 9, x2 from -9 to 9",
         )
 
@@ -282,7 +284,7 @@ class TestSensitivity:
         """Wages from 0 to 80 and parts from 0 to 1: noise in proportion to the range, by hand."""
         x = np.random.default_rng(0).uniform(size=(400, 2)) * [80, 1]
         found = compared(mechanism("mean", x), ETA, None, 50, 0, {"x0": (0.0, 80.0), "x1": (0.0, 1.0)})
-        row = next(each for each in found if each.release == "DP Gaussian")
+        row = next(each for each in found if each.release == "dp_gaussian")
         expected = np.array([80, 1]) * math.sqrt(2) / 200 / (2 * stats.norm.ppf(0.5 + ETA))
         np.testing.assert_allclose(list(row.detail.values()), expected, rtol=1e-7)
         assert row.status == "certified"
@@ -290,7 +292,7 @@ class TestSensitivity:
     def test_a_range_of_the_data_is_said_to_favour_differential_privacy(self):
         x = np.random.default_rng(0).uniform(size=(400, 2)) * [80, 1]
         found = compared(mechanism("mean", x), ETA, None, 50, 0, {"x1": (0.0, 1.0)})
-        row = next(each for each in found if each.release == "DP Laplace")
+        row = next(each for each in found if each.release == "dp_laplace")
         assert row.status == "estimated"
         assert "no range was declared of x0: that of these data is taken, which favours" in row.assumptions[1]
         expected = 2 * math.sqrt(2) * np.ptp(x[:, 0]) / 200 / (2 * math.atanh(2 * ETA))
@@ -362,15 +364,15 @@ class TestOddData:
         found = rows(mechanism("mean", NORMAL, 200), clip=4.0)
         sigma = np.cov(NORMAL.T) / 200 * 0.8
         least = sigma.trace() / 3 / math.expm1(2 * nats(ETA, 0.2) / 3)
-        assert found["PAC privacy, shape of Sigma"].value == pytest.approx(math.sqrt(least), rel=1e-9)
+        assert found["pac_shape_of_sigma"].value == pytest.approx(math.sqrt(least), rel=1e-9)
         roots = np.sqrt(np.linalg.eigvalsh(sigma)).sum()
-        assert found["moment bound"].value == pytest.approx(roots / math.sqrt(3) / stats.norm.ppf(0.5 + ETA), rel=1e-5)
+        assert found["moment_bound"].value == pytest.approx(roots / math.sqrt(3) / stats.norm.ppf(0.5 + ETA), rel=1e-5)
 
     def test_units_that_differ_by_ten_orders(self):
         """The shape of Sigma, and noise by coordinates, follow the units; the mean over all says the largest alone."""
         units = np.array([1e5, 1.0, 1e-5])
         plain, scaled = rows(mechanism("mean", NORMAL)), rows(mechanism("mean", NORMAL * units))
-        for name in ("PAC privacy, shape of Sigma", "Algorithm 1 as printed", "Algorithm 1, Gamma radius"):
+        for name in ("pac_shape_of_sigma", "izzo_printed", "izzo_gamma"):
             by_unit = np.array(list(scaled[name].detail.values())) / units
             np.testing.assert_allclose(by_unit, list(plain[name].detail.values()), rtol=1e-9)
             assert scaled[name].value == pytest.approx(max(scaled[name].detail.values()) / math.sqrt(3), rel=1e-9)
@@ -422,7 +424,7 @@ class TestOddData:
     def test_fits_that_fail_are_left_out(self):
         x = np.arange(10.0)[:, None]
         found = rows(mechanism("tests.protection.test_comparison:seldom", x), n_draws=400)
-        draws = found["PAC privacy, least noise"].method[-1]
+        draws = found["pac_least_noise"].method[-1]
         worked = draws.values["worked"]
         assert draws == Term("covariance_of_draws", worked=worked, drawn=400)
         assert 140 < worked < 260  # half of the draws miss record 0; 6 standard deviations
@@ -430,7 +432,7 @@ class TestOddData:
     def test_many_records_on_average(self):
         """n kl = 250 nats for one number: noise e^-250 of its deviation, of which floating point keeps nothing."""
         x = np.random.default_rng(0).normal(size=(50_000, 1))
-        row = rows(mechanism("mean", x))["averaged information, Poisson draws"]
+        row = rows(mechanism("mean", x))["averaged_information"]
         assert row.value is None
         assert row.reason == "lost in the rounding of floating point: 50,000 records share the information"
         assert len(row.assumptions) == 1
@@ -438,7 +440,7 @@ class TestOddData:
     def test_on_average_the_noise_falls_with_the_exponential_of_the_records(self):
         """2,000 records: 10 nats for one number, e^-10 of its deviation, is a number still."""
         x = np.random.default_rng(0).normal(size=(2_000, 1))
-        row = rows(mechanism("mean", x))["averaged information, Poisson draws"]
+        row = rows(mechanism("mean", x))["averaged_information"]
         assert math.log(row.value) == pytest.approx(math.log(x.std() / math.sqrt(2_000)) - 2_000 * nats(ETA), rel=1e-3)
 
     def test_two_records(self):
@@ -446,7 +448,7 @@ class TestOddData:
         assert all(row.value > 0 for row in found.values())
 
     def test_a_tiny_eta_takes_a_smaller_delta(self):
-        row = rows(mechanism("mean", NORMAL), eta=1e-7, clip=1.0)["DP Gaussian by (epsilon, delta)"]
+        row = rows(mechanism("mean", NORMAL), eta=1e-7, clip=1.0)["dp_gaussian_pair"]
         assert row.operating_point == {"delta": 1e-7}  # half of eta/(1/2)
         assert row.value > 0
 
@@ -484,8 +486,8 @@ def test_one_table(clip):
     lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     for row in found:
-        line = next(line for line in lines if line.startswith(row.release))
+        line = next(line for line in lines if line.startswith(title(row.release, row.scope, "record")))
         assert line.endswith(row.status)
         undeclared = clip is None and row.release in DP
-        assert (row.status == "estimated") == (undeclared or row.release == "Algorithm 1 as printed")
+        assert (row.status == "estimated") == (undeclared or row.release == "izzo_printed")
         assert ("a random person" in line) == (row.scope.kind == "average")

@@ -24,7 +24,7 @@ def points(n: int = 40, d: int = 2, seed: int = 0):
 def test_half_of_the_records_are_drawn_unless_told():
     assert Mechanism.of(named("mean"), points(41)).k == 20
     made = Mechanism.of(named("mean"), points(40), k=10)
-    assert (made.prior, made.blind) == (0.25, 0.75)
+    assert (made.prior, made.prior_accuracy) == (0.25, 0.75)
 
 
 @pytest.mark.parametrize("k", [0, 40, 41])

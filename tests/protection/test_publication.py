@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from scipy.special import ndtr
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-import leakscope.protection.api as releasing
+import leakscope.protection.run as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve

@@ -12,7 +12,7 @@ from leakscope.protection import CalibratedNoise
 
 ETA = 0.05
 COLUMNS = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
-PAC = "PAC privacy, shape of Sigma"
+PAC = "pac_shape_of_sigma"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_means(adult, step, below_pac, below_least):
     """
     found = ls.calibrate("mean", adult[::step], eta=ETA, games=400, compare=True, n_jobs=1)
     check(found, confidence=1.0, below_pac=below_pac)
-    assert noise_of(found)[""] * below_least < noise_of(found)["PAC privacy, least noise"]
+    assert noise_of(found)[""] * below_least < noise_of(found)["pac_least_noise"]
 
 
 @pytest.mark.statistics

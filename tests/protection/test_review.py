@@ -8,11 +8,11 @@ from leakscope.data import from_arrays
 from leakscope.noise import Lp, MixtureSwap
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import protect
-from leakscope.protection.api import _released
 from leakscope.protection.calibration import calibrated
 from leakscope.protection.ledger import randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import Fitted, measured
+from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
@@ -158,7 +158,7 @@ def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
     posterior = np.exp(level - level.max(axis=1, keepdims=True))
     chance = posterior @ member / posterior.sum(axis=1, keepdims=True)
     right = ((chance > 0.5) == inside).mean(axis=0)
-    assert right.max() <= made.blind + found.eta + 4 * 0.5 / np.sqrt(n_runs)
+    assert right.max() <= made.prior_accuracy + found.eta + 4 * 0.5 / np.sqrt(n_runs)
     steps = value * made.divisor / found.grid.steps
     np.testing.assert_allclose(steps, np.rint(steps), rtol=0, atol=1e-6)
 

@@ -37,7 +37,7 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.protection.attack_simulated import AttackConfig
+from leakscope.protection.attack_games import AttackConfig
 from leakscope.protection.calibration import Calibrated, calibrated
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.target import PrivacyTarget

@@ -1,12 +1,18 @@
 """Protection: a statistic of a random subset, released with the least noise that keeps a promise, and a certificate.
 
-`api` holds the public calls. `jobs` reads from a plan what is protected (`mechanism`) and what is promised (`target`).
-`calibration` finds the noise: from the features of sums and means, or from pairs of data sets (`pairs`, some of them in
-closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid; `no_noise` knows where the draw alone is
-enough, `rounding` how noise is printed. `ledger` remembers releases, `publication` and `certificate` write the public
-and the owner's half of what is said. `attack` attacks the release: `attack_enumerated` tries every data set,
-`attack_approximate` takes the statistic for Gaussian, both on the games of `attack_simulated`. `comparison` and
-`izzo_algorithm` say what other methods do. `multiplier` is for DP-SGD, whose accountant does the rest.
+In the order of a release:
+
+* `api` holds the public calls; `run` has the steps of a calibration and of a release, in order.
+* `jobs` makes of a plan what is protected (`mechanism`) and what is promised (`target`).
+* `calibration` finds the noise, from the features of sums and means, or from pairs of data sets (`pairs`, some of them
+  in closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid. `no_noise` knows where the draw alone
+  is enough, `rounding` how noise is printed.
+* `attack` attacks the release, by the best attacker (`attack_bayes`) or an approximate one (`attack_gaussian`), in
+  simulated games (`attack_games`).
+* `comparison` computes the noise of other methods (differential privacy from the `sensitivity` of the statistic), and
+  `izzo_algorithm` releases by one of them.
+* `ledger` remembers releases; `publication` and `certificate` write the public and the owner's half of the report.
+* `multiplier` is for DP-SGD, whose accountant does the rest.
 
 The names of this package are imported when they are first used: pydantic is not loaded by ``import leakscope``.
 """
@@ -43,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first used (PEP 562)."""
+    """Import a public name when it is first used (PEP 562)."""
     if name in __all__:
         file = "multiplier" if name == "multiplier_report" else "api"
         return getattr(import_module(f"{__name__}.{file}"), name)

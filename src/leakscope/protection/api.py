@@ -1,40 +1,30 @@
-"""Release a statistic with the least noise that keeps a promise, and with a certificate of it."""
+"""The public calls: keywords or fields of a plan in, a calibration or a release out.
+
+`jobs` makes one object of what was asked for, and `run` has the steps that follow.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Required, TypedDict, Unpack
 
-import numpy as np
-from jaxtyping import Bool, Float
-
 from leakscope.core.checks import known_keywords
-from leakscope.core.findings import Finding
-from leakscope.core.seeds import subsets
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
-from leakscope.protection.attack import attack_release, signals
-from leakscope.protection.attack_simulated import AttackConfig
-from leakscope.protection.calibration import Calibrated, calibrated
-from leakscope.protection.certificate import report_of, rms_finding
-from leakscope.protection.comparison import compared, total_errors
-from leakscope.protection.jobs import Given, Job, arrays_job, file_job
-from leakscope.protection.ledger import Memory, randomness
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.publication import public_report, refuse_exact
+from leakscope.protection.jobs import arrays_job, file_job
+from leakscope.protection.ledger import Memory
+from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_release
 from leakscope.releases.statistics.statistic import Statistic
-from leakscope.reports import Curve, Report
+from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 
-Array = np.ndarray
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 
 
 class ArraysOptions(TypedDict, total=False):
-    """Keywords of a query of arrays beside those that `declare` names: see `protect`."""
+    """Keywords of a query of arrays in addition to those that `declare` names: see `protect`."""
 
     k: int | None
     promise: Literal["every", "average"]
@@ -74,56 +64,6 @@ class ProtectionOptions(CalibrationOptions, total=False):
     ledger: str | os.PathLike[str] | None
     declare: bool
     insecure_seed: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratedNoise:
-    """The noise that a promise needs, before anything is released.
-
-    Parameters
-    ----------
-    noise : Noise or None
-        None where none is needed.
-    certificate : Report
-        What will be promised, and by which noise; without values. It is the owner's: it holds exact functions of the
-        data, and is not for publication.
-    """
-
-    noise: Noise | None
-    certificate: Report
-
-
-@dataclass(frozen=True, eq=False)
-class Protected:
-    """A statistic that was released with its noise.
-
-    Parameters
-    ----------
-    value : array of shape (d,)
-        What may be published.
-    noise : Noise or None
-        The distribution of the noise; None where none was needed. The draw itself is kept in the ledger, if there is
-        one, and nowhere else.
-    certificate : Report
-        What is promised, with the value: for publication. Beside what was declared public and the released value it
-        holds scale and shape of the noise, rounded, and nothing else of the data.
-    owner : Report
-        The same for the owner of the data alone, with exact functions of them: what is proved beyond the promise,
-        sampling errors, attacks, the most exposed record, a digest.
-    """
-
-    value: Float[Array, " d"]
-    noise: Noise | None
-    certificate: Report
-    owner: Report
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write value and public certificate as JSON; beside the file and renamed where a path is given."""
-        return self.certificate.to_json(path)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write the public page; beside the file and renamed where a path is given."""
-        return self.certificate.to_html(path)
 
 
 @known_keywords()
@@ -209,7 +149,7 @@ def calibrate(
     unit : str
         The unit of privacy in words: record, person, household.
     date : str
-        Printed on the page as it stands here.
+        Printed on the page as it is.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     store : path, optional
@@ -223,14 +163,15 @@ def calibrate(
     Returns
     -------
     CalibratedNoise
+        The noise, and a certificate without values.
 
     Examples
     --------
     >>> import numpy as np
     >>> import leakscope as ls
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-    >>> found = ls.calibrate("mean", rows, eta=0.1, games=0)
-    >>> found.noise.rms(2) < 0.2
+    >>> calibration = ls.calibrate("mean", rows, eta=0.1, games=0)
+    >>> calibration.noise.rms(2) < 0.2
     True
     """
     options = {
@@ -255,9 +196,9 @@ def calibrate(
         "date": date,
         "fpr": fpr,
     }
-    given = Given(statistic, x, y, noise)
-    words = asked_of(CalibrationPlan, options)
-    return _calibration(arrays_job(CalibrationPlan, given, words, Execution(store, n_jobs, tmp)))
+    execution = Execution(store, n_jobs, tmp)
+    fields = asked_of(CalibrationPlan, options)
+    return run_calibration(arrays_job(CalibrationPlan, statistic, x, y, noise, fields, execution))
 
 
 @known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
@@ -349,7 +290,7 @@ def protect(
     unit : str
         The unit of privacy in words: record, person, household.
     date : str
-        Printed on the page as it stands here.
+        Printed on the page as it is.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     ledger : path, optional
@@ -367,6 +308,7 @@ def protect(
     Returns
     -------
     Protected
+        The value for publication, its noise, and both halves of the certificate.
 
     Raises
     ------
@@ -406,9 +348,9 @@ def protect(
         "ledger": ledger,
         "insecure_seed": seed,
     }
-    given = Given(statistic, x, y, noise)
-    words = asked_of(ProtectionPlan, options)
-    return _protection(arrays_job(ProtectionPlan, given, words, Execution(store, n_jobs, tmp)))
+    execution = Execution(store, n_jobs, tmp)
+    fields = asked_of(ProtectionPlan, options)
+    return run_release(arrays_job(ProtectionPlan, statistic, x, y, noise, fields, execution))
 
 
 def calibrate_file(
@@ -430,7 +372,7 @@ def calibrate_file(
         As in `protect_file`, without ``ledger``, ``declare`` and ``insecure_seed``.
     """
     job = file_job(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
-    return _calibration(job, _audited(job.plan, simulated))
+    return run_calibration(job, simulated)
 
 
 def protect_file(
@@ -469,7 +411,7 @@ def protect_file(
     """
     plan = read(ProtectionPlan, options, "protect")
     job = file_job(plan, Execution(store, n_jobs, tmp), command)
-    return _protection(job, before, _audited(plan, simulated), publish)
+    return run_release(job, before, simulated, publish)
 
 
 def declare(
@@ -510,8 +452,8 @@ def declare(
     >>> ls.protect("mean", rows, eta=0.1, ledger=ledger, games=0).value.shape
     (2,)
     """
-    words = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
-    job = arrays_job(ProtectionPlan, Given(statistic, x, y, noise), words, Execution())
+    fields = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
+    job = arrays_job(ProtectionPlan, statistic, x, y, noise, fields, Execution())
     return Memory.of(job, os.fspath(ledger)).declared()
 
 
@@ -525,97 +467,3 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
     """
     plan = read(ProtectionPlan, dict(options, declare=True), "protect")
     return Memory.of(file_job(plan, Execution(), ""), plan.ledger or "").declared()
-
-
-def _calibration(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
-    found = calibrated(job.mechanism, job.asked)
-    findings, curves = _beside(job, found)
-    if simulated:
-        simulated(_signals(job, found))
-    return CalibratedNoise(found.noise, report_of(job, found, None, findings, curves))
-
-
-def _protection(
-    job: Job,
-    before: Callable[[], Any] = lambda: None,
-    simulated: Callable[[Signals], Any] | None = None,
-    publish: Callable[[Report, Report], Any] = lambda public, owner: None,
-) -> Protected:
-    """Everything that can be refused comes before the draw, and the ledger before the value is published."""
-    plan = job.plan
-    insecure = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
-    memory = Memory.of(job, plan.ledger) if isinstance(plan, ProtectionPlan) and plan.ledger else None
-    job = memory.job if memory else job
-    found = calibrated(job.mechanism, job.asked)
-    refuse_exact(job, found)
-    findings, curves = _beside(job, found)
-    before()
-    if simulated:
-        simulated(_signals(job, found))
-    if memory is None:
-        member = subsets(job.mechanism.n, job.mechanism.k, 1, randomness(insecure, "draw"))[0]
-        value, joint, noted = _released(job.mechanism, found, member, randomness(insecure, "noise")), [], None
-    else:
-        noted = memory.released(found)
-        value, joint = noted.value, noted.joint
-    public = public_report(job, found, value, insecure is not None, "" if noted is None else noted.note)
-    owner = report_of(job, found, value, [*findings, *joint], curves, insecure is not None)
-    publish(public, owner)
-    if memory is not None and noted is not None:
-        memory.published(noted)
-    return Protected(value, found.noise, public, owner)
-
-
-def _released(
-    mechanism: Mechanism, found: Calibrated, member: Bool[Array, " n"], rng: np.random.Generator
-) -> Float[Array, " d"]:
-    drawn = np.zeros(mechanism.d)
-    if found.noise is not None:
-        drawn[found.noisy_coords] = found.noise.sample(np.zeros(int(found.noisy_coords.sum())), rng)
-    return mechanism.release(member, drawn, found.grid, rng)
-
-
-def _beside(job: Job, found: Calibrated) -> tuple[list[Finding], list[Curve]]:
-    """What the best attack reaches, and what other methods need."""
-    attacked = attack_release(job.mechanism, found.noise, _contest(job, found))
-    return [*attacked.findings, *(_compared(job, found) if job.plan.compare else [])], list(attacked.curves)
-
-
-def _contest(job: Job, found: Calibrated) -> AttackConfig:
-    """How the release is attacked."""
-    plan, asked, noisy_coords = job.plan, job.asked, None if found.noise is None else found.noisy_coords
-    place = (found.exposed, asked.promise, plan.unit, found.grid, noisy_coords)
-    return AttackConfig(plan.games, asked.seed, plan.confidence, plan.fpr, *place)
-
-
-def _signals(job: Job, found: Calibrated) -> Signals:
-    """Simulated releases, of which an audit judges the most exposed record: the promise is to every one."""
-    made = signals(job.mechanism, found.noise, _contest(job, found))
-    first = np.arange(made.game.member.shape[1]) == 0
-    return replace(made, game=replace(made.game, kind="per_datum", judged=first))
-
-
-def _audited(plan: CalibrationPlan, simulated: Callable[[Signals], Any] | None) -> Callable[[Signals], Any] | None:
-    """Refused before anything is computed where the signals would audit no promise."""
-    if simulated and not plan.games:
-        raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
-    if simulated and plan.promise == "average":
-        raise ValueError("signals are of the most exposed record, to whom promise = average promises nothing")
-    return simulated
-
-
-def _compared(job: Job, found: Calibrated) -> list[Finding]:
-    """The noise of other methods, ours for the other promise, and the total errors of ours and of DP."""
-    plan, asked = job.plan, job.asked
-    other = replace(asked, promise="average" if asked.promise == "every" else "every", coupling="auto")
-    name = f"the same, for {'a random' if other.promise == 'average' else 'every'} {plan.unit}"
-    try:
-        ours = rms_finding(calibrated(job.mechanism, other), name, other.promise)
-    except ValueError as reason:
-        ours = Finding("noise_rms", None, release=name, reason=str(reason))
-    n_draws, ranges = asked.fits // 2, plan.declared_ranges
-    beside = compared(job.mechanism, asked.eta, plan.clip, n_draws, asked.seed, ranges)
-    errors = total_errors(
-        job.mechanism, asked.eta, np.asarray(found.rms), plan.clip, ranges, n_draws=n_draws, seed=asked.seed
-    )
-    return [ours, *beside, *errors]

@@ -1,15 +1,22 @@
 """The best attack that can be run against a protected release, and against the same release without its noise.
 
-The attacker knows all n records, k, the statistic and the distribution of the noise, sees one release ``A(D) + Z``, and
-guesses whether a record is in D, a uniform k-subset. Where every data set can be tried it is the Bayes attacker, whom
-nobody beats; otherwise the likelihood ratio of the Gaussian distribution with the mean and covariance of the statistic.
-All that is attacked is simulated, from seeds of its own: never a real draw, never a real noise.
+The attacker
+    knows all n records, k, the statistic and the distribution of the noise, sees one release ``A(D) + Z``, and guesses
+    whether a record is in D, a uniform k-subset.
+The attack
+    Where every data set can be tried it is the Bayes attacker, whom nobody beats (`attack_bayes`); otherwise the
+    likelihood ratio of the Gaussian distribution with the mean and covariance of the statistic (`attack_gaussian`).
+The games
+    are simulated (`attack_games`), from seeds of their own: never a real draw, never a real noise.
+The result
+    is that of an audit of one observed release: true positive rates, ROC and band are those of any audit. The accuracy
+    is the fraction of correct guesses, whose rule is the posterior, or was learned from other games.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,41 +24,27 @@ import numpy as np
 from leakscope.auditing.evaluate import measured_curve
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.intervals import clopper_pearson
-from leakscope.core.types import Game, Noise, NotApplicable, Scores, Signals
+from leakscope.core.intervals import Interval, clopper_pearson
+from leakscope.core.types import Game, Noise, NotApplicable, Signals
 from leakscope.metrics import tpr_at_fpr
-from leakscope.protection.attack_approximate import Simulation
-from leakscope.protection.attack_enumerated import Enumeration
-from leakscope.protection.attack_simulated import AttackConfig, Played
-from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.attack_bayes import BayesAttacker
+from leakscope.protection.attack_games import AttackConfig, AttackResult
+from leakscope.protection.attack_gaussian import GaussianAttacker
+from leakscope.protection.mechanism import Mechanism, game_of
 from leakscope.reports import Curve
 from leakscope.reports.protected_results import WITHOUT
-from leakscope.reports.words import plural
 
 Array = np.ndarray
-_OTHERS = 3  # records drawn at random beside the most exposed one, in `signals`
+_N_OTHERS = 3  # records drawn at random in addition to the most exposed one, in `signals`
 _KNOWN = (
     "the attacker knows every record, the statistic and the distribution of the noise",
     "nothing else of the same draw is released",
 )
 
 
-@dataclass(frozen=True)
-class AttackFindings:
-    """What the best attack found.
-
-    Parameters
-    ----------
-    findings : tuple of Finding
-        Accuracy, and members found at the rates of interest; of the release without noise the accuracy alone.
-    curves : tuple of Curve
-    """
-
-    findings: tuple[Finding, ...]
-    curves: tuple[Curve, ...] = ()
-
-
-def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> AttackFindings:
+def attack_release(
+    mechanism: Mechanism, noise: Noise | None, config: AttackConfig
+) -> tuple[list[Finding], list[Curve]]:
     """Attack a release as well as we can, with its noise and without it.
 
     Parameters
@@ -59,15 +52,17 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     mechanism : Mechanism
     noise : Noise or None
         None: the statistic is released as it is; then it is attacked once.
-    ask : AttackConfig
+    config : AttackConfig
 
     Returns
     -------
-    AttackFindings
-        An accuracy over all data sets and the distribution of the noise is certified: it is the accuracy of the
-        best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each release
-        a game.
-        Without games one finding, which says so.
+    findings : list of Finding
+        Accuracy, and the true positive rate at each rate of interest; of the release without noise the accuracy
+        alone. An accuracy over all data sets and the distribution of the noise is certified: it is the accuracy of
+        the best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each
+        release a game. Without games one finding, which says so.
+    curves : list of Curve
+        The trade-off, exact or with its band; none if the record was in all simulated releases or in none.
 
     Raises
     ------
@@ -83,44 +78,41 @@ def attack_release(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig)
     >>> from leakscope.releases.statistics.statistic import named
     >>> from leakscope.core.types import Points
     >>> mean = Mechanism.of(named("mean"), Points(np.array([[0.0], [1.0], [3.0], [7.0]])))
-    >>> found = attack_release(mean, LaplaceNoise(1.0), AttackConfig(n_games=1000))
-    >>> for each in found.findings:
-    ...     if each.quantity == "accuracy":
-    ...         print(each.scope.kind, each.scope.index, each.release or "-", round(each.value, 6))
+    >>> findings, curves = attack_release(mean, LaplaceNoise(1.0), AttackConfig(n_games=1000))
+    >>> for finding in findings:
+    ...     if finding.quantity == "accuracy":
+    ...         print(finding.scope.kind, finding.scope.index, finding.release or "-", round(finding.value, 6))
     worst 3 - 0.855955
     worst 0 without_noise 1.0
     """
-    ask = _checked(mechanism, noise, ask)
-    at = {"prior": mechanism.prior}
-    if not ask.n_games:
+    config = _checked(mechanism, noise, config)
+    if not config.n_games:
+        at = {"prior": mechanism.prior}
         reason = "no release was simulated: games = 0"
-        return AttackFindings(
-            (
-                Finding(
-                    "accuracy", None, operating_point=at, attack="likelihood_ratio", bound_type="lower", reason=reason
-                ),
-            )
-        )
-    attacker = Enumeration.of(mechanism, ask) or Simulation.of(mechanism, ask)
-    played = attacker.played(noise)
-    findings, curves = [*_findings(mechanism, played, ask)], [*_curves(mechanism, played, ask)]
+        attack = "likelihood_ratio"
+        return [Finding("accuracy", None, operating_point=at, attack=attack, bound_type="lower", reason=reason)], []
+    attacker = BayesAttacker.of(mechanism, config) or GaussianAttacker.of(mechanism, config)
+    result = attacker.attack(noise)
+    findings = [accuracy(mechanism, result, config)]
+    findings += [_tpr(mechanism, result, config, rate) for rate in config.fpr]
+    curves = _curves(mechanism, result, config)
     if noise is not None:
-        without_noise = attacker.played(None)
-        findings.append(replace(_accuracy(mechanism, without_noise, ask), release=WITHOUT))
-        curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, without_noise, ask)]
-    return AttackFindings(tuple(findings), tuple(curves))
+        result = attacker.attack(None)
+        findings.append(replace(accuracy(mechanism, result, config), release=WITHOUT))
+        curves += [replace(curve, name=WITHOUT, release=WITHOUT) for curve in _curves(mechanism, result, config)]
+    return findings, curves
 
 
-def signals(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> Signals:
-    """Simulated releases for an audit of the certificate, as the likelihood ratio sees them.
+def signals(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) -> Signals:
+    """Simulate releases for an audit of the certificate, as the likelihood ratio sees them.
 
     Parameters
     ----------
     mechanism : Mechanism
     noise : Noise or None
-    ask : AttackConfig
-        With at least one game; of a statistic that is no sum or mean, half of the games teach the attacker and are
-        not among the signals.
+    config : AttackConfig
+        With at least one game. Of a statistic that is no sum or mean the attacker learns from half of the games,
+        which are not among the signals.
 
     Returns
     -------
@@ -145,76 +137,101 @@ def signals(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> Sig
     >>> signals(mean, GaussianNoise(1.0), AttackConfig(n_games=200)).array("step_dot").shape
     (200, 4, 1)
     """
-    ask = _checked(mechanism, noise, ask)
-    if not ask.n_games:
+    config = _checked(mechanism, noise, config)
+    if not config.n_games:
         raise ValueError("signals need simulated releases, got games = 0")
-    return Simulation.of(mechanism, ask).signals(noise, _OTHERS)
+    return GaussianAttacker.of(mechanism, config).signals(noise, _N_OTHERS)
 
 
-def _checked(mechanism: Mechanism, noise: Noise | None, ask: AttackConfig) -> AttackConfig:
-    """With all coordinates where none gets noise."""
-    if ask.record is not None and not 0 <= ask.record < mechanism.n:
-        raise ValueError(f"record must be from 0 to n - 1 = {mechanism.n - 1}, got {ask.record}")
-    return ask if noise is not None else replace(ask, noisy_coords=None)
+def accuracy(mechanism: Mechanism, result: AttackResult, config: AttackConfig) -> Finding:
+    """Report the accuracy of an attack: of the best attacker exactly, else the fraction of correct guesses.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    result : AttackResult
+    config : AttackConfig
+
+    Returns
+    -------
+    Finding
+    """
+    at = {"prior": mechanism.prior}
+    if result.accuracy is not None:
+        return _finding(mechanism, result, "accuracy", at, result.accuracy, "izzo2022, Definition 1")
+    n_games = len(result.guess)
+    n_correct = int((result.guess == result.scores.member[:, 0]).sum())
+    interval = clopper_pearson(n_correct, n_games, config.confidence)
+    interval = replace(
+        interval,
+        interval_over="models",
+        method=(*interval.method, Term("simulated_releases", games=n_games)),
+        detail={"won": n_correct, "games": n_games, "failed": result.n_failed},
+    )
+    return _finding(mechanism, result, "accuracy", at, interval)
 
 
-def _findings(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Finding]:
-    """Accuracy, and members found at each rate."""
-    yield _accuracy(mechanism, played, ask)
-    for rate in ask.fpr:
-        said = _said(mechanism, played, ask, fpr=rate)
-        if played.curve is not None:
-            yield Finding("tpr", float(played.curve.tpr(rate)), status="certified", **said)
-            continue
-        try:
-            found = tpr_at_fpr(_scores(played), rate, ask.confidence)
-        except NotApplicable as reason:
-            yield Finding("tpr", None, reason=str(reason), **said)
-            continue
-        said["method"] = (*played.method, *found.method)
-        ends = {name: getattr(found, name) for name in ("low", "high", "confidence", "interval_over", "detail")}
-        yield Finding("tpr", found.value, **ends, **said)
+def _checked(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) -> AttackConfig:
+    """Refuse a record that is not there; without noise all coordinates are attacked."""
+    if config.record is not None and not 0 <= config.record < mechanism.n:
+        raise ValueError(f"record must be from 0 to n - 1 = {mechanism.n - 1}, got {config.record}")
+    return config if noise is not None else replace(config, noisy_coords=None)
 
 
-def _accuracy(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Finding:
-    """Of the best attacker, exactly; else share of the simulated games that were won."""
-    said = _said(mechanism, played, ask, prior=mechanism.prior)
-    if played.exact is not None:
-        said["source"] = "izzo2022, Definition 1"
-        return Finding("accuracy", played.exact, status="certified", **said)
-    n_games, n_won = len(played.guess), int((played.guess == played.member).sum())
-    won = clopper_pearson(n_won, n_games, ask.confidence)
-    said["method"] = (*played.method, *won.method, Term("simulated_releases", games=n_games))
-    said["detail"] = {"won": n_won, "games": n_games, "failed": played.n_failed}
-    return Finding("accuracy", won.value, won.low, won.high, confidence=ask.confidence, interval_over="models", **said)
-
-
-def _said(mechanism: Mechanism, played: Played, ask: AttackConfig, **at: float) -> dict[str, Any]:
-    """What every finding of an attack says."""
-    return {
-        "operating_point": at,
-        "bound_type": "lower",
-        "method": played.method,
-        "scope": Scope("average") if played.record is None else Scope("worst", played.record),
-        "attack": played.attack,
-        "game": f"{mechanism.k:,} of {mechanism.n:,} {plural(ask.unit)}, drawn at random",
-        "assumptions": _KNOWN,
-        "source": played.source,
-    }
-
-
-def _curves(mechanism: Mechanism, played: Played, ask: AttackConfig) -> Iterator[Curve]:
-    """The measured trade-off with its band, or the exact one; none if the record was in all releases or in none."""
-    if played.curve is not None:
-        yield Curve(played.attack, "", "measured", played.curve)
-        return
-    scores = _scores(played)
-    game = Game("per_datum", scores.member, np.ones(1, dtype=bool), len(scores.member), mechanism.prior)
+def _tpr(mechanism: Mechanism, result: AttackResult, config: AttackConfig, rate: float) -> Finding:
+    """Report the true positive rate at a false positive rate."""
+    if result.tradeoff is not None:
+        return _finding(mechanism, result, "tpr", {"fpr": rate}, float(result.tradeoff.tpr(rate)))
     try:
-        yield measured_curve(ObservedRelease("", Signals(game, None, {})), played.attack, scores, ask.confidence)
+        interval = tpr_at_fpr(result.scores, rate, config.confidence)
+    except NotApplicable as reason:
+        return _finding(mechanism, result, "tpr", {"fpr": rate}, reason)
+    return _finding(mechanism, result, "tpr", {"fpr": rate}, interval)
+
+
+def _finding(
+    mechanism: Mechanism,
+    result: AttackResult,
+    quantity: str,
+    operating_point: Mapping[str, float],
+    number: float | Interval | NotApplicable,
+    source: str = "",
+) -> Finding:
+    """Make a finding of an exact number, of a measured one, or of the reason why there is none."""
+    common: dict[str, Any] = {
+        "operating_point": operating_point,
+        "bound_type": "lower",
+        "scope": Scope("average") if result.record is None else Scope("worst", result.record),
+        "attack": result.scores.attack,
+        "game": game_of(mechanism),
+        "assumptions": _KNOWN,
+        "source": source or result.scores.source,
+    }
+    if isinstance(number, NotApplicable):
+        return Finding(quantity, None, method=result.method, reason=str(number), **common)
+    if isinstance(number, Interval):
+        return Finding(
+            quantity,
+            number.value,
+            number.low,
+            number.high,
+            confidence=number.confidence,
+            interval_over=number.interval_over,
+            method=(*result.method, *number.method),
+            detail=number.detail,
+            **common,
+        )
+    return Finding(quantity, number, method=result.method, status="certified", **common)
+
+
+def _curves(mechanism: Mechanism, result: AttackResult, config: AttackConfig) -> list[Curve]:
+    """Return the exact trade-off, or the measured one with its band; none if the record was in all games or in none."""
+    if result.tradeoff is not None:
+        return [Curve(result.scores.attack, "", "measured", result.tradeoff)]
+    scores = result.scores
+    game = Game("per_datum", scores.member, np.ones(1, dtype=bool), len(scores.member), mechanism.prior)
+    release = ObservedRelease("", Signals(game, None, {}))
+    try:
+        return [measured_curve(release, scores.attack, scores, config.confidence)]
     except NotApplicable:
-        return
-
-
-def _scores(played: Played) -> Scores:
-    return Scores(played.attack, played.score[:, None], played.member[:, None], played.source)
+        return []

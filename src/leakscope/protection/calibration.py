@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.checks import gain_over_prior
+from leakscope.core.findings import Term
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import integer
 from leakscope.core.tradeoff import TradeOff
@@ -59,7 +60,7 @@ _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
 _LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
 _TRIED, _FARTHEST = 1000, 64  # records with which two shapes are tried: evenly spaced ones, and the farthest
-_CONSTANT = 2.0**-16  # of a column of equal values: beside it lies their grid
+_CONSTANT = 2.0**-16  # of a column of equal values: the scale of its grid
 _MOST_GROWTH = 100.0  # of a scale, until a grid counts as the reason that no scale passes
 _MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
 
@@ -91,7 +92,7 @@ class Calibrated:
         What a ledger keeps, where the pairs are known.
     sampling_std : array of shape (d,) or None
         Standard deviation of the statistic over samples of k records.
-    reason : str
+    reason : Term or None
         Why no noise is needed.
     declared : bool
         The noise was given, and only its promise was checked; otherwise its scale was computed from all records.
@@ -112,21 +113,30 @@ class Calibrated:
     exposed: int | None = None
     shifts: Shifts | None = None
     sampling_std: Float[Array, " d"] | None = None
-    reason: str = ""
+    reason: Term | None = None
     declared: bool = False
     printed_shape: PrintedShape | None = None
 
     @property
     def rms(self) -> Float[Array, " d"]:
         """Standard deviation of the noise in each coordinate."""
-        made = np.zeros(len(self.noisy_coords))
+        rms = np.zeros(len(self.noisy_coords))
         if self.noise is not None:
-            made[self.noisy_coords] = _deviations(self.noise, int(self.noisy_coords.sum()))
-        return made
+            rms[self.noisy_coords] = _deviations(self.noise, int(self.noisy_coords.sum()))
+        return rms
 
 
-def calibrated(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
-    """The least noise with which a mechanism keeps what is asked.
+def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
+    """Find the least noise with which a mechanism keeps a privacy target.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    target : PrivacyTarget
+
+    Returns
+    -------
+    Calibrated
 
     Raises
     ------
@@ -135,58 +145,59 @@ def calibrated(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
         cannot certify it: then with the number that can.
     """
     smaller = min(mechanism.prior, 1 - mechanism.prior)
-    gain_over_prior(asked.eta, smaller)
-    if mechanism.features is not None and asked.coupling in ("auto", "swap", "mixture_swap"):
-        return _of_features(mechanism, mechanism.features, asked)
-    return _of_fits(mechanism, asked)
+    gain_over_prior(target.eta, smaller)
+    if mechanism.features is not None and target.coupling in ("auto", "swap", "mixture_swap"):
+        return _of_features(mechanism, mechanism.features, target)
+    return _of_fits(mechanism, target)
 
 
-def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], asked: PrivacyTarget) -> Calibrated:
-    """Of a sum or mean: without noise, by the exact swap, or by the mixture swap where it is asked for."""
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> Calibrated:
+    """Calibrate a sum or mean: without noise, by the exact swap, or by the mixture swap if the target names it."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
-    error = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
-    without_noise = Calibrated(None, np.zeros(mechanism.d, dtype=bool), grid, "", 0.0, sampling_std=error)
-    declared = _declared(asked, mechanism.d)
+    sampling_std = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
+    no_coords = np.zeros(mechanism.d, dtype=bool)
+    without_noise = Calibrated(None, no_coords, grid, "", 0.0, sampling_std=sampling_std)
+    declared = _declared(target, mechanism.d)
+    # where the draw alone keeps the promise, no noise is added, unless one was declared
     if declared is None and not varied.any():
-        return replace(without_noise, coupling="swap", reason="all records have the same values")
-    if declared is None and asked.coupling == "auto" and isinstance(asked.noise, str):
-        found = unneeded(grid.snap(features)[:, varied], mechanism.k, asked.eta, asked.promise)
-        if found is not None:
-            return replace(without_noise, coupling=found.coupling, eta=found.eta, reason=found.reason)
-    # of counts every cell gets noise: an empty one would be told by having none
+        return replace(without_noise, coupling="swap", reason=Term("equal_records"))
+    if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
+        proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
+        if proof is not None:
+            reason = Term(f"unneeded_{proof.coupling}")
+            return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=reason)
+    # every cell of a table gets noise: one without would show that all records agree in it
     noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
-    without_noise = replace(
-        without_noise, noisy_coords=noisy_coords, declared=isinstance(asked.noise, Noise) or declared is not None
-    )
-    noise_at_scale = declared or _noise_of_features(features[:, noisy_coords], mechanism, asked)
-    rounding = _Rounding(mechanism.divisor)
+    as_it_is = isinstance(target.noise, Noise) or declared is not None
+    without_noise = replace(without_noise, noisy_coords=noisy_coords, declared=as_it_is)
     moving = features[:, noisy_coords]
-    if isinstance(noise_at_scale, Noise):
-        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
-        moving = _on_grid(moving, without_noise.grid, noisy_coords)
+    noise_at_scale = declared or _noise_of_features(moving, mechanism, target)
+    search = _Search(target, noise_at_scale, without_noise, mechanism.divisor)
+    if isinstance(noise_at_scale, Noise):  # its grid is known already
+        moving = _on_grid(moving, search.grid, noisy_coords)
+    # the least scale, by the coupling that was chosen
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
-    if asked.coupling == "mixture_swap":
-        mixture = MixtureSwap(moving, mechanism.k, statistic, asked.promise, seed=asked.seed)
-        found = _mixed(mixture, rounding, asked, noise_at_scale, without_noise)
+    if target.coupling == "mixture_swap":
+        mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)
+        calibration = search.by_mixture(mixture)
     else:
-        shifts = swap_linear(moving, mechanism.k, statistic, norm_of(noise_at_scale))
-        if asked.promise == "average" and shifts.records is not None:  # many records, some of which share a row
-            shifts = average_linear(
-                moving, mechanism.k, statistic, norm_of(noise_at_scale), seed=integer(asked.seed, "certify")
-            )
-        elif asked.promise == "average":
+        norm = norm_of(noise_at_scale)
+        shifts = swap_linear(moving, mechanism.k, statistic, norm)
+        if target.promise == "average" and shifts.records is not None:  # many records, some of which share a row
+            shifts = average_linear(moving, mechanism.k, statistic, norm, seed=integer(target.seed, "certify"))
+        elif target.promise == "average":
             shifts = shifts.average()
-        found = _certified(shifts, rounding, asked, noise_at_scale, without_noise)
-    _refuse_inexact(features, mechanism.k, found.grid)
-    return found
+        calibration = search.by_shifts(shifts)
+    _refuse_inexact(features, mechanism.k, calibration.grid)
+    return calibration
 
 
 def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], Grid]:
-    """Coordinates that differ at all, and a grid beside their spread on which every sum of k records is exact.
+    """Find the coordinates that differ at all, and a grid fine for their spread on which sums of k records are exact.
 
-    To differ is a fact of the values: a standard deviation of equal numbers may be above 0, and one of tiny numbers 0.
+    The values tell whether they differ: the standard deviation of equal numbers may be above 0, that of tiny ones 0.
     """
     largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
     noisy_coords = span > 0
@@ -198,7 +209,7 @@ def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], 
 
 
 def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
-    """Refused where a sum of k records may be no exact number of steps."""
+    """Refuse features whose sum over k records may be no exact number of steps."""
     largest = np.abs(features).max(axis=0)
     if not (k * largest / grid.steps <= _MOST_STEPS).all():
         raise ValueError(
@@ -206,30 +217,35 @@ def _refuse_inexact(features: Float[Array, "n d"], k: int, grid: Grid) -> None:
         )
 
 
-def _declared(asked: PrivacyTarget, d: int) -> Noise | None:
-    """The noise of a scale that was declared beforehand: nothing of it was computed from the data."""
-    if asked.noise_scale is None:
+def _declared(target: PrivacyTarget, d: int) -> Noise | None:
+    """Return the noise of a scale that was declared beforehand: nothing of it was computed from the data."""
+    if target.noise_scale is None:
         return None
-    if not isinstance(asked.noise, str):
+    if not isinstance(target.noise, str):
         raise ValueError("noise_scale is the scale of a noise that is named, as gaussian; a noise of its own has one")
-    scales = asked.noise_scale
+    scales = target.noise_scale
     if len(scales) == 1:
-        return find_family(asked.noise).of(d)(scales[0])
+        return find_family(target.noise).of(d)(scales[0])
     if len(scales) != d:
         raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
-    if not asked.noise.startswith("gaussian"):
+    if not target.noise.startswith("gaussian"):
         raise ValueError(
-            f"noise {asked.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"
+            f"noise {target.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"
         )
     return GaussianNoise(1.0, shape=np.square(scales))
 
 
 @dataclass(frozen=True, eq=False)
-class _Rounding:
-    """What becomes of the numbers between their computation and their release.
+class _Search:
+    """The search for the scale: what is fixed before it, and what becomes of the numbers until they are released.
 
     Parameters
     ----------
+    target : PrivacyTarget
+    noise_at_scale : callable or Noise
+        The noise of each scale, or a noise as it is, which is only checked.
+    without_noise : Calibrated
+        What is known before: coordinates with noise, the grid of the others.
     multiple : float
         What lies on the grid, as a multiple of what is released: k for a mean, whose sum does.
     magnitude : float or array of shape (d,)
@@ -238,170 +254,184 @@ class _Rounding:
         Largest rounding of a released number where the shifts were measured; 0 where there was none.
     """
 
+    target: PrivacyTarget
+    noise_at_scale: NoiseAtScale | Noise
+    without_noise: Calibrated
     multiple: float
     magnitude: Float[Array, " d"] | float = 0.0
     steps: Float[Array, " d"] | float = 0.0
 
-    def grid(self, noise: Noise, without_noise: Calibrated) -> Grid:
-        """The grid of the printed noise; of a coordinate without noise the one that it has."""
-        noisy_coords = without_noise.noisy_coords
-        steps = np.array(np.broadcast_to(without_noise.grid.steps, noisy_coords.shape))
+    @property
+    def noisy_coords(self) -> Bool[Array, " d"]:
+        """Coordinates that get noise."""
+        return self.without_noise.noisy_coords
+
+    @property
+    def grid(self) -> Grid:
+        """That of a noise as it is; while the scale is unknown, the one from the values alone."""
+        if isinstance(self.noise_at_scale, Noise):
+            return self.printed_grid(self.noise_at_scale)
+        return self.without_noise.grid
+
+    def printed_grid(self, noise: Noise) -> Grid:
+        """Compute the grid of the printed noise; a coordinate without noise keeps the one that it has."""
+        noisy_coords = self.noisy_coords
+        steps = np.array(np.broadcast_to(self.without_noise.grid.steps, noisy_coords.shape))
         magnitude = np.broadcast_to(self.magnitude, noisy_coords.shape)[noisy_coords]
-        rms = _deviations(noise, int(noisy_coords.sum()))
-        steps[noisy_coords] = printed_grid(rms, self.multiple, magnitude).steps
+        steps[noisy_coords] = printed_grid(self._rms(noise), self.multiple, magnitude).steps
         return Grid(tuple(steps.tolist()))
 
-    def length(self, noise: Noise, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> float:
-        """By which a shift may be longer on the printed grid."""
-        steps = np.broadcast_to(self.steps, noisy_coords.shape)[noisy_coords]
-        return rounding_length(_deviations(noise, int(noisy_coords.sum())), norm, steps)
+    def rounding_length(self, noise: Noise) -> float:
+        """Compute by how much a shift may be longer on the printed grid."""
+        steps = np.broadcast_to(self.steps, self.noisy_coords.shape)[self.noisy_coords]
+        return rounding_length(self._rms(noise), norm_of(noise), steps)
+
+    def by_mixture(self, mixture: MixtureSwap) -> Calibrated:
+        """Find the least scale for a mixture swap, rounded up."""
+        target, confidence = self.target, self.target.confidence
+        if isinstance(self.noise_at_scale, Noise):
+            noise, grid = self.noise_at_scale, self.grid
+            eta = mixture.worst_eta(noise, confidence)
+        else:
+            # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
+            # variation at most, whatever the scale
+            noise_of_one = self.noise_at_scale(1.0)
+            slack = float(noise_of_one.shift_tv(self.rounding_length(noise_of_one)))
+            try:
+                scale = mixture.least_scale(target.eta - slack, self.noise_at_scale, confidence)
+            except NotApplicable:
+                return self._equal_outputs(replace(self.without_noise, coupling="swap"))
+            noise = self.noise_at_scale(rounded_up(scale))
+            # the draws that chose the scale prove the target, no more; a curve needs others
+            grid, eta = self.printed_grid(noise), target.eta
+            mixture = replace(mixture, features=_on_grid(mixture.features, grid, self.noisy_coords))
+        band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, confidence)
+        return self._kept(
+            replace(
+                self.without_noise,
+                noise=noise,
+                grid=grid,
+                coupling="mixture swap",
+                eta=eta,
+                band=band,
+                confidence=confidence,
+                n_pairs=mixture.n_draws,
+            )
+        )
+
+    def by_shifts(self, shifts: Shifts) -> Calibrated:
+        """Find the least scale for these shifts, rounded up, and what follows from it."""
+        confidence = None if shifts.exact else self.target.confidence
+        calibration = replace(
+            self.without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1]
+        )
+        if isinstance(self.noise_at_scale, Noise):
+            noise = self.noise_at_scale
+        else:
+            prior, alpha = smaller_prior(shifts, None), level(shifts, confidence)
+            try:
+                scale = least_scale(shifts, self.target.eta, self.noise_at_scale, prior, alpha)
+            except NotApplicable:
+                return self._equal_outputs(calibration)
+            noise, shifts = self._rounded(self.noise_at_scale, scale, shifts)
+        return self._kept(
+            replace(
+                calibration,
+                noise=noise,
+                grid=self.printed_grid(noise),
+                eta=worst_eta(shifts, noise, confidence=confidence),
+                band=shifts.tradeoff(noise, confidence),
+                exposed=_exposed(shifts, eta_bound(shifts, noise, confidence=confidence)),
+                shifts=shifts,
+            )
+        )
+
+    def _rms(self, noise: Noise) -> Float[Array, " e"]:
+        """Return the standard deviation of each coordinate with noise."""
+        return _deviations(noise, int(self.noisy_coords.sum()))
+
+    def _rounded(self, noise_at_scale: NoiseAtScale, scale: float, shifts: Shifts) -> tuple[Noise, Shifts]:
+        """Find the noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
+
+        What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it
+        may be chosen on the pairs that certify it.
+        """
+        target = self.target
+        confidence = None if shifts.exact else target.confidence
+        printed, growth = rounded_up(scale), 0.0
+        while printed <= _MOST_GROWTH * scale:
+            noise = noise_at_scale(printed)
+            longer = _longer(shifts, self.rounding_length(noise))
+            if worst_eta(longer, noise, confidence=confidence) <= target.eta:
+                return noise, longer
+            printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
+            growth = 2 * growth + 0.01
+        raise ValueError(
+            f"eta = {target.eta:g} at confidence {target.confidence:g} needs a few more fits than {target.fits:,}: "
+            "so few pairs prove it for no noise on a grid"
+        )
+
+    def _equal_outputs(self, calibration: Calibrated) -> Calibrated:
+        """Add no noise where so many pairs have the same output that the target is kept without."""
+        reason = Term("equal_outputs", eta=self.target.eta)
+        return replace(calibration, noisy_coords=np.zeros_like(self.noisy_coords), eta=self.target.eta, reason=reason)
+
+    def _kept(self, calibration: Calibrated) -> Calibrated:
+        """Refuse a noise that was given and keeps less than the target."""
+        eta = self.target.eta
+        if calibration.eta > eta:
+            raise ValueError(f"this noise is proved to keep eta = {calibration.eta:.6g} only, asked for {eta:g}")
+        shape = self.noise_at_scale.shape if isinstance(self.noise_at_scale, _Shaped) else None
+        return replace(calibration, printed_shape=shape)
 
 
-def _of_fits(mechanism: Mechanism, asked: PrivacyTarget) -> Calibrated:
-    """Of any statistic: by pairs of data sets, after a pilot."""
-    declared = _declared(asked, mechanism.d)
-    independent = mechanism.counts
-    make = partial(_noise_of_family, asked.noise, ridge=_PILOT_RIDGE, isotropic=independent)
-    pilot = piloted(mechanism, asked, make if declared is None else lambda *_: declared)
-    noise_at_scale = declared or make(pilot.second_moment, int(pilot.noisy_coords.sum()))
+def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
+    """Calibrate any statistic by pairs of data sets, after a pilot."""
+    declared = _declared(target, mechanism.d)
+    noise_of_shape = partial(_noise_of_family, target.noise, ridge=_PILOT_RIDGE, isotropic=mechanism.counts)
+    pilot = piloted(mechanism, target, noise_of_shape if declared is None else lambda *_: declared)
+    noise_at_scale = declared or noise_of_shape(pilot.second_moment, int(pilot.noisy_coords.sum()))
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
     magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
     multiple = mechanism.divisor / roundings
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
-    rounding = _Rounding(multiple, magnitude, grid.steps / multiple)
-    given = isinstance(asked.noise, Noise) or declared is not None
-    without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=given)
-    if isinstance(noise_at_scale, Noise):
-        without_noise = replace(without_noise, grid=rounding.grid(noise_at_scale, without_noise))
-    shifts, failed = pilot.measured.shifts(without_noise.grid, norm_of(noise_at_scale), pilot.noisy_coords)
-    error, n_fits = mechanism.sampling_std(pilot.measured.outputs()), pilot.measured.n_fits
-    without_noise = replace(without_noise, n_fits=n_fits, n_failures=failed, sampling_std=error)
-    found = _certified(shifts, rounding, asked, noise_at_scale, without_noise)
-    if mechanism.features is not None:
-        _refuse_inexact(mechanism.features, mechanism.k, found.grid)
-    return found
-
-
-def _mixed(
-    mixture: MixtureSwap,
-    rounding: _Rounding,
-    asked: PrivacyTarget,
-    noise_at_scale: NoiseAtScale | Noise,
-    without_noise: Calibrated,
-) -> Calibrated:
-    """The least scale for a mixture swap, rounded up."""
-    found = replace(without_noise, coupling="mixture swap", confidence=asked.confidence, n_pairs=mixture.n_draws)
-    if isinstance(noise_at_scale, Noise):
-        noise, grid, eta = noise_at_scale, without_noise.grid, mixture.worst_eta(noise_at_scale, asked.confidence)
-    else:
-        # both mixtures move by less than the length of the rounding, so that their divergence grows by its total
-        # variation at most, whatever the scale
-        one = noise_at_scale(1.0)
-        slack = float(one.shift_tv(rounding.length(one, norm_of(one), without_noise.noisy_coords)))
-        try:
-            noise = noise_at_scale(rounded_up(mixture.least_scale(asked.eta - slack, noise_at_scale, asked.confidence)))
-        except NotApplicable as reason:
-            return replace(
-                without_noise,
-                noisy_coords=np.zeros_like(without_noise.noisy_coords),
-                coupling="swap",
-                eta=asked.eta,
-                reason=str(reason),
-            )
-        # draws that chose the scale prove what was asked for, no more; a curve needs others
-        grid, eta = rounding.grid(noise, without_noise), asked.eta
-        mixture = replace(mixture, features=_on_grid(mixture.features, grid, without_noise.noisy_coords))
-    band = replace(mixture, seed=integer(asked.seed, "band")).tradeoff(noise, asked.confidence)
-    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
-    return _kept(replace(found, noise=noise, grid=grid, eta=eta, band=band, printed_shape=shape), asked)
-
-
-def _certified(
-    shifts: Shifts,
-    rounding: _Rounding,
-    asked: PrivacyTarget,
-    noise_at_scale: NoiseAtScale | Noise,
-    without_noise: Calibrated,
-) -> Calibrated:
-    """The least scale for these shifts, rounded up, and what follows from it."""
-    confidence = None if shifts.exact else asked.confidence
-    found = replace(without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1])
-    if isinstance(noise_at_scale, Noise):
-        noise, grid = noise_at_scale, without_noise.grid
-    else:
-        try:
-            scale = least_scale(
-                shifts, asked.eta, noise_at_scale, smaller_prior(shifts, None), level(shifts, confidence)
-            )
-        except NotApplicable as reason:
-            return replace(
-                found, noisy_coords=np.zeros_like(without_noise.noisy_coords), eta=asked.eta, reason=str(reason)
-            )
-        noise, shifts = _rounded(scale, shifts, rounding, asked, noise_at_scale, without_noise)
-        grid = rounding.grid(noise, without_noise)
-    eta, band = worst_eta(shifts, noise, confidence=confidence), shifts.tradeoff(noise, confidence)
-    exposed = _exposed(shifts, eta_bound(shifts, noise, confidence=confidence))
-    shape = noise_at_scale.shape if isinstance(noise_at_scale, _Shaped) else None
-    found = replace(found, noise=noise, grid=grid, eta=eta, band=band, exposed=exposed, shifts=shifts)
-    return _kept(replace(found, printed_shape=shape), asked)
-
-
-def _rounded(
-    scale: float,
-    shifts: Shifts,
-    rounding: _Rounding,
-    asked: PrivacyTarget,
-    noise_at_scale: NoiseAtScale,
-    without_noise: Calibrated,
-) -> tuple[Noise, Shifts]:
-    """The noise of the least scale of two digits that keeps the promise on its own grid, and the shifts there.
-
-    What a grid adds to a shift is a fixed part of the scale. So the divergences still fall with the scale, and it may
-    be chosen on the pairs that certify it.
-    """
-    confidence = None if shifts.exact else asked.confidence
-    printed, growth = rounded_up(scale), 0.0
-    while printed <= _MOST_GROWTH * scale:
-        noise = noise_at_scale(printed)
-        longer = _longer(shifts, rounding.length(noise, norm_of(noise), without_noise.noisy_coords))
-        if worst_eta(longer, noise, confidence=confidence) <= asked.eta:
-            return noise, longer
-        printed = max(next_scale(printed), rounded_up((1 + growth) * printed))
-        growth = 2 * growth + 0.01
-    raise ValueError(
-        f"eta = {asked.eta:g} at confidence {asked.confidence:g} needs a few more fits than {asked.fits:,}: "
-        "so few pairs prove it for no noise on a grid"
+    as_it_is = isinstance(target.noise, Noise) or declared is not None
+    without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=as_it_is)
+    search = _Search(target, noise_at_scale, without_noise, multiple, magnitude, grid.steps / multiple)
+    shifts, n_failures = pilot.measured.shifts(search.grid, norm_of(noise_at_scale), pilot.noisy_coords)
+    without_noise = replace(
+        without_noise,
+        n_fits=pilot.measured.n_fits,
+        n_failures=n_failures,
+        sampling_std=mechanism.sampling_std(pilot.measured.outputs()),
     )
+    calibration = replace(search, without_noise=without_noise).by_shifts(shifts)
+    if mechanism.features is not None:
+        _refuse_inexact(mechanism.features, mechanism.k, calibration.grid)
+    return calibration
 
 
 def _longer(shifts: Shifts, length: float) -> Shifts:
-    """Shifts of at least the lengths on another grid; equal records have equal features on every grid."""
+    """Raise shifts to at least their lengths on another grid; equal records have equal features on every grid."""
     with np.errstate(over="ignore"):
         values = np.nextafter(shifts.values + shifts.values.dtype.type(length), np.inf, dtype=shifts.values.dtype)
     return replace(shifts, values=np.where(shifts.values > 0, values, 0.0) if shifts.exact else values)
 
 
 def _on_grid(features: Float[Array, "n e"], grid: Grid, noisy_coords: Bool[Array, " d"]) -> Float[Array, "n e"]:
-    """Features of the coordinates with noise, as they are summed."""
+    """Round the features of the coordinates with noise as they are summed."""
     return Grid(tuple(grid.steps[noisy_coords].tolist())).snap(features)
 
 
 def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
-    """The record with the largest bound, of those that have a row of their own."""
+    """Return the index of the record with the largest bound, of those that have a row of their own."""
     if len(eta) == 1:
         return None
     if shifts.records is None:
         return int(eta.argmax())
     own = np.flatnonzero(shifts.records >= 0)
     return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
-
-
-def _kept(found: Calibrated, asked: PrivacyTarget) -> Calibrated:
-    """Refused where a noise that was given keeps less than was asked for."""
-    if found.eta > asked.eta:
-        raise ValueError(f"this noise is proved to keep eta = {found.eta:.6g} only, asked for {asked.eta:g}")
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,7 +453,7 @@ def _noise_of_family(
     ridge: float,
     isotropic: bool = False,
 ) -> NoiseAtScale | Noise:
-    """The noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
+    """Return the noise of each scale, of the shape that suits shifts with this second moment; or a noise as it is.
 
     Relative variance is what counts in each coordinate, so that units do not matter.
     """
@@ -439,8 +469,10 @@ def _noise_of_family(
     return _Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal"))
 
 
-def _noise_of_features(moving: Float[Array, "n d"], mechanism: Mechanism, asked: PrivacyTarget) -> NoiseAtScale | Noise:
-    """Of a sum or mean: the noise of each scale, of the shape for the worst record, or for the average one.
+def _noise_of_features(
+    moving: Float[Array, "n d"], mechanism: Mechanism, target: PrivacyTarget
+) -> NoiseAtScale | Noise:
+    """Return the noise of each scale for a sum or mean, of the shape for the worst record or for the average one.
 
     The shape for the worst record limits mean squares, the promise a mean of a concave function of the lengths. Very
     rarely the shape for the average record keeps that with less noise; then it is taken for both promises.
@@ -449,22 +481,22 @@ def _noise_of_features(moving: Float[Array, "n d"], mechanism: Mechanism, asked:
     """
     d = moving.shape[1]
     if mechanism.counts:
-        return _noise_of_family(asked.noise, None, d, _RIDGE)
-    average = _noise_of_family(asked.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
-    family = find_family(asked.noise) if isinstance(asked.noise, str) else None
-    if asked.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
+        return _noise_of_family(target.noise, None, d, _RIDGE)
+    average = _noise_of_family(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
+    family = find_family(target.noise) if isinstance(target.noise, str) else None
+    if target.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
     both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
     few = _few(moving, [norm_of(noise_at_scale) for noise_at_scale in both])
     prior = mechanism.prior
     return min(
-        both, key=lambda noise_at_scale: np.sum(_variances(few, prior, asked.eta, noise_at_scale) / moving.var(axis=0))
+        both, key=lambda noise_at_scale: np.sum(_variances(few, prior, target.eta, noise_at_scale) / moving.var(axis=0))
     )
 
 
 def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
-    """All of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
+    """Select all of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
     centred = moving - moving.mean(axis=0)
     far = [np.argsort(-norm(centred), kind="stable")[:_FARTHEST] for norm in norms]
     even = np.arange(0, len(moving), math.ceil(len(moving) / _TRIED))
@@ -474,7 +506,7 @@ def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Floa
 def _variances(
     features: Float[Array, "m d"], prior: float, eta: float, noise_at_scale: NoiseAtScale | Noise
 ) -> Float[Array, " d"]:
-    """Of the least noise that keeps eta for these records."""
+    """Compute the variances of the least noise that keeps eta for these records."""
     shifts = swap_linear(features, 1, "sum", norm_of(noise_at_scale))
     try:
         noise = (
@@ -486,7 +518,7 @@ def _variances(
 
 
 def _deviations(noise: Noise, d: int) -> Float[Array, " d"]:
-    """Standard deviation of each coordinate."""
+    """Return the standard deviation of the noise in each coordinate."""
     rms, norm = noise.rms(d), noise.norm
     if isinstance(norm, Mahalanobis):
         variances = np.diagonal(norm.shape) if norm.shape.ndim == 2 else norm.shape

@@ -9,37 +9,35 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import gammaln, xlog1py, xlogy
 
-from leakscope.core.checks import count, one_of, positive
-from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.checks import count, positive
+from leakscope.core.findings import AVERAGE, EVERY, Finding, Scope, Status, Term
 from leakscope.core.lengths import p_norm
 from leakscope.core.seeds import stream
 from leakscope.core.types import NotApplicable
 from leakscope.noise import (
-    Baseline,
     GaussianNoise,
     Mahalanobis,
     best_covariance,
     calibrate,
-    dp_baselines,
     dp_gaussian_scale,
-    information_baselines,
+    dp_laplace_scale,
     information_of_eta,
     izzo,
     moment,
+    noise_of_information,
 )
 from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.algorithms import Quantiles
-from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
-from leakscope.releases.statistics.statistic import Covariance, Linear, Statistic
+from leakscope.protection.sensitivity import Ranges, Sensitivity, sensitivity
+from leakscope.releases.statistics.statistic import Linear
 from leakscope.runtime.observe import DataSets
 
 Array = np.ndarray
@@ -47,6 +45,7 @@ _DELTA = 1e-5  # of (epsilon, delta)-DP, as is the custom
 _MOST = 2000  # numbers whose covariance is made: its eigenvectors take seconds
 _ROUNDING = 2.0**-26  # of the deviation: what a grid needs, 1,024 steps of at least 2^-36
 _INDEPENDENT = "each record is in the data in use independently of the others, with probability k/n (Poisson draws)"
+_XIAO = "xiao2023, Gaussian noise on a deterministic mechanism"
 
 
 def compared(
@@ -74,13 +73,13 @@ def compared(
         Of these draws.
     declared : mapping of str to pair of float, optional
         Smallest and largest value of a column. A column with neither this nor a clip has the range of the data, which
-        favours differential privacy, and is said; counts need none.
+        favours differential privacy, and is reported; counts need none.
 
     Returns
     -------
     list of Finding
         Quantity "noise_rms", a method each: root mean square of its noise over the coordinates, in units of the
-        statistic; that of each coordinate by its label in ``detail``. ``release`` names the method, ``method``
+        statistic; that of each coordinate by its label in ``detail``. ``release`` is its id in ``METHODS``, ``method``
         says what it promises, and ``scope`` is the average where that is for a random record. Status
         "certified" where nothing is estimated; ``reason`` where it does not apply.
 
@@ -98,196 +97,325 @@ def compared(
     >>> from leakscope.core.types import Points
     >>> ages = Points(np.random.default_rng(0).uniform(20, 60, size=(1000, 1)))
     >>> for row in compared(Mechanism.of(named("mean"), ages), eta=0.05, clip=60, n_draws=100, seed=0):
-    ...     print(f"{row.release:35} {row.value:9.4f} {row.status}")
-    DP Laplace                             1.6914 certified
-    DP Gaussian                            0.9549 certified
-    DP Gaussian by (epsilon, delta)        3.9013 certified
-    PAC privacy, shape of Sigma            3.5895 certified
-    PAC privacy, least noise               3.5895 certified
-    averaged information, Poisson draws    0.0024 certified
-    Algorithm 1 as printed              7730.8435 estimated
-    Algorithm 1, Gamma radius           7730.8435 certified
-    moment bound                           2.8661 certified
+    ...     print(f"{row.release:20} {row.value:9.4f} {row.status}")
+    dp_laplace              1.6914 certified
+    dp_gaussian             0.9549 certified
+    dp_gaussian_pair        3.9013 certified
+    pac_shape_of_sigma      3.5895 certified
+    pac_least_noise         3.5895 certified
+    averaged_information    0.0024 certified
+    izzo_printed         7730.8435 estimated
+    izzo_gamma           7730.8435 certified
+    moment_bound            2.8661 certified
     """
     information_of_eta(eta, mechanism.prior)  # refuses an eta out of range
     count("n_draws", n_draws, least=2)
     if clip is not None:
         positive("clip", clip)
-    fixed = _tried(partial(_fixed_size, mechanism, n_draws, seed))
-    poisson = _tried(partial(_poisson, mechanism, n_draws, seed))
-    return [
-        *_differential_privacy(mechanism, eta, clip, declared),
-        *_information(mechanism, eta, fixed, poisson),
-        *_algorithm_1(mechanism, eta, fixed),
-        _moment(mechanism, eta, fixed),
-    ]
+    fixed_size = _or_reason(partial(_fixed_size, mechanism, n_draws, seed))
+    poisson = _or_reason(partial(_poisson, mechanism, n_draws, seed))
+    setting = _Setting(mechanism, eta, clip, dict(declared or {}), fixed_size, poisson)
+    return [_compared(setting, method) for method in METHODS]
+
+
+def _compared(setting: _Setting, method: Method) -> Finding:
+    """Report the noise of a method, or why it does not apply."""
+    operating_point = {"delta": setting.delta} if method.takes_delta else {}
+    fields: dict[str, Any] = {"scope": method.scope, "operating_point": operating_point}
+    try:
+        noise = method.noise(setting)
+    except NotApplicable as reason:
+        fields |= {"method": method.promise, "assumptions": method.assumptions, "reason": str(reason)}
+        return _row(setting.mechanism, "noise_rms", method.id, method.source, None, **fields)
+    fields |= {"method": [*method.promise, *noise.method], "assumptions": (*method.assumptions, *noise.assumptions)}
+    return _row(setting.mechanism, "noise_rms", method.id, method.source, noise.rms, status=noise.status, **fields)
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
-    """The smallest and the largest value of each column, for differential privacy.
+class _Noise:
+    """The noise of a method.
 
     Parameters
     ----------
-    low, high : arrays of shape (p,)
-    from_data : bool array of shape (p,)
-        Where nobody declared a range, so that it is that of these records. A range that depends on the data promises
-        nothing: such a column favours differential privacy.
+    rms : array of shape (d,)
+        Standard deviation in each coordinate.
+    status : Status
+    method : sequence of Term
+        How it was computed.
+    assumptions : sequence of str
     """
 
-    low: Float[Array, " p"]
-    high: Float[Array, " p"]
-    from_data: Bool[Array, " p"]
-
-    @classmethod
-    def of(
-        cls, mechanism: Mechanism, clip: float | None = None, declared: Mapping[str, tuple[float, float]] | None = None
-    ) -> Ranges:
-        """Each column's declared range; else the clip, [-c, c]; else the range of the data.
-
-        Raises
-        ------
-        ValueError
-            For a range of a column that is not there.
-        NotApplicable
-            If the columns hold no numbers.
-        """
-        names = columns_of(mechanism.points.x)
-        declared = dict(declared or {})
-        for name in declared:
-            one_of("column of ranges", name, names)
-        try:
-            values = numbers(mechanism.points.x)
-        except ValueError as reason:
-            raise NotApplicable(str(reason)) from None
-        low, high = values.min(axis=0), values.max(axis=0)
-        if clip is not None:
-            low, high = np.full_like(low, -clip), np.full_like(high, clip)
-        for column, name in enumerate(names):
-            if name in declared:
-                low[column], high[column] = declared[name]
-        from_data = np.array([clip is None and name not in declared for name in names])
-        return cls(low, high, from_data)
-
-    @property
-    def width(self) -> Float[Array, " p"]:
-        """High less low."""
-        return self.high - self.low
+    rms: Float[Array, " d"]
+    status: Status
+    method: Sequence[Term] = ()
+    assumptions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
-    """How far replacing one record can move a statistic, whatever the data.
-
-    Parameters
-    ----------
-    unit : array of shape (d,)
-        Of each coordinate: noise is proportional to it, so that columns of other units get noise of their own.
-    one, two : float
-        Upper bounds of the l1 and the l2 norm of the move, in these units.
-    """
-
-    unit: Float[Array, " d"]
-    one: float
-    two: float
-
-
-def moves(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records: int | None = None) -> Moves:
-    """Bound how far replacing one record can move a statistic, whatever the data.
-
-    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Means and sums of
-    columns, quantiles: each coordinate by at most the width of its range, over the number of records for a mean.
-    Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
-    (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
-    to at most p^2, those of the triangle to (p^2 + p)/2, and the triangle has at most p in l2; where no column changes
-    its sign around the centre, each entry moves by at most 1. Covariance with divisor k: the other k - 1 records have
-    a mean r, and the covariance moves by ``(k - 1)/k^2`` times ``(u-r)(u-r)^T - (v-r)(v-r)^T``, each entry of which is
-    at most the product of the two widths, since ``u_i - r_i`` and ``v_i - r_i`` lie in an interval of that length
-    around 0; reached by records in opposite corners.
+class _Setting:
+    """What all methods are compared on.
 
     Parameters
     ----------
     mechanism : Mechanism
-    ranges : Ranges, optional
-        Counts need none.
-    n_records : int, optional
-        Records that the statistic is of: k unless given.
+    eta : float
+    clip, declared
+        As in `compared`.
+    over_subsets, over_poisson_draws : _Spread or NotApplicable
+        The covariance of the statistic over uniform k-subsets, and where each record is drawn independently.
+    """
+
+    mechanism: Mechanism
+    eta: float
+    clip: float | None
+    declared: Mapping[str, tuple[float, float]]
+    over_subsets: _Spread | NotApplicable
+    over_poisson_draws: _Spread | NotApplicable
+
+    @property
+    def delta(self) -> float:
+        """Of (epsilon, delta)-DP: the usual one, or less where that alone would exceed eta."""
+        smaller_prior = min(self.mechanism.prior, 1 - self.mechanism.prior)
+        return min(_DELTA, self.eta / smaller_prior / 2)
+
+    @cached_property
+    def ranges(self) -> Ranges | None:
+        """Of each column; counts need none."""
+        return None if self.mechanism.counts else Ranges.of(self.mechanism, self.clip, self.declared)
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """Of the statistic of k records."""
+        return sensitivity(self.mechanism, self.ranges)
+
+    @property
+    def fixed_size(self) -> _Spread:
+        """The covariance over uniform k-subsets, if there is one."""
+        return _known(self.over_subsets)
+
+    @property
+    def poisson(self) -> _Spread:
+        """The covariance over independent draws, if there is one."""
+        return _known(self.over_poisson_draws)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method that is compared.
+
+    Parameters
+    ----------
+    id : str
+        The ``release`` of its finding; reports have its name.
+    promise : tuple of Term
+        What it promises.
+    source : str
+        Key of the paper, and its theorem.
+    noise : callable
+        From the setting to the noise.
+    scope : Scope
+        To whom: each record, or a random one.
+    assumptions : tuple of str
+        Beyond those of our promise.
+    takes_delta : bool
+        Whether its promise has a delta.
+    """
+
+    id: str
+    promise: tuple[Term, ...]
+    source: str
+    noise: Callable[[_Setting], _Noise]
+    scope: Scope = EVERY
+    assumptions: tuple[str, ...] = ()
+    takes_delta: bool = False
+
+
+def _differential_privacy(setting: _Setting, rms: float, norm: Literal["l1", "l2"]) -> _Noise:
+    """Scale the noise for a sensitivity of 1 by that of the statistic, in the unit of each coordinate."""
+    bound, ranges = setting.sensitivity, setting.ranges
+    length = bound.l1 if norm == "l1" else bound.l2
+    if ranges is None:
+        return _Noise(rms * length * bound.unit, "certified")
+    return _Noise(rms * length * bound.unit, ranges.status, assumptions=ranges.assumptions(setting.mechanism))
+
+
+def _dp_laplace(setting: _Setting) -> _Noise:
+    scale = dp_laplace_scale(setting.eta, 1.0, setting.mechanism.prior)
+    return _differential_privacy(setting, math.sqrt(2) * scale, "l1")
+
+
+def _dp_gaussian(setting: _Setting) -> _Noise:
+    scale = dp_gaussian_scale(setting.eta, 1.0, prior=setting.mechanism.prior)
+    return _differential_privacy(setting, scale, "l2")
+
+
+def _dp_gaussian_pair(setting: _Setting) -> _Noise:
+    scale = dp_gaussian_scale(setting.eta, 1.0, setting.delta, prior=setting.mechanism.prior)
+    return _differential_privacy(setting, scale, "l2")
+
+
+def _pac_shape_of_sigma(setting: _Setting) -> _Noise:
+    # this shape does not depend on units: its numbers are better in those of the statistic's deviation
+    return _information(setting, setting.fixed_size, setting.fixed_size.std, "isotropic")
+
+
+def _pac_least_noise(setting: _Setting) -> _Noise:
+    spread = setting.fixed_size
+    return _information(setting, spread, np.ones(len(spread.std)), "least_trace")
+
+
+def _averaged_information(setting: _Setting) -> _Noise:
+    spread = setting.poisson
+    return _information(setting, spread, np.ones(len(spread.std)), "least_trace", setting.mechanism.n)
+
+
+def _information(
+    setting: _Setting,
+    spread: _Spread,
+    unit: Float[Array, " r"],
+    structure: Literal["isotropic", "least_trace"],
+    n_sharing: int = 1,
+) -> _Noise:
+    """Compute the noise that limits the mutual information, which ``n_sharing`` records may share.
+
+    An average over n records allows n times the information of one.
+    """
+    n = setting.mechanism.n
+    nats = n_sharing * information_of_eta(setting.eta, setting.mechanism.prior)
+    covariance = noise_of_information(spread.covariance / unit / unit[:, None], nats, structure)
+    rms = unit * np.sqrt(np.diagonal(covariance))
+    if (rms < _ROUNDING * spread.std).any():
+        raise NotApplicable(f"lost in the rounding of floating point: {n:,} records share the information")
+    return _Noise(spread.all_coordinates(rms), spread.status, [spread.method])
+
+
+def _izzo(setting: _Setting, radius: Literal["laplace-literal", "gamma"]) -> _Noise:
+    """Compute the noise of Algorithm 1 of Izzo et al. (2022) with second moments."""
+    spread = setting.fixed_size
+    n_varying = len(spread.std)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "laplace-literal is for reproduction ..."
+        noise = izzo(np.ones(n_varying), setting.eta, radius=radius)
+    # as printed nothing is certified, however large the noise: its sigma is that of the data in use
+    status = "estimated" if radius == "laplace-literal" else spread.status
+    return _Noise(spread.all_coordinates(spread.std * noise.rms(n_varying)), status, [spread.method])
+
+
+def _moment(setting: _Setting) -> _Noise:
+    """Compute Gaussian noise of the best shape for the bound by the second moment of the outputs alone."""
+    spread = setting.fixed_size
+    shape = best_covariance(spread.covariance / spread.std.max() ** 2, kappa=1.0)  # the scale follows
+    norm = Mahalanobis(shape)
+    sigma = math.sqrt(float(np.trace(np.linalg.solve(norm.shape, spread.covariance))))
+    shifts = moment(sigma, len(shape), setting.mechanism.prior, norm)
+    noise = calibrate(shifts, setting.eta, partial(GaussianNoise, shape=shape))
+    rms = noise.rms(len(shape)) * np.sqrt(np.diagonal(shape) / np.diagonal(shape).mean())
+    return _Noise(spread.all_coordinates(rms), spread.status, [spread.method])
+
+
+_DP, _EVERY = (Term("dp_replace_one"),), (Term("information_every"),)
+METHODS = (
+    Method("dp_laplace", _DP, "kairouz2015, Theorem 2.1", _dp_laplace),
+    Method("dp_gaussian", _DP, "dong2022, eq. 6", _dp_gaussian),
+    Method("dp_gaussian_pair", _DP, "balle2018, Theorem 8", _dp_gaussian_pair, takes_delta=True),
+    Method("pac_shape_of_sigma", _EVERY, _XIAO, _pac_shape_of_sigma),
+    Method("pac_least_noise", _EVERY, _XIAO, _pac_least_noise),
+    Method(
+        "averaged_information",
+        (Term("information_average"),),
+        f"chain rule of mutual information; {_XIAO}",
+        _averaged_information,
+        AVERAGE,
+        (_INDEPENDENT,),
+    ),
+    Method(
+        "izzo_printed",
+        (Term("second_moments"), Term("sigma_of_all_draws")),
+        "izzo2022, Algorithm 1",
+        partial(_izzo, radius="laplace-literal"),
+    ),
+    Method(
+        "izzo_gamma", (Term("second_moments"),), "izzo2022, Theorem 7 and Corollary 8", partial(_izzo, radius="gamma")
+    ),
+    Method(
+        "moment_bound",
+        (Term("second_moment_of_outputs"),),
+        "izzo2022, Theorem 7 with the least constant",
+        _moment,
+    ),
+)
+
+
+def total_errors(
+    mechanism: Mechanism,
+    eta: float,
+    noise: Float[Array, " d"],
+    clip: float | None = None,
+    declared: Mapping[str, tuple[float, float]] | None = None,
+    *,
+    n_draws: int = 1000,
+    seed: int = 0,
+) -> list[Finding]:
+    """Compare the error of our draw and noise with differential privacy on all records.
+
+    The error is that against the statistic of all n records. Ours is ``sqrt(sampling^2 + noise^2)``, because only k of
+    the n are drawn; differential privacy needs no draw, and has noise alone. A sum or count of the k that are drawn
+    estimates n/k times as much, and so its errors count n/k times.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The statistic of k records, drawn from all n.
+    eta : float
+        Accuracy above the better prior guess that is allowed. Of differential privacy on all n records, where nobody
+        is drawn, above 1/2.
+    noise : array of shape (d,)
+        Standard deviation of our noise in each coordinate.
+    clip, declared
+        As in `Ranges.of`.
+    n_draws, seed : int
+        Draws of k records for the sampling error, where it does not follow from the features.
 
     Returns
     -------
-    Moves
-        Both bounds are reached for counts, columns and the covariance.
-
-    Raises
-    ------
-    NotApplicable
-        Where no bound is known, or it needs ranges.
+    list of Finding
+        Quantity "total_error": root mean square over the coordinates, and each coordinate by its label in ``detail``.
+        ``release`` is "this_calibration" and "dp_gaussian_all_records".
 
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscope.protection.comparison import Ranges, moves
+    >>> from leakscope.protection.comparison import total_errors
     >>> from leakscope.protection.mechanism import Mechanism
     >>> from leakscope.releases.statistics.statistic import named
     >>> from leakscope.core.types import Points
-    >>> mean = Mechanism.of(named("mean"), Points(np.zeros((10, 4))))
-    >>> found = moves(mean, Ranges.of(mean, clip=1.0))
-    >>> found.unit.tolist(), found.one, found.two
-    ([0.4, 0.4, 0.4, 0.4], 4.0, 2.0)
+    >>> wages = Points(np.random.default_rng(0).uniform(0, 80, size=(1000, 1)))
+    >>> mean = Mechanism.of(named("mean"), wages)
+    >>> for row in total_errors(mean, 0.05, np.array([0.4]), declared={"x0": (0, 80)}):
+    ...     print(row.release, round(row.value, 3))
+    this_calibration 0.824
+    dp_gaussian_all_records 0.318
     """
-    statistic, d = mechanism.statistic, mechanism.d
-    k = mechanism.k if n_records is None else n_records
-    if isinstance(statistic, Linear):
-        found = _of_features(statistic, d, ranges)
-        divisor = k if statistic.statistic == "mean" else 1
-        return Moves(found.unit / divisor, found.one, found.two)
-    if isinstance(statistic, Covariance):
-        if k == 1:
-            raise NotApplicable("the covariance of a single record is 0 whatever the record")
-        width = _known(ranges).width
-        first, second = np.triu_indices(len(width))
-        return Moves(width[first] * width[second] * (k - 1) / k**2, float(d), math.sqrt(d))
-    if isinstance(statistic.algorithm, Quantiles):  # between the smallest and the largest value
-        width = _known(ranges).width
-        return Moves(_width_by_label(mechanism, width), float(d), math.sqrt(d))
-    what = f"{statistic.name} coefficients" if statistic.name in ("ols", "logistic") else statistic.name
-    raise NotApplicable(f"no bound of the sensitivity of {what} is known; clipping the data does not give one")
-
-
-def _width_by_label(mechanism: Mechanism, width: Float[Array, " p"]) -> Float[Array, " d"]:
-    """Of quantiles: that of the column which each is of; for each probability the columns come one after another."""
-    return np.tile(width, mechanism.d // len(width))
-
-
-def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Moves:
-    """Of a sum of features."""
-    features = statistic.features
-    if isinstance(features, Histogram | Cells):
-        sizes = [len(edges) - 1 for edges in features.edges] if isinstance(features, Histogram) else [d]
-        moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
-        return Moves(np.ones(d), float(moved), math.sqrt(moved))
-    if isinstance(features, Columns):
-        return Moves(_known(ranges).width, float(d), math.sqrt(d))
-    if isinstance(features, SecondMoments):
-        known = _known(ranges)
-        centre = np.asarray(features.centre) if features.centre is not None else np.zeros(len(known.low))
-        below, above = known.low - centre, known.high - centre
-        largest = np.maximum(np.abs(below), np.abs(above))
-        first, second = np.triu_indices(len(largest))
-        one_sign = bool(((below >= 0) | (above <= 0)).all())
-        two = min(math.sqrt(d), float(len(largest))) if one_sign else float(len(largest))
-        return Moves(largest[first] * largest[second], float(d), two)
-    raise NotApplicable(f"no bound of the sensitivity of {statistic.name} is known")
-
-
-def _known(ranges: Ranges | None) -> Ranges:
-    if ranges is None:
-        raise NotApplicable("needs the range of each column")
-    return ranges
-
-
-def _is_of_counts(statistic: Statistic) -> bool:
-    return isinstance(statistic, Linear) and isinstance(statistic.features, Histogram | Cells)
+    method = Term("error_against_all")
+    is_sum = isinstance(mechanism.statistic, Linear) and mechanism.divisor == 1
+    per_draw = mechanism.n / mechanism.k if is_sum else 1.0
+    row = partial(_row, mechanism, "total_error", "this_calibration", "sampling error and noise")
+    try:
+        spread = _fixed_size(mechanism, n_draws, seed)
+        error = per_draw * np.hypot(spread.all_coordinates(spread.std), noise)
+        ours = row(error, method=[method, spread.method], status=spread.status)
+    except NotApplicable as reason:
+        ours = row(None, method=[method], reason=str(reason))
+    row = partial(_row, mechanism, "total_error", "dp_gaussian_all_records", "dong2022, eq. 6")
+    try:
+        ranges = None if mechanism.counts else Ranges.of(mechanism, clip, declared)
+        bound = sensitivity(mechanism, ranges, n_records=mechanism.n)
+    except NotApplicable as reason:
+        return [ours, row(None, method=[method], reason=str(reason))]
+    status, assumptions = ("certified", ()) if ranges is None else (ranges.status, ranges.assumptions(mechanism))
+    error = dp_gaussian_scale(eta, 1.0) * bound.l2 * bound.unit
+    theirs = row(error, method=[method, Term("noise_alone")], status=status, assumptions=assumptions)
+    return [ours, theirs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +429,7 @@ class _Spread:
 
     @classmethod
     def of(cls, covariance: Float[Array, "d d"], exact: bool, method: Term) -> _Spread:
+        """Leave out what never varies; refuse a statistic that never does."""
         if not np.isfinite(covariance).all():
             raise NotApplicable("the numbers are too large for a covariance")
         varying = np.diagonal(covariance) > 0
@@ -310,29 +439,38 @@ class _Spread:
 
     @property
     def std(self) -> Float[Array, " r"]:
+        """Standard deviation of these coordinates."""
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
+        """Nothing is certified by a covariance that was estimated."""
         return "certified" if self.exact else "estimated"
 
-    def whole(self, rms: Float[Array, " r"]) -> Float[Array, " d"]:
-        """Noise of each coordinate: none where nothing varies."""
-        made = np.zeros(len(self.varying))
-        made[self.varying] = rms
-        return made
+    def all_coordinates(self, rms: Float[Array, " r"]) -> Float[Array, " d"]:
+        """Return the noise of each coordinate: none where nothing varies."""
+        all_rms = np.zeros(len(self.varying))
+        all_rms[self.varying] = rms
+        return all_rms
 
 
-def _tried(make: Callable[[], _Spread]) -> _Spread | str:
-    """A covariance, or why there is none."""
+def _or_reason(covariance: Callable[[], _Spread]) -> _Spread | NotApplicable:
+    """Compute a covariance once for all methods, or why there is none."""
     try:
-        return make()
+        return covariance()
     except NotApplicable as reason:
-        return str(reason)
+        return reason
+
+
+def _known(spread: _Spread | NotApplicable) -> _Spread:
+    """Refuse where there is no covariance."""
+    if isinstance(spread, NotApplicable):
+        raise NotApplicable(str(spread))
+    return spread
 
 
 def _fixed_size(mechanism: Mechanism, n_draws: int, seed: int) -> _Spread:
-    """Over uniform k-subsets: a sum of features has the covariance ``k (1 - k/n) S``, divisor n - 1 in S."""
+    """Compute it over uniform k-subsets: a sum of features has the covariance ``k (1 - k/n) S``, divisor n - 1 in S."""
     _countable(mechanism.d)
     if mechanism.features is None:
         return _sampled(mechanism, mechanism.draws(n_draws, seed, "compare"))
@@ -341,11 +479,11 @@ def _fixed_size(mechanism: Mechanism, n_draws: int, seed: int) -> _Spread:
 
 
 def _poisson(mechanism: Mechanism, n_draws: int, seed: int) -> _Spread:
-    """Each record is in D independently with probability k/n.
+    """Compute it where each record is in D independently with probability k/n.
 
     A sum has the covariance ``pi (1 - pi) sum f f^T``, whose size tells something as well. A mean of M records has,
     given M, that of a draw of fixed size and the same expectation, hence ``E[1/M - 1/n] S``; where nobody is drawn
-    it stands for the mean of all.
+    the mean of all records is released.
     """
     _countable(mechanism.d)
     if mechanism.features is None:
@@ -370,7 +508,7 @@ def _countable(d: int) -> None:
 
 
 def _population(features: Float[Array, "n d"]) -> Float[Array, "d d"]:
-    """Covariance of the features over all records, divisor n - 1; exactly 0 for a constant column."""
+    """Compute the covariance of the features over all records, divisor n - 1; exactly 0 for a constant column."""
     with np.errstate(over="ignore", invalid="ignore"):
         centred = features - features[0]
         centred -= centred.mean(axis=0)
@@ -378,7 +516,7 @@ def _population(features: Float[Array, "n d"]) -> Float[Array, "d d"]:
 
 
 def _inverse_size(n: int, prior: float) -> float:
-    """``E[1/M - 1/n; M >= 1]`` of a binomial number M."""
+    """Compute ``E[1/M - 1/n; M >= 1]`` of a binomial number M."""
     size = np.arange(1.0, n + 1)
     choices = gammaln(n + 1) - gammaln(size + 1) - gammaln(n - size + 1)
     probability = np.exp(choices + xlogy(size, prior) + xlog1py(n - size, -prior))
@@ -386,225 +524,25 @@ def _inverse_size(n: int, prior: float) -> float:
 
 
 def _sampled(mechanism: Mechanism, sets: DataSets) -> _Spread:
-    """From outputs over draws; fits that failed are left out."""
-    made = mechanism.outputs(sets)
-    made = made[np.isfinite(made).all(axis=1)]
-    if len(made) <= mechanism.d:
-        raise NotApplicable(f"a covariance of {mechanism.d:,} numbers needs more draws, {len(made):,} worked")
-    return _Spread.of(_population(made), False, Term("covariance_of_draws", worked=len(made), drawn=sets.n_fits))
-
-
-def _differential_privacy(
-    mechanism: Mechanism, eta: float, clip: float | None, declared: Mapping[str, tuple[float, float]] | None
-) -> Iterator[Finding]:
-    """Laplace, Gaussian, and Gaussian by (epsilon, delta): noise in proportion to the range of each column."""
-    smaller = min(mechanism.prior, 1 - mechanism.prior)
-    delta = min(_DELTA, eta / smaller / 2)
-    reach, ranges, reason = None, None, ""
-    try:
-        ranges = None if _is_of_counts(mechanism.statistic) else Ranges.of(mechanism, clip, declared)
-        reach = moves(mechanism, ranges)
-    except NotApplicable as refusal:
-        reason = str(refusal)
-    rows = dp_baselines(eta, 1, (1.0, 1.0), delta, mechanism.prior)
-    for place, row in enumerate(rows):
-        rms = None
-        if reach is not None:
-            length = reach.one if place == 0 else reach.two
-            rms = row.rms * length * reach.unit
-        yield _row(
-            mechanism,
-            row,
-            rms,
-            status="measured" if reason else _status(ranges),
-            reason=reason,
-            operating_point={"delta": delta} if place == 2 else {},
-            method=[Term("dp_replace_one")],
-            assumptions=() if reason else _assumed(mechanism, ranges),
-        )
-
-
-def _status(ranges: Ranges | None) -> str:
-    """Nothing is certified by a range that was read off the data."""
-    return "estimated" if ranges is not None and ranges.from_data.any() else "certified"
-
-
-def _assumed(mechanism: Mechanism, ranges: Ranges | None) -> Sequence[str]:
-    """What the ranges assume, and how many values of these data they would change; counts need none."""
-    if ranges is None:
-        return ()
-    names = np.array(columns_of(mechanism.points.x))
-    values = numbers(mechanism.points.x)
-    assumed = []
-    declared = ~ranges.from_data
-    if declared.any():
-        told = [
-            f"{name} from {low:g} to {high:g}"
-            for name, low, high in zip(names[declared], ranges.low[declared], ranges.high[declared], strict=True)
-        ]
-        beyond = int(((values < ranges.low) | (values > ranges.high)).sum())
-        changed = f"; {beyond:,} values of these data are beyond, and would be clipped" if beyond else ""
-        assumed.append(f"declared ranges: {', '.join(told)}{changed}")
-    if ranges.from_data.any():
-        assumed.append(
-            f"no range was declared of {', '.join(names[ranges.from_data])}: that of these data is taken, which "
-            "favours differential privacy, whose ranges must not depend on the data"
-        )
-    return tuple(assumed)
-
-
-def total_errors(
-    mechanism: Mechanism,
-    eta: float,
-    noise: Float[Array, " d"],
-    clip: float | None = None,
-    declared: Mapping[str, tuple[float, float]] | None = None,
-    *,
-    n_draws: int = 1000,
-    seed: int = 0,
-) -> list[Finding]:
-    """Compare the error of our draw and noise with differential privacy on all records.
-
-    The error is that against the statistic of all n records. Ours is ``sqrt(sampling^2 + noise^2)``, because only k of
-    the n are drawn; differential privacy needs no draw, and has noise alone. A sum or count of the k that are drawn
-    stands for n/k times as much, and so do its errors.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The statistic of k records, drawn from all n.
-    eta : float
-        Accuracy above the better prior guess that is allowed. Of differential privacy on all n records, where nobody
-        is drawn, above 1/2.
-    noise : array of shape (d,)
-        Standard deviation of our noise in each coordinate.
-    clip, declared
-        As in `Ranges.of`.
-    n_draws, seed : int
-        Draws of k records for the sampling error, where it does not follow from the features.
-
-    Returns
-    -------
-    list of Finding
-        Quantity "total_error": root mean square over the coordinates, and each coordinate by its label in ``detail``.
-        "this calibration" and "DP Gaussian on all records".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscope.protection.comparison import total_errors
-    >>> from leakscope.protection.mechanism import Mechanism
-    >>> from leakscope.releases.statistics.statistic import named
-    >>> from leakscope.core.types import Points
-    >>> wages = Points(np.random.default_rng(0).uniform(0, 80, size=(1000, 1)))
-    >>> mean = Mechanism.of(named("mean"), wages)
-    >>> for row in total_errors(mean, 0.05, np.array([0.4]), declared={"x0": (0, 80)}):
-    ...     print(row.release, round(row.value, 3))
-    this calibration 0.824
-    DP Gaussian on all records 0.318
-    """
-    every = Term("error_against_all")
-    is_sum = isinstance(mechanism.statistic, Linear) and mechanism.divisor == 1
-    per_draw = mechanism.n / mechanism.k if is_sum else 1.0
-    ours = Baseline("this calibration", "every", 0.0, np.zeros((1, 1)), "sampling error and noise")
-    theirs = Baseline("DP Gaussian on all records", "any_data", 0.0, np.zeros((1, 1)), "dong2022, eq. 6")
-    found = []
-    spread = _tried(partial(_fixed_size, mechanism, n_draws, seed))
-    if isinstance(spread, str):
-        found.append(_row(mechanism, ours, None, quantity="total_error", method=[every], reason=spread))
-    else:
-        sampling = spread.whole(spread.std)
-        total = per_draw * np.hypot(sampling, noise)
-        words = {"method": [every, spread.method], "status": spread.status}
-        found.append(_row(mechanism, ours, total, quantity="total_error", **words))
-    try:
-        ranges = None if _is_of_counts(mechanism.statistic) else Ranges.of(mechanism, clip, declared)
-        reach = moves(mechanism, ranges, n_records=mechanism.n)
-    except NotApplicable as reason:
-        found.append(_row(mechanism, theirs, None, quantity="total_error", method=[every], reason=str(reason)))
-        return found
-    rms = dp_gaussian_scale(eta, 1.0) * reach.two * reach.unit
-    words = {
-        "method": [every, Term("noise_alone")],
-        "status": _status(ranges),
-        "assumptions": _assumed(mechanism, ranges),
-    }
-    found.append(_row(mechanism, theirs, rms, quantity="total_error", **words))
-    return found
-
-
-def _information(mechanism: Mechanism, eta: float, fixed: _Spread | str, poisson: _Spread | str) -> Iterator[Finding]:
-    """PAC privacy with two shapes from draws of fixed size, averaged information from independent ones."""
-    every, average = Term("information_every"), Term("information_average")
-    spreads, said = (fixed, fixed, poisson), (every, every, average)
-    for place, (spread, promise) in enumerate(zip(spreads, said, strict=True)):
-        # the last is for another game than the others, which its name must say
-        game = {"release": "averaged information, Poisson draws", "scope": Scope("average")} if place == 2 else {}
-        assumed = [_INDEPENDENT] if place == 2 else []
-        if isinstance(spread, str):
-            row = information_baselines(eta, np.eye(1), mechanism.n, mechanism.prior)[place]
-            yield _row(mechanism, row, None, reason=spread, method=[promise], assumptions=assumed, **game)
-            continue
-        # the shape of Sigma does not depend on units: its numbers are better in those of the statistic's deviation
-        unit = spread.std if place == 0 else np.ones(len(spread.std))
-        scaled = spread.covariance / unit / unit[:, None]
-        row = information_baselines(eta, scaled, mechanism.n, mechanism.prior)[place]
-        rms = unit * np.sqrt(np.diagonal(row.covariance))
-        if (rms < _ROUNDING * spread.std).any():
-            lost = f"lost in the rounding of floating point: {mechanism.n:,} records share the information"
-            yield _row(mechanism, row, None, reason=lost, method=[promise], assumptions=assumed, **game)
-            continue
-        words = {"status": spread.status, "method": [promise, spread.method], "assumptions": assumed}
-        yield _row(mechanism, row, spread.whole(rms), **words, **game)
-
-
-def _algorithm_1(mechanism: Mechanism, eta: float, spread: _Spread | str) -> Iterator[Finding]:
-    """Algorithm 1 of Izzo et al. (2022) with second moments, with the printed radius and with that of its theorem."""
-    every, literal = Term("second_moments"), Term("sigma_of_all_draws")
-    rows: tuple[tuple[str, Literal["laplace-literal", "gamma"], str, list[Term]], ...] = (
-        ("Algorithm 1 as printed", "laplace-literal", "izzo2022, Algorithm 1", [every, literal]),
-        ("Algorithm 1, Gamma radius", "gamma", "izzo2022, Theorem 7 and Corollary 8", [every]),
-    )
-    for name, radius, source, promise in rows:
-        row = Baseline(name, "every", 0.0, np.zeros((1, 1)), source)
-        if isinstance(spread, str):
-            yield _row(mechanism, row, None, reason=spread, method=promise)
-            continue
-        n_varying = len(spread.std)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "laplace-literal is for reproduction ..."
-            noise = izzo(np.ones(n_varying), eta, radius=radius)
-        rms = spread.whole(spread.std * noise.rms(n_varying))
-        # as printed nothing is certified, however large the noise: its sigma is that of the data in use
-        status = "estimated" if radius == "laplace-literal" else spread.status
-        yield _row(mechanism, row, rms, status=status, method=[*promise, spread.method])
-
-
-def _moment(mechanism: Mechanism, eta: float, spread: _Spread | str) -> Finding:
-    """Gaussian noise of the best shape for the bound by the second moment of the outputs alone."""
-    row = Baseline("moment bound", "every", 0.0, np.zeros((1, 1)), "izzo2022, Theorem 7 with the least constant")
-    promise = Term("second_moment_of_outputs")
-    if isinstance(spread, str):
-        return _row(mechanism, row, None, reason=spread, method=[promise])
-    shape = best_covariance(spread.covariance / spread.std.max() ** 2, kappa=1.0)  # the scale follows
-    norm = Mahalanobis(shape)
-    sigma = math.sqrt(float(np.trace(np.linalg.solve(norm.shape, spread.covariance))))
-    shifts = moment(sigma, len(shape), mechanism.prior, norm)
-    noise = calibrate(shifts, eta, partial(GaussianNoise, shape=shape))
-    rms = spread.whole(noise.rms(len(shape)) * np.sqrt(np.diagonal(shape) / np.diagonal(shape).mean()))
-    return _row(mechanism, row, rms, status=spread.status, method=[promise, spread.method])
+    """Estimate it from outputs over draws; fits that failed are left out."""
+    outputs = mechanism.outputs(sets)
+    outputs = outputs[np.isfinite(outputs).all(axis=1)]
+    if len(outputs) <= mechanism.d:
+        raise NotApplicable(f"a covariance of {mechanism.d:,} numbers needs more draws, {len(outputs):,} worked")
+    return _Spread.of(_population(outputs), False, Term("covariance_of_draws", worked=len(outputs), drawn=sets.n_fits))
 
 
 def _row(
     mechanism: Mechanism,
-    baseline: Baseline,
+    quantity: str,
+    release: str,
+    source: str,
     rms: Float[Array, " d"] | None,
-    quantity: str = "noise_rms",
     **fields: Any,
 ) -> Finding:
-    """The noise or the error of a method as a finding; None where it does not apply."""
-    fields = {"release": baseline.name, "source": baseline.source} | fields
+    """Report the noise or the error of a method; None where it does not apply."""
     if rms is None:
-        return Finding(quantity, None, **fields)
+        return Finding(quantity, None, release=release, source=source, **fields)
     total = float(p_norm(rms, 2.0)) / math.sqrt(len(rms))
-    return Finding(quantity, total, detail=dict(zip(mechanism.labels, rms.tolist(), strict=True)), **fields)
+    detail = dict(zip(mechanism.labels, rms.tolist(), strict=True))
+    return Finding(quantity, total, release=release, source=source, detail=detail, **fields)

@@ -61,8 +61,8 @@ class Algorithm1:
         one_of("variant", self.variant, ("sound", "printed"))
         count("n_subsets", self.n_subsets, least=2)
         if self.variant == "printed" and (self.sigma is not None or self.k is not None):
-            given = "k" if self.sigma is None else "sigma"
-            raise ValueError(f"{given} is for the variant 'sound'; 'printed' uses all points and estimates sigma")
+            name = "k" if self.sigma is None else "sigma"
+            raise ValueError(f"{name} is for the variant 'sound'; 'printed' uses all points and estimates sigma")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Wrapped:
     value : array of shape (d,)
         What is released.
     noise : NormNoise
-        Law of the noise in units of sigma: each coordinate of a draw was multiplied by its sigma.
+        Distribution of the noise in units of sigma: each coordinate of a draw was multiplied by its sigma.
     sigma : array of shape (d,)
         In the units of the statistic. As printed it depends on who is in use: not to be published.
     status : {"certified", "estimated"}
@@ -108,7 +108,7 @@ def wrap(
     seed: int | None = None,
     execution: Execution = Execution(),
 ) -> Wrapped:
-    """A statistic with noise by the moments of its outputs, so that no attacker gains more than eta.
+    """Release a statistic with noise by the moments of its outputs, so that no attacker gains more than eta.
 
     "sound": D is a uniform k-subset of the points; sigma comes from B other subsets of all points, which say nothing
     of D, or is known beforehand; the radius follows the Gamma distribution of theorem 7. Statistic and noise are added
@@ -167,35 +167,35 @@ def wrap(
 
 
 def _printed(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int | None) -> Wrapped:
-    """Lines 2 to 14 of the algorithm; the last of the data sets is D_train."""
+    """Carry out lines 2 to 14 of the algorithm; the last of the data sets is D_train."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the literal radius: the line below says more
         unit = izzo(np.ones(mechanism.d), eta, algorithm.moment, "laplace-literal")
-    void = "the noise was calibrated on the data in use, so its size gives members away"
+    void = "the noise was calibrated on the data in use, so its size reveals members"
     warnings.warn(f"the certificate is void, for reproduction only: {void}", CertificateVoid, stacklevel=3)
     rng, halves = _generator(seed), _subsets(mechanism, algorithm.n_subsets, seed)
-    everybody = np.ones((1, mechanism.n), dtype=bool)
-    sets = DataSets(np.vstack([halves.member, everybody]), np.append(halves.fit_seeds, rng.integers(2**32)))
-    made = _outputs(mechanism, sets)
-    sigma = _moments(made[:-1], algorithm.moment)
-    value = made[-1] + sigma * unit.sample(np.zeros(mechanism.d), rng)
+    all_points = np.ones((1, mechanism.n), dtype=bool)
+    sets = DataSets(np.vstack([halves.member, all_points]), np.append(halves.fit_seeds, rng.integers(2**32)))
+    outputs = _outputs(mechanism, sets)
+    sigma = _moments(outputs[:-1], algorithm.moment)
+    value = outputs[-1] + sigma * unit.sample(np.zeros(mechanism.d), rng)
     return Wrapped(value, unit, sigma, "estimated", "printed", void, seed is not None)
 
 
 def _sound(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int | None) -> Wrapped:
-    """Sigma does not depend on D, which is drawn from a stream of its own."""
+    """Take a sigma that does not depend on D, which is drawn from a stream of its own."""
     known = algorithm.sigma is not None
-    made = _outputs(mechanism, _subsets(mechanism, _FOR_SIZE if known else algorithm.n_subsets, seed))
-    sigma = numbers("sigma", algorithm.sigma) if algorithm.sigma is not None else _moments(made, algorithm.moment)
+    outputs = _outputs(mechanism, _subsets(mechanism, _FOR_SIZE if known else algorithm.n_subsets, seed))
+    sigma = numbers("sigma", algorithm.sigma) if algorithm.sigma is not None else _moments(outputs, algorithm.moment)
     if sigma.shape != (mechanism.d,):
         raise ValueError(f"sigma must have shape ({mechanism.d},), a number for each output, got {sigma.shape}")
     if not known and not sigma.all():
-        same = mechanism.labels[int(np.argmin(sigma))]
-        raise ValueError(f"{same} is the same in all {algorithm.n_subsets:,} subsets: leave it out, or give sigma")
-    for each in sigma:
-        positive("sigma", each)
+        label = mechanism.labels[int(np.argmin(sigma))]
+        raise ValueError(f"{label} is the same in all {algorithm.n_subsets:,} subsets: leave it out, or give sigma")
+    for moment in sigma:
+        positive("sigma", moment)
     unit = izzo(np.ones(mechanism.d), eta, algorithm.moment)
-    size = made if mechanism.features is None else mechanism.k * mechanism.features  # a mean is released as a sum
+    size = outputs if mechanism.features is None else mechanism.k * mechanism.features  # a mean is released as a sum
     least = mechanism.divisor * float(sigma.min()) * unit.rms(mechanism.d)
     grid, rng = Grid.for_noise(least, float(np.abs(size).max())), _generator(seed)
     member = seeds.subsets(mechanism.n, mechanism.k, 1, rng)[0]
@@ -207,27 +207,28 @@ def _sound(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int | 
 
 
 def _generator(seed: int | None) -> np.random.Generator:
-    """For draw and noise."""
+    """Return the generator of draw and noise."""
     return seeds.entropy() if seed is None else seeds.stream(seed, "wrap", "release")
 
 
 def _subsets(mechanism: Mechanism, n_subsets: int, seed: int | None) -> DataSets:
-    """Random k-subsets whose outputs show the spread."""
+    """Draw k-subsets whose outputs show the spread."""
     return mechanism.draws(n_subsets, 0 if seed is None else seed, "wrap")
 
 
 def _outputs(mechanism: Mechanism, sets: DataSets) -> Float[Array, "m d"]:
-    """The statistic of each data set."""
-    made = mechanism.outputs(sets)
-    n_failed = int((~np.isfinite(made).all(axis=1)).sum())
+    """Compute the statistic of each data set; refuse one that fails."""
+    outputs = mechanism.outputs(sets)
+    n_failed = int((~np.isfinite(outputs).all(axis=1)).sum())
     if n_failed:
         raise ValueError(f"{mechanism.statistic.name} failed on {n_failed:,} of {sets.n_fits:,} data sets: no moments")
-    return made
+    return outputs
 
 
-def _moments(made: Float[Array, "m d"], order: float) -> Float[Array, " d"]:
-    """``(mean |theta_j - mean theta_j|^M)^(1/M)``, divisor B as printed; exactly 0 where all are the same."""
-    size = np.abs(made - made[0] - (made - made[0]).mean(axis=0))
+def _moments(outputs: Float[Array, "m d"], order: float) -> Float[Array, " d"]:
+    """Compute ``(mean |theta_j - mean theta_j|^M)^(1/M)``, divisor B as printed; exactly 0 where all are the same."""
+    from_first = outputs - outputs[0]
+    size = np.abs(from_first - from_first.mean(axis=0))
     largest = size.max(axis=0)
-    share = size / np.where(largest > 0, largest, 1)
-    return largest * (share**order).mean(axis=0) ** (1 / order)
+    relative = size / np.where(largest > 0, largest, 1)  # so that no power overflows
+    return largest * (relative**order).mean(axis=0) ** (1 / order)

@@ -37,7 +37,8 @@ class Job:
     plan : CalibrationPlan
     data : Data
     mechanism : Mechanism
-    asked : PrivacyTarget
+    target : PrivacyTarget
+        Eta, promise and noise of the plan; the coupling may be that of a ledger.
     command : str
     notes : sequence of str
     """
@@ -45,30 +46,29 @@ class Job:
     plan: CalibrationPlan
     data: Data
     mechanism: Mechanism
-    asked: PrivacyTarget
+    target: PrivacyTarget
     command: str = ""
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """A statistic of arrays, and its noise, as ``leakscope.protect`` takes them."""
-
-    statistic: str | Callable[..., Any] | Statistic
-    x: Any
-    y: Any
-    noise: str | Noise | Callable[[float], Noise]
-
-
-def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], execution: Execution) -> Job:
-    """The job of a call from Python.
+def arrays_job(
+    kind: type[P],
+    statistic: str | Callable[..., Any] | Statistic,
+    x: Any,
+    y: Any,
+    noise: str | Noise | Callable[[float], Noise],
+    fields: Mapping[str, Any],
+    execution: Execution,
+) -> Job:
+    """Make the job of a call from Python.
 
     Parameters
     ----------
     kind : type of CalibrationPlan
-    given : Given
-    words : mapping
-        Fields of the plan beside statistic, noise and data.
+    statistic, x, y, noise
+        As in ``leakscope.protect``.
+    fields : mapping
+        Fields of the plan other than statistic, noise and data.
     execution : Execution
 
     Raises
@@ -76,22 +76,21 @@ def arrays_job(kind: type[P], given: Given, words: Mapping[str, Any], execution:
     ValueError
         In one line: what was given, what is allowed.
     """
-    data = Data(data_room.from_arrays(given.x, given.y), "array")
-    statistic, noise = given.statistic, given.noise
+    data = Data(data_room.from_arrays(x, y), "array")
     noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
-    content = dict(words, data=data.name, statistic=_name(statistic), noise=noise_name)
+    content = dict(fields, data=data.name, statistic=_name(statistic), noise=noise_name)
     plan = read(kind, content, "protect")
     if isinstance(statistic, Linear | Covariance | Fit):
-        made: Statistic = statistic
+        rule: Statistic = statistic
     elif isinstance(statistic, str):
-        made = statistic_of(plan, data.points)
+        rule = statistic_of(plan, data.points)
     else:
-        made = Fit(plan.statistic, Function(statistic))
-    return _job(plan, data, made, noise, execution)
+        rule = Fit(plan.statistic, Function(statistic))
+    return _job(plan, data, rule, noise, execution)
 
 
 def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> Job:
-    """The job of a plan, with the data of its file; columns that hold no numbers are left out where there is no use.
+    """Make the job of a plan, with the data of its file; columns without numbers are left out if they have no use.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> 
 
 
 def statistic_of(plan: CalibrationPlan, points: Points) -> Statistic:
-    """The statistic of a plan; what it takes from the points it takes from all of them, whoever is drawn."""
+    """Make the statistic of a plan; what it takes from the points it takes from all of them, whoever is drawn."""
     settings = {name: _frozen(value) for name, value in plan.set.items()}
     if plan.statistic == "table":
         cells = Cells.declared(points.x, plan.by, plan.levels) if plan.levels else Cells.of(points.x, plan.by)
@@ -142,7 +141,7 @@ def _histogram(by: Sequence[str], x: Any, settings: Mapping[str, Any]) -> Histog
 
 
 def _name(statistic: str | Callable[..., Any] | Statistic) -> str:
-    """Of a statistic that is given as an object: where it comes from."""
+    """Name a statistic that is given as an object by where it comes from."""
     if isinstance(statistic, str):
         return statistic
     if isinstance(statistic, Linear | Covariance | Fit):
@@ -158,12 +157,12 @@ def _job(
     execution: Execution,
 ) -> Job:
     mechanism = Mechanism.of(statistic, data.points, plan.k, plan.pairs_seed, execution)
-    asked = PrivacyTarget(
+    target = PrivacyTarget(
         plan.eta, plan.promise, noise, plan.coupling, plan.confidence, plan.fits, plan.pairs_seed, plan.noise_scale
     )
-    return Job(plan, data, mechanism, asked)
+    return Job(plan, data, mechanism, target)
 
 
 def _frozen(value: Any) -> Any:
-    """Lists of a plan as tuples."""
-    return tuple(_frozen(each) for each in value) if isinstance(value, list | tuple) else value
+    """Turn lists of a plan into tuples."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value

@@ -35,6 +35,7 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.pairs import Fitted, Measured, measured
 from leakscope.releases.specs import NoCanonicalForm, canonical
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
+from leakscope.reports.phrases import words
 
 Array = np.ndarray
 _MOST_EXACT = 2000  # records of which a ledger keeps all lengths of the exact swap, 8 n^2 bytes
@@ -45,13 +46,13 @@ _NAMES = {"swap": "swap", "complement": "complement", "disjoint": "complement", 
 
 
 def randomness(seed: int | None, name: str) -> np.random.Generator:
-    """Of a real release: from the operating system, anew for the draw and for the noise; of a seed for tests."""
+    """Return the generator of a real release: of the operating system, another one for draw and noise; or of a seed."""
     return entropy() if seed is None else stream(seed, "release", name)
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseSubject:
-    """Everything that the bytes of a release depend on, but for its exact value and the key.
+    """Everything that the bytes of a release depend on, except for its exact value and the key.
 
     Parameters
     ----------
@@ -98,12 +99,12 @@ class ReleaseSubject:
         )
 
     def release_digest(self, exact: Int[Array, " d"] | None) -> str:
-        """Of all, with the exact value in whole steps of the grid; None where the statistic failed."""
+        """Compute the digest of all, with the exact value in whole steps of the grid; None if the statistic failed."""
         steps = None if exact is None else exact.astype("<i8").tobytes()
         return canonical_digest({"subject": self.digest, "repeat": self.repeat, "exact": steps})
 
     def statistic_randomness(self, key: bytes) -> KeyedGenerator:
-        """For a statistic that draws numbers itself."""
+        """Return the generator of a statistic that draws numbers itself."""
         return KeyedGenerator(key, f"statistic {self.digest} {self.repeat}")
 
     def draw(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
@@ -116,7 +117,7 @@ class ReleaseSubject:
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """A release of a ledger: its value, where it stands, and what all releases of the ledger promise together."""
+    """A release of a ledger: its value, its place, and what all releases of the ledger promise together."""
 
     value: Float[Array, " d"]
     ledger: Ledger
@@ -151,7 +152,7 @@ class Memory:
 
     @classmethod
     def of(cls, job: Job, path: str) -> Memory:
-        """The query of a job, for the ledger of this file.
+        """Prepare the query of a job, for the ledger of this file.
 
         Raises
         ------
@@ -159,36 +160,37 @@ class Memory:
             If the ledger is of other data, another k or promise, or of a coupling that the job has none of; if the
             noise is not Gaussian.
         """
-        asked, mechanism = job.asked, job.mechanism
-        _check_noise(asked.noise)
+        target, mechanism = job.target, job.mechanism
+        _check_noise(target.noise)
         describe_statistic(mechanism.statistic)
-        if asked.coupling == "mixture_swap":
+        if target.coupling == "mixture_swap":
             raise ValueError("the mixture swap keeps no pairs that could add up; take swap or complement for a ledger")
         ledger = _opened(path, job) if Path(path).exists() else None
         if ledger is None:
-            return cls(replace(job, asked=replace(asked, coupling=_coupling(job))), Path(path), None)
+            return cls(replace(job, target=replace(target, coupling=_coupling(job))), Path(path), None)
         draw = ledger.draw
-        for name, given, kept in (
+        coupling = _NAMES[draw.coupling]
+        for name, requested, kept in (
             ("k", mechanism.k, int(draw.member.sum())),
-            ("promise", asked.promise, draw.promise),
-            ("coupling", asked.coupling if asked.coupling != "auto" else _NAMES[draw.coupling], _NAMES[draw.coupling]),
+            ("promise", target.promise, draw.promise),
+            ("coupling", coupling if target.coupling == "auto" else target.coupling, coupling),
         ):
-            if given != kept:
-                raise ValueError(f"{path} was begun with {name} {kept}, got {given}: start another ledger")
+            if requested != kept:
+                raise ValueError(f"{path} was begun with {name} {kept}, got {requested}: start another ledger")
         if draw.seed is None and mechanism.features is None:
             raise ValueError(
                 f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
                 "start another ledger with coupling complement"
             )
-        return cls(replace(job, asked=replace(asked, coupling=_NAMES[draw.coupling])), Path(path), ledger)
+        return cls(replace(job, target=replace(target, coupling=coupling)), Path(path), ledger)
 
     def declared(self) -> str:
-        """The query announced, the file made if there is none; what was done, in a line."""
+        """Announce the query, make the file if there is none, and return what was done, in a line."""
         query = self._query
         ledger = self._created([query]) if self.ledger is None else self.ledger.declare([query])
         return f"{self.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
-    def released(self, found: Calibrated) -> Remembered:
+    def released(self, calibration: Calibrated) -> Remembered:
         """Draw the noise of the release and note it in the ledger, before its value is published.
 
         A release that the ledger holds already is made once more, with the same bytes.
@@ -199,67 +201,68 @@ class Memory:
             If the query is not the next one that was declared, its shifts do not add up with the others, or the
             ledger holds a release of this query with other bytes.
         """
-        if found.noise is None or found.shifts is None:
-            raise ValueError(f"no noise was needed, and such releases do not add up under a ledger: {found.reason}")
-        if not isinstance(found.noise, GaussianNoise):
-            raise ValueError(f"only Gaussian releases add up under a ledger, got {type(found.noise).__name__}")
+        if calibration.noise is None or calibration.shifts is None:
+            reason = "" if calibration.reason is None else words(calibration.reason)
+            raise ValueError(f"no noise was needed, and such releases do not add up under a ledger: {reason}")
+        if not isinstance(calibration.noise, GaussianNoise):
+            raise ValueError(f"only Gaussian releases add up under a ledger, got {type(calibration.noise).__name__}")
         query, mechanism = self._query, self.job.mechanism
         ledger = self._created([query]) if self.ledger is None else self.ledger
         place = ledger.place_of(query)
-        subject = self._subject(ledger, place, found, found.noise)
-        exact = mechanism.exact(ledger.draw.member, found.grid, subject.statistic_randomness(ledger.key))
+        subject = self._subject(ledger, place, calibration, calibration.noise)
+        exact = mechanism.exact(ledger.draw.member, calibration.grid, subject.statistic_randomness(ledger.key))
         release = subject.release_digest(exact)
         if place == len(ledger.releases):
-            ledger = ledger.append(self._entry(ledger, query, found, found.noise, subject.digest, release))
+            ledger = ledger.append(self._entry(ledger, query, calibration, calibration.noise, subject.digest, release))
         elif ledger.releases[place].release != release:
             raise ValueError(
                 f"{self.path} holds this query as release {place + 1} with another noise or value, which was computed "
                 "on another machine or by other versions: a second release of it would be in no joint bound"
             )
-        value = mechanism.with_noise(exact, subject.draw(ledger.key, exact), found.grid)
+        value = mechanism.with_noise(exact, subject.draw(ledger.key, exact), calibration.grid)
         return Remembered(value, ledger, place, self._joint(ledger))
 
-    def _subject(self, ledger: Ledger, place: int, found: Calibrated, noise: GaussianNoise) -> ReleaseSubject:
-        """What the release at a place of the ledger depends on."""
+    def _subject(self, ledger: Ledger, place: int, calibration: Calibrated, noise: GaussianNoise) -> ReleaseSubject:
+        """Collect what the release at a place of the ledger depends on."""
         described, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
-        subject = ReleaseSubject(draw.data, draw.member, described, noise, found.noisy_coords, found.grid)
-        n_before = sum(each.subject == subject.digest for each in ledger.releases[:place])
+        subject = ReleaseSubject(draw.data, draw.member, described, noise, calibration.noisy_coords, calibration.grid)
+        n_before = sum(release.subject == subject.digest for release in ledger.releases[:place])
         return replace(subject, repeat=n_before)
 
     def _entry(
-        self, ledger: Ledger, query: Query, found: Calibrated, noise: GaussianNoise, subject: str, release: str
+        self, ledger: Ledger, query: Query, calibration: Calibrated, noise: GaussianNoise, subject: str, release: str
     ) -> Entry:
-        """A new release, with its shifts on the pairs of the ledger."""
-        if found.shifts is None:
+        """Make the entry of a new release, with its shifts on the pairs of the ledger."""
+        if calibration.shifts is None:
             raise ValueError("only releases with shifts add up under a ledger")
-        scale_seed = None if found.shifts.exact else self._scale_seed
-        shifts = found.shifts if found.shifts.exact else self._measured(ledger, found, noise)
+        scale_seed = None if calibration.shifts.exact else self._scale_seed
+        shifts = calibration.shifts if calibration.shifts.exact else self._measured(ledger, calibration, noise)
         return Entry(query, noise, shifts, ledger.draw.seed, scale_seed, subject, release)
 
     @property
     def _query(self) -> Query:
         """Everything that decides what is released, and with which noise: nothing of it is chosen after an output."""
-        asked, mechanism = self.job.asked, self.job.mechanism
+        target, mechanism = self.job.target, self.job.mechanism
         content: dict[str, Any] = {**describe_statistic(mechanism.statistic), "k": mechanism.k}
-        # every field of what is asked for, so that a new one is not forgotten
-        for field in fields(asked):
+        # every field of the target, so that a new one is not forgotten
+        for field in fields(target):
             if field.name in ("eta", "noise") or (self._exact and field.name in _OF_SAMPLED_PAIRS):
                 continue
-            content[field.name] = getattr(asked, field.name)
-        content["noise"] = asked.noise if isinstance(asked.noise, str) else None
-        return Query(content, asked.eta, _chosen(asked.noise))
+            content[field.name] = getattr(target, field.name)
+        content["noise"] = target.noise if isinstance(target.noise, str) else None
+        return Query(content, target.eta, _chosen(target.noise))
 
-    def published(self, noted: Remembered) -> None:
+    def published(self, remembered: Remembered) -> None:
         """Mark a release as published; another process may have written the ledger since.
 
         Raises
         ------
         OSError
-            In one line, if the ledger cannot be written: the release stands all the same.
+            In one line, if the ledger cannot be written: the release is valid all the same.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                Ledger.open(self.path, noted.ledger.draw.data).published(noted.place)
+                Ledger.open(self.path, remembered.ledger.draw.data).published(remembered.place)
                 return
             except (OSError, ValueError) as reason:
                 if attempt == _ATTEMPTS:
@@ -272,42 +275,42 @@ class Memory:
     @property
     def _exact(self) -> bool:
         """Whether nothing is sampled."""
-        return self.job.asked.coupling == "swap" and self.job.mechanism.features is not None
+        return self.job.target.coupling == "swap" and self.job.mechanism.features is not None
 
     @property
     def _scale_seed(self) -> int:
-        return measured(self.job.mechanism, self.job.asked.coupling, self.job.asked.seed).pairs.seed
+        return measured(self.job.mechanism, self.job.target.coupling, self.job.target.seed).pairs.seed
 
     @property
     def _single(self) -> Measured:
-        """One pair of the coupling of the ledger, which tells its name and share."""
-        asked = self.job.asked
-        single = measured(self.job.mechanism, asked.coupling, asked.seed)
-        return single.with_pairs(1, integer(asked.seed, "joint"))
+        """One pair of the coupling of the ledger: it knows its name and how many pairs separate a record."""
+        target = self.job.target
+        single = measured(self.job.mechanism, target.coupling, target.seed)
+        return single.with_pairs(1, integer(target.seed, "joint"))
 
     def _created(self, queries: list[Query]) -> Ledger:
-        """A new ledger: here the records in use are drawn."""
-        mechanism, asked, insecure = self.job.mechanism, self.job.asked, _insecure(self.job)
+        """Begin a new ledger: here the records in use are drawn."""
+        mechanism, target, insecure = self.job.mechanism, self.job.target, _insecure(self.job)
         member = subsets(mechanism.n, mechanism.k, 1, randomness(insecure, "draw"))[0]
         single, digest = self._single.pairs, _data(self.job, insecure is not None)
         name, seed, fraction = "swap", None, 1.0
         if not self._exact:
             name, seed, fraction = single.name, single.seed, single.separating_fraction
-        draw = Draw(digest, member, name, asked.promise, seed, fraction)
+        draw = Draw(digest, member, name, target.promise, seed, fraction)
         return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
 
-    def _measured(self, ledger: Ledger, found: Calibrated, noise: GaussianNoise) -> Shifts:
-        """Shifts on the pairs of the ledger, which chose none of its scales."""
-        n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else found.n_pairs
+    def _measured(self, ledger: Ledger, calibration: Calibrated, noise: GaussianNoise) -> Shifts:
+        """Measure the shifts on the pairs of the ledger, which chose none of its scales."""
+        n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else calibration.n_pairs
         pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
         if isinstance(pairs, Fitted):  # the releases of a draw do not share the randomness of their statistics
             pairs = replace(pairs, release=len(ledger.releases))
-        return pairs.shifts(found.grid, noise.norm, found.noisy_coords)[0]
+        return pairs.shifts(calibration.grid, noise.norm, calibration.noisy_coords)[0]
 
     def _joint(self, ledger: Ledger) -> list[Finding]:
-        """What all releases so far promise together."""
+        """Report what all releases so far promise together."""
         mechanism, joint = self.job.mechanism, ledger.joint_shifts()
-        confidence = None if joint.exact else self.job.asked.confidence
+        confidence = None if joint.exact else self.job.target.confidence
         eta = worst_eta(joint, GaussianNoise(1.0), confidence=confidence)
         n = len(ledger.releases)
         common: dict[str, Any] = {
@@ -322,7 +325,7 @@ class Memory:
                 ROLLED_BACK,
             ],
         }
-        return [Finding("accuracy", mechanism.blind + eta, **common), Finding("eta", eta, **common)]
+        return [Finding("accuracy", mechanism.prior_accuracy + eta, **common), Finding("eta", eta, **common)]
 
 
 def describe_statistic(statistic: Statistic) -> dict[str, Any]:
@@ -352,7 +355,7 @@ def describe_statistic(statistic: Statistic) -> dict[str, Any]:
 
 
 def _chosen(noise: str | Noise | Callable[[float], Noise]) -> dict[str, Any] | None:
-    """Family, scale and shape of a noise that was given as it is."""
+    """Describe family, scale and shape of a noise that was given as it is."""
     return None if isinstance(noise, str) else describe(_noise_as_it_is(noise))
 
 
@@ -362,10 +365,10 @@ def _check_noise(noise: str | Noise | Callable[[float], Noise]) -> None:
         if not noise.startswith("gaussian"):
             raise ValueError(f"only Gaussian releases add up under a ledger, got noise {noise}")
         return
-    given = _noise_as_it_is(noise)
-    describe(given)
-    if not isinstance(given, GaussianNoise):
-        raise ValueError(f"only Gaussian releases add up under a ledger, got {type(given).__name__}")
+    as_it_is = _noise_as_it_is(noise)
+    describe(as_it_is)
+    if not isinstance(as_it_is, GaussianNoise):
+        raise ValueError(f"only Gaussian releases add up under a ledger, got {type(as_it_is).__name__}")
 
 
 def _noise_as_it_is(noise: Noise | Callable[[float], Noise]) -> Noise:
@@ -379,23 +382,23 @@ def _noise_as_it_is(noise: Noise | Callable[[float], Noise]) -> Noise:
 
 
 def _insecure_key(seed: int) -> bytes:
-    """The key of a ledger for tests, which everybody can compute."""
+    """Compute the key of a ledger for tests, which everybody can compute."""
     return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()
 
 
 def _insecure(job: Job) -> int | None:
-    """The seed of draw and noise, if one was given."""
+    """Return the seed of draw and noise, if one was given."""
     return job.plan.insecure_seed if isinstance(job.plan, ProtectionPlan) else None
 
 
 def _data(job: Job, insecure: bool) -> str:
-    """What a ledger calls its data: a draw from a seed that was given is good for no other releases."""
+    """Name the data of a ledger: a draw from a seed that was given is good for no other releases."""
     digest = job.mechanism.points.digest
     return f"insecure:{digest}" if insecure else digest
 
 
 def _checked(ledger: Ledger, job: Job) -> Ledger:
-    """Of this many records, with a coupling that this version knows, and with the seed that was given."""
+    """Check that a ledger has as many records, a coupling that this version knows, and the seed that was given."""
     draw, insecure = ledger.draw, _insecure(job)
     if len(draw.member) != job.mechanism.n or draw.coupling not in _NAMES:
         raise ValueError(f"{ledger.path} is no ledger of this version: its draw is not one of these data")
@@ -405,7 +408,7 @@ def _checked(ledger: Ledger, job: Job) -> Ledger:
 
 
 def _opened(path: str, job: Job) -> Ledger:
-    """The ledger of a file, if it is of these data, and its draw as secret as that of the job."""
+    """Open the ledger of a file, if it is of these data, and its draw as secret as that of the job."""
     insecure = _insecure(job) is not None
     try:
         return _checked(Ledger.open(path, _data(job, insecure)), job)
@@ -421,16 +424,16 @@ def _opened(path: str, job: Job) -> Ledger:
 
 
 def _coupling(job: Job) -> str:
-    """That of a new ledger: the exact swap where all its lengths can be kept, else one that suits every statistic."""
-    asked, mechanism = job.asked, job.mechanism
+    """Choose the coupling of a new ledger: the exact swap if all lengths can be kept, else one for any statistic."""
+    target, mechanism = job.target, job.mechanism
     few = mechanism.n <= _MOST_EXACT
-    if asked.coupling == "swap" and mechanism.features is not None and not few:
+    if target.coupling == "swap" and mechanism.features is not None and not few:
         raise ValueError(
             f"a ledger keeps all pairs of the exact swap of up to {_MOST_EXACT:,} records, got {mechanism.n:,}: "
             "take coupling complement"
         )
-    if asked.coupling != "auto":
-        return asked.coupling
+    if target.coupling != "auto":
+        return target.coupling
     if mechanism.features is not None and few:
         return "swap"
-    return "complement" if asked.promise == "every" else "average_swap"
+    return "complement" if target.promise == "every" else "average_swap"

@@ -53,7 +53,7 @@ class Mechanism:
         seed: int = 0,
         execution: Execution = Execution(),
     ) -> Mechanism:
-        """With half of the records in D unless told, and the shape of a function taken from draws that nobody uses.
+        """Take half of the records into D unless k is given; a function shows its shape on draws that nobody uses.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Mechanism:
         return self.k / self.n
 
     @property
-    def blind(self) -> float:
+    def prior_accuracy(self) -> float:
         """Accuracy of the better guess from the prior alone."""
         return max(self.prior, 1 - self.prior)
 
@@ -110,16 +110,16 @@ class Mechanism:
         return self.k if isinstance(self.statistic, Linear) and self.statistic.statistic == "mean" else 1
 
     def draws(self, n_draws: int, seed: int, name: str) -> DataSets:
-        """Independent uniform k-subsets, from a stream of this name."""
+        """Draw independent uniform k-subsets, from a stream of this name."""
         member = subsets(self.n, self.k, n_draws, stream(seed, "calibrate", name, "draws"))
         return DataSets(member, stream(seed, "calibrate", name, "seeds").integers(2**32, size=n_draws))
 
     def outputs(self, sets: Sets) -> Float[Array, "m d"]:
-        """The statistic on each of these data sets; NaN where it failed."""
+        """Compute the statistic on each of these data sets; NaN where it failed."""
         return outputs(self.statistic, self.points, sets, self.execution)
 
     def on_grid(self, sets: Sets, grid: Grid) -> Float[Array, "m d"] | None:
-        """A sum or mean of these data sets as `release` makes it, but for the noise; None of other statistics.
+        """Compute a sum or mean of these data sets as `release` does, but without noise; None for other statistics.
 
         Each feature is rounded, not the sum: what is measured must be what is released.
         """
@@ -132,7 +132,7 @@ class Mechanism:
     def release(
         self, member: Bool[Array, " n"], noise: Float[Array, " d"], grid: Grid, rng: np.random.Generator
     ) -> Float[Array, " d"]:
-        """The statistic of the members plus a draw of the noise, both as whole multiples of a step.
+        """Add a draw of the noise to the statistic of the members, both as whole multiples of a step.
 
         NaN if the statistic failed, or lies beyond 2^53 steps, as in the calibration.
 
@@ -189,12 +189,17 @@ class Mechanism:
             return grid.value(exact + grid.round(self.divisor * noise)) / self.divisor
         return grid.value(exact + grid.round(noise))
 
-    def sampling_std(self, made: Float[Array, "m d"]) -> Float[Array, " d"]:
-        """Standard deviation of the statistic over samples of k records from a large population.
+    def sampling_std(self, outputs: Float[Array, "m d"]) -> Float[Array, " d"]:
+        """Estimate the standard deviation of the statistic over samples of k records from a large population.
 
         From its outputs over draws of D: without replacement the variance is (1 - k/n) times that.
         """
-        made = made[np.isfinite(made).all(axis=1)]
-        if len(made) < 2:
+        outputs = outputs[np.isfinite(outputs).all(axis=1)]
+        if len(outputs) < 2:
             return np.full(self.d, math.nan)
-        return made.std(axis=0, ddof=1) / math.sqrt(1 - self.prior)
+        return outputs.std(axis=0, ddof=1) / math.sqrt(1 - self.prior)
+
+
+def game_of(mechanism: Mechanism) -> str:
+    """Return in words what is played against a release."""
+    return f"{mechanism.k:,} of {mechanism.n:,} records are drawn; the attacker knows all of them"

@@ -12,7 +12,7 @@ from leakscope.dpsgd.calibration import Adjacency, dpsgd_multiplier
 from leakscope.plans.protects import MultiplierPlan
 from leakscope.reports import Report
 
-_RATES = (0.01, 0.001)  # false-alarm rates at which DP-SGD is judged
+_RATES = (0.01, 0.001)  # false positive rates at which DP-SGD is reported
 _DELTA = 1e-5
 _NEIGHBOURS: dict[Adjacency, str] = {
     "replace_one": "a record is replaced by another",
@@ -26,7 +26,7 @@ _KEPT = {  # a target in a sentence
 
 
 def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
-    """The bound of DP-SGD at the least noise multiplier that keeps a target.
+    """Report the bound of DP-SGD at the least noise multiplier that keeps a target.
 
     Parameters
     ----------
@@ -79,36 +79,36 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         title=f"Which noise keeps {promise} in DP-SGD?",
         command=command,
     )
-    asked, *others = report.findings
-    usual = [replace(asked, value=report.curves[0].tradeoff.epsilon(_DELTA), operating_point={"delta": _DELTA})]
+    epsilon, *others = report.findings
+    usual = [replace(epsilon, value=report.curves[0].tradeoff.epsilon(_DELTA), operating_point={"delta": _DELTA})]
     notes = [
         f"noise multiplier {multiplier:g} keeps {promise}; 0.1 % less does not",
         _other_line(other, other_multiplier, why_not),
         "the noise has a standard deviation of the noise multiplier times the clipping norm, in every step",
-        f"the game, adjacency {plan.adjacency}: {asked.game}",
-        *asked.assumptions,
+        f"the game, adjacency {plan.adjacency}: {epsilon.game}",
+        *epsilon.assumptions,
     ]
     by_adjacency = {plan.adjacency: multiplier, other: other_multiplier}
     multipliers = {name: by_adjacency[name] for name in ("replace_one", "add_remove")}
     words = {**report.about.plan, "target": promise, "noise_multipliers": multipliers}
     about = report.about.model_copy(update={"notes": tuple(notes), "plan": words})
-    least_noise = Finding("noise_multiplier", multiplier, status="certified", source=asked.source)
+    least_noise = Finding("noise_multiplier", multiplier, status="certified", source=epsilon.source)
     status = "measured" if other_multiplier is None else "certified"
-    beside = Finding(
-        "noise_multiplier", other_multiplier, status=status, source=asked.source, release=other, reason=why_not
+    other_noise = Finding(
+        "noise_multiplier", other_multiplier, status=status, source=epsilon.source, release=other, reason=why_not
     )
-    at_usual_delta = usual if asked.operating_point["delta"] != _DELTA else []
-    return replace(report, about=about, findings=(least_noise, asked, *at_usual_delta, *others, beside))
+    at_usual_delta = usual if epsilon.operating_point["delta"] != _DELTA else []
+    return replace(report, about=about, findings=(least_noise, epsilon, *at_usual_delta, *others, other_noise))
 
 
 def _least(plan: MultiplierPlan, adjacency: Adjacency) -> float:
-    """The multiplier that keeps the target, for one way of counting neighbours."""
+    """Find the multiplier that keeps the target, for one way of counting neighbours."""
     least = dpsgd_multiplier(plan.sample_rate, plan.steps, adjacency=adjacency, batches=plan.batches, **plan.target)
     return _rounded_up(least)
 
 
 def _other_line(other: Adjacency, multiplier: float | None, why_not: str) -> str:
-    """The multiplier by the other way of counting neighbours, and who counts so."""
+    """State the multiplier by the other way of counting neighbours, and who counts so."""
     counted = f"with adjacency {other} ({_NEIGHBOURS[other]})"
     if multiplier is None:
         return f"{counted}: {why_not}"
@@ -116,5 +116,5 @@ def _other_line(other: Adjacency, multiplier: float | None, why_not: str) -> str
 
 
 def _rounded_up(value: float) -> float:
-    """To six digits, so that it can be written out."""
+    """Round to six digits, so that it can be written out."""
     return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(value))

@@ -17,7 +17,7 @@ _MOST_SUMS = 1_000_000  # values times records of a total whose distribution is 
 
 @dataclass(frozen=True)
 class Unneeded:
-    """Why no noise is needed.
+    """A proof that no noise is needed.
 
     Parameters
     ----------
@@ -25,18 +25,16 @@ class Unneeded:
         What proves it: ``"table"``, ``"total"``, or a coupling whose pairs hardly differ.
     eta : float
         Proved accuracy above the better prior guess.
-    reason : str
     """
 
     coupling: str
     eta: float
-    reason: str
 
 
 def unneeded(
     features: Float[Array, "n d"], k: int, eta: float, promise: Literal["every", "average"] = "every"
 ) -> Unneeded | None:
-    """Whether the sum of features over k records, drawn from all n, keeps a promise without noise.
+    """Check whether the sum of features over k records, drawn from all n, keeps a promise without noise.
 
     The sum is a function of the counts of records with equal features, so that the exact eta of this table bounds
     it. Totals of a column of whole numbers have a distribution of their own, which says more.
@@ -56,36 +54,30 @@ def unneeded(
     --------
     >>> import numpy as np
     >>> from leakscope.protection.no_noise import unneeded
-    >>> found = unneeded(np.repeat(np.eye(2), [400, 600], axis=0), k=500, eta=0.05)
-    >>> found.coupling, round(found.eta, 4)
+    >>> proof = unneeded(np.repeat(np.eye(2), [400, 600], axis=0), k=500, eta=0.05)
+    >>> proof.coupling, round(proof.eta, 4)
     ('table', 0.0154)
     >>> unneeded(np.repeat(np.eye(2), [20, 980], axis=0), k=500, eta=0.05) is None
     True
     """
-    for name, each in (("table", _of_table), ("total", _of_total)):
-        found = each(features, k)
-        if found is None:
+    for name, exact_eta in (("table", _of_table), ("total", _of_total)):
+        eta_of_records = exact_eta(features, k)
+        if eta_of_records is None:
             continue
-        proved = float(found.max() if promise == "every" else found.mean())
+        proved = float(eta_of_records.max() if promise == "every" else eta_of_records.mean())
         if proved <= eta:
-            return Unneeded(name, proved, _REASONS[name])
+            return Unneeded(name, proved)
     return None
 
 
-_REASONS = {
-    "table": "enough records share their values: the draw alone keeps the promise",
-    "total": "enough subsets have the same total: the draw alone keeps the promise",
-}
-
-
 def _of_table(features: Float[Array, "n d"], k: int) -> Float[Array, " n"]:
-    """Exact eta of each record from the counts of records with equal features."""
+    """Compute the exact eta of each record from the counts of records with equal features."""
     _, cell, sizes = np.unique(features, axis=0, return_inverse=True, return_counts=True)
     return exact_eta_table(sizes, len(features), k=k)[cell.ravel()]
 
 
 def _of_total(features: Float[Array, "n d"], k: int) -> Float[Array, " n"] | None:
-    """Exact eta of each record from the distribution of the total; None if it is no whole-number total, or too long."""
+    """Compute the exact eta of each record from the distribution of the total; None if not integer, or too long."""
     n, d = features.shape
     if d > 1:
         return None

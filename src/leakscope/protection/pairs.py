@@ -54,23 +54,23 @@ class Measured(ABC):
 
     @abstractmethod
     def outputs(self) -> Float[Array, "m d"]:
-        """The statistic on independent draws of D; NaN where it failed."""
+        """Compute the statistic on independent draws of D; NaN where it failed."""
 
     @abstractmethod
     def differences(self) -> Float[Array, "p d"]:
-        """``A(D) - A(D')`` of pairs that did not fail: all of them, or some."""
+        """Compute ``A(D) - A(D')`` of pairs that did not fail: all of them, or some."""
 
     @abstractmethod
     def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """The shifts on a grid, and the number of failures."""
+        """Measure the shifts on a grid, and count the failures."""
 
     @final
     def with_pairs(self, n_pairs: int, seed: int) -> Measured:
-        """The same coupling with so many pairs of another seed."""
+        """Return the same coupling with so many pairs of another seed."""
         return replace(self, pairs=replace(self.pairs, n_pairs=n_pairs, seed=seed))
 
     def most_pairs(self, fits: int) -> int:
-        """Pairs that so many fits pay for."""
+        """Count the pairs that so many fits pay for."""
         return fits // self.fits_a_pair
 
 
@@ -100,26 +100,30 @@ class Fitted(Measured):
         return self.pairs.n_fits
 
     @cached_property
-    def _made(self) -> Float[Array, "m d"]:
+    def _outputs(self) -> Float[Array, "m d"]:
+        """The statistic on both data sets of each draw."""
         return self.mechanism.outputs(_Reseeded(self.pairs, self.release) if self.release else self.pairs)
 
     def outputs(self) -> Float[Array, "m d"]:
-        """Of the first data set of each draw."""
-        return self._made[:: self.pairs.fits_a_pair]
+        """Return those of the first data set of each draw."""
+        return self._outputs[:: self.pairs.fits_a_pair]
 
     def differences(self) -> Float[Array, "p d"]:
-        """Of all pairs."""
-        return _finite(self.pairs.differences(self._made).reshape(-1, self._made.shape[1]))
+        """Compute those of all pairs."""
+        return _finite(self.pairs.differences(self._outputs).reshape(-1, self._outputs.shape[1]))
 
     def unrounded(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """Of the outputs as they are; fits that failed."""
-        return self.pairs.shifts(self._made, norm, noisy_coords), int((~np.isfinite(self._made).all(axis=1)).sum())
+        """Measure the shifts of the outputs as they are; count the fits that failed."""
+        return self.pairs.shifts(self._outputs, norm, noisy_coords), int(
+            (~np.isfinite(self._outputs).all(axis=1)).sum()
+        )
 
     def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """Of the outputs as they are released; fits that failed, or lie off the grid."""
-        made = self.mechanism.on_grid(self.pairs, grid)
-        made = grid.snap(self._made) if made is None else made
-        return self.pairs.shifts(made, norm, noisy_coords), int((~np.isfinite(made).all(axis=1)).sum())
+        """Measure the shifts of the outputs as they are released; count the fits that failed, or lie off the grid."""
+        outputs = self.mechanism.on_grid(self.pairs, grid)
+        if outputs is None:
+            outputs = grid.snap(self._outputs)
+        return self.pairs.shifts(outputs, norm, noisy_coords), int((~np.isfinite(outputs).all(axis=1)).sum())
 
 
 @final
@@ -146,44 +150,45 @@ class Updated(Measured):
         return self.pairs.n_pairs
 
     def most_pairs(self, fits: int) -> int:
-        """Rounds, a length for every record in each of them."""
+        """Count the rounds, a length for every record in each of them."""
         return min(fits // self.fits_a_pair, max(100, _MOST_LENGTHS // self.mechanism.n))
 
     def outputs(self) -> Float[Array, "m d"]:
-        """Of the D of some rounds."""
+        """Return those of the D of some rounds."""
         return self._seen[0]
 
     def differences(self) -> Float[Array, "p d"]:
-        """Of some couples of some rounds."""
+        """Return those of some couples of some rounds."""
         return self._seen[1]
 
     @cached_property
     def _seen(self) -> tuple[Float[Array, "m d"], Float[Array, "p d"]]:
         inside = np.array([self._inside(draw) for draw in range(min(self.pairs.n_pairs, _DRAWS))])
         outputs = self.mechanism.outputs(DataSets(inside, np.zeros(len(inside), dtype=int)))
-        moved = [output - self._swapped(draw, inside[draw]) for draw, output in enumerate(outputs)]
-        return outputs, _finite(np.concatenate(moved))
+        differences = [output - self._swapped(draw, inside[draw]) for draw, output in enumerate(outputs)]
+        return outputs, _finite(np.concatenate(differences))
 
     def _swapped(self, draw: int, inside: Bool[Array, " n"]) -> Float[Array, "s d"]:
-        leaving, entering = (each[:: max(1, len(each) // _COUPLES)] for each in self.pairs.couples(draw))
-        made = swapped(self.mechanism.statistic, self.mechanism.points, inside, leaving, entering)
-        if made is None:
+        leaving, entering = self.pairs.couples(draw)
+        step = max(1, len(leaving) // _COUPLES)
+        outputs = swapped(self.mechanism.statistic, self.mechanism.points, inside, leaving[::step], entering[::step])
+        if outputs is None:
             raise ValueError(f"{self.mechanism.statistic.name} has no closed form of its swaps")
-        return made
+        return outputs
 
     def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """By `swap_shifts`; rounds that failed."""
+        """Measure by `swap_shifts`; count the rounds that failed."""
         return swap_shifts(self.mechanism, self.pairs, grid, norm, noisy_coords)
 
     def _inside(self, draw: int) -> Bool[Array, " n"]:
-        """D of a round: all of it leaves in some swap. The data sets of a round would be k n truth values."""
+        """Return D of a round: each of its records leaves in some swap. All data sets would be k n truth values."""
         inside = np.zeros(self.pairs.n, dtype=bool)
         inside[self.pairs.couples(draw)[0]] = True
         return inside
 
 
 def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Measured:
-    """The pairs of a coupling of ``SAMPLED``, measured in the way that costs less.
+    """Choose the way of measuring the pairs of a coupling of ``SAMPLED`` that costs less.
 
     Parameters
     ----------
@@ -202,7 +207,7 @@ def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Me
 
 @dataclass(frozen=True, eq=False)
 class _Reseeded:
-    """The data sets of some pairs; a seed a draw as theirs, but others for each release."""
+    """The data sets of some pairs; one seed for each draw, as there, but other seeds for each release."""
 
     pairs: SampledCoupling
     release: int

@@ -17,13 +17,13 @@ from leakscope.protection.calibration import Calibrated
 from leakscope.protection.certificate import (
     SOURCES,
     assumptions,
-    game_of,
     has_ledger,
     noise_content,
     plan_of,
     rms_finding,
 )
 from leakscope.protection.jobs import Job
+from leakscope.protection.mechanism import game_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -37,7 +37,7 @@ STANDARDISED = "the columns were scaled by mean and deviation of all records, wh
 _MOST_LABELS = 6
 
 
-def refuse_exact(job: Job, found: Calibrated) -> None:
+def refuse_exact(job: Job, calibration: Calibrated) -> None:
     """Refuse to publish a number that would get no noise.
 
     A number that is the same for all records, or a fitted one that moves in no draw of the pilot, tells nothing of who
@@ -50,12 +50,12 @@ def refuse_exact(job: Job, found: Calibrated) -> None:
         In one line, for the owner.
     """
     if job.mechanism.features is None:
-        exact = ~found.noisy_coords
+        exact = ~calibration.noisy_coords
         if not exact.any():
             return
     else:
         exact = np.ptp(job.mechanism.features, axis=0) == 0
-        if not (exact & ~found.noisy_coords).any() or (job.mechanism.counts and not exact.all()):
+        if not (exact & ~calibration.noisy_coords).any() or (job.mechanism.counts and not exact.all()):
             return
     labels = [label for label, same in zip(job.mechanism.labels, exact, strict=True) if same]
     more = f" and {len(labels) - _MOST_LABELS:,} more" if len(labels) > _MOST_LABELS else ""
@@ -66,45 +66,45 @@ def refuse_exact(job: Job, found: Calibrated) -> None:
 
 
 def public_report(
-    job: Job, found: Calibrated, value: Float[Array, " d"], insecure: bool = False, note: str = ""
+    job: Job, calibration: Calibrated, value: Float[Array, " d"], insecure: bool = False, note: str = ""
 ) -> Report:
     """Build the certificate that is published with a release.
 
     Parameters
     ----------
     job : Job
-    found : Calibrated
-        Of it only the printed noise is told, and whether noise was needed.
+    calibration : Calibrated
+        Only its printed noise is published, and whether noise was needed.
     value : array of shape (d,)
         What was released.
     insecure : bool
         Draw and noise came from a seed that was given.
     note : str
-        What is said of the ledger; empty where there is none.
+        A note about the ledger; empty where there is none.
 
     Returns
     -------
     Report
         A function of the plan, n, k, the names of the columns, the printed noise and the value.
     """
-    eta, mechanism = job.asked.eta, job.mechanism
+    eta, mechanism = job.target.eta, job.mechanism
     common: dict[str, Any] = {
         "bound_type": "upper",
         "status": "certified",
-        "confidence": found.confidence,
-        "game": game_of(job),
-        "assumptions": assumptions(job, found),
-        "source": SOURCES.get(_coupling(job, found), SOURCES["swap"]),
+        "confidence": calibration.confidence,
+        "game": game_of(mechanism),
+        "assumptions": assumptions(job, calibration),
+        "source": SOURCES.get(_coupling(job, calibration), SOURCES["swap"]),
     }
     ceiling = promised_curve(eta, mechanism.prior)
     at = {"prior": mechanism.prior}
     findings = [
-        Finding("accuracy", mechanism.blind + eta, operating_point=at, **common),
+        Finding("accuracy", mechanism.prior_accuracy + eta, operating_point=at, **common),
         Finding("eta", eta, operating_point=at, **common),
         *(Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common) for rate in job.plan.fpr),
-        rms_finding(found, source=common["source"]),
+        rms_finding(calibration, source=common["source"]),
     ]
-    about = _about(job, found, value, insecure, note)
+    about = _about(job, calibration, value, insecure, note)
     return Report(about, findings, (Curve("certified", "", "certified", ceiling),))
 
 
@@ -135,9 +135,9 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
     return Piecewise([0.0, min(1.0, lowest * prior / (1 - prior))], [lowest, 0.0])
 
 
-def _about(job: Job, found: Calibrated, value: Float[Array, " d"], insecure: bool, note: str) -> ProtectedAbout:
+def _about(job: Job, calibration: Calibrated, value: Float[Array, " d"], insecure: bool, note: str) -> ProtectedAbout:
     plan = job.plan
-    notes = [*job.notes, *_notes(job, found, value)]
+    notes = [*job.notes, *_notes(job, calibration, value)]
     if note:
         notes.append(note)
     return ProtectedAbout(
@@ -148,45 +148,45 @@ def _about(job: Job, found: Calibrated, value: Float[Array, " d"], insecure: boo
         insecure_seed=insecure,
         fpr=plan.fpr,
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),
-        certificate=_certificate(job, found),
-        values=_values(job, found, value),
+        certificate=_certificate(job, calibration),
+        values=_values(job, calibration, value),
     )
 
 
-def _certificate(job: Job, found: Calibrated) -> CertificateFacts:
-    """The promise as it was asked for: what is proved beyond it, and by how many pairs, is a function of the file."""
+def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
+    """State the promise of the target: what is proved beyond it, and by how many pairs, is a function of the file."""
     mechanism = job.mechanism
     return CertificateFacts(
-        eta=job.asked.eta,
-        promise=job.asked.promise,
+        eta=job.target.eta,
+        promise=job.target.promise,
         prior=mechanism.prior,
         k=mechanism.k,
         n=mechanism.n,
-        coupling=_coupling(job, found),
-        noise=noise_content(job, found),
-        exact=found.confidence is None,
-        confidence=1.0 if found.confidence is None else found.confidence,
+        coupling=_coupling(job, calibration),
+        noise=noise_content(job, calibration),
+        exact=calibration.confidence is None,
+        confidence=1.0 if calibration.confidence is None else calibration.confidence,
         pairs=None,
-        fits=None if found.confidence is None else job.asked.fits,
+        fits=None if calibration.confidence is None else job.target.fits,
         failures=None,
-        assumptions=tuple(assumptions(job, found)),
+        assumptions=tuple(assumptions(job, calibration)),
         ledger=has_ledger(job),
-        no_noise=found.noise is None,
+        no_noise=calibration.noise is None,
         void="",
     )
 
 
-def _coupling(job: Job, found: Calibrated) -> str:
-    """What proves the promise, where that follows from plan and statistic; a choice by pilot tells of the file."""
-    if found.noise is None:
+def _coupling(job: Job, calibration: Calibrated) -> str:
+    """Name what proves the promise, if that follows from plan and statistic; a choice by pilot tells of the file."""
+    if calibration.noise is None:
         return ""
-    chosen = job.asked.coupling == "auto" and job.mechanism.features is None
-    return CHOSEN if chosen else found.coupling
+    chosen = job.target.coupling == "auto" and job.mechanism.features is None
+    return CHOSEN if chosen else calibration.coupling
 
 
-def _notes(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[str]:
-    """What a reader should know of the values."""
-    notes = [ENOUGH] if found.noise is None else []
+def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"]) -> list[str]:
+    """List what a reader should know of the values."""
+    notes = [ENOUGH] if calibration.noise is None else []
     if not np.isfinite(value).all():
         notes.append(FAILED)
     statistic = job.mechanism.statistic
@@ -195,8 +195,8 @@ def _notes(job: Job, found: Calibrated, value: Float[Array, " d"]) -> list[str]:
     return notes
 
 
-def _values(job: Job, found: Calibrated, value: Float[Array, " d"]) -> tuple[ReleasedValue, ...]:
-    """A row for each released number; its sampling error is a function of the file."""
+def _values(job: Job, calibration: Calibrated, value: Float[Array, " d"]) -> tuple[ReleasedValue, ...]:
+    """Make a row for each released number; its sampling error, a function of the file, is left out."""
     return tuple(
         ReleasedValue(
             name=label,
@@ -206,5 +206,5 @@ def _values(job: Job, found: Calibrated, value: Float[Array, " d"]) -> tuple[Rel
             sampling_std=None,
             sample_cost=None,
         )
-        for label, released, noise_std in zip(job.mechanism.labels, value, found.rms, strict=True)
+        for label, released, noise_std in zip(job.mechanism.labels, value, calibration.rms, strict=True)
     )

@@ -95,7 +95,7 @@ class PrintedShape:
         variances = np.diagonal(covariance)
         exact = np.sqrt(variances / variances.mean())
         nearest = Context(prec=_DIGITS, rounding=ROUND_HALF_EVEN)
-        deviations = np.array([float(nearest.create_decimal(repr(float(each)))) for each in exact])
+        deviations = np.array([float(nearest.create_decimal(repr(float(deviation)))) for deviation in exact])
         if independent:
             return cls(deviations, None)
         scale = np.sqrt(variances)
@@ -111,7 +111,7 @@ class PrintedShape:
 
 
 def _definite(correlations: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Correlations of two decimals with a smallest eigenvalue that is not below a thousandth."""
+    """Round correlations to two decimals, with a smallest eigenvalue that is not below a thousandth."""
     factor = 1.0
     while True:
         rounded = np.round((correlations + correlations.T) / 2 * factor, _DECIMALS)
@@ -122,7 +122,7 @@ def _definite(correlations: Float[Array, "d d"]) -> Float[Array, "d d"]:
 
 
 def printed_grid(rms: Float[Array, " d"], multiple: float, magnitude: Float[Array, " d"] | float = 0.0) -> Grid:
-    """Grid that follows from the printed noise: at least 4,096 steps in the deviation of each coordinate.
+    """Compute the grid that follows from the printed noise: at least 4,096 steps in each deviation.
 
     Parameters
     ----------
@@ -171,9 +171,9 @@ def rounding_length(rms: Float[Array, " d"], norm: Lp | Mahalanobis, steps: Floa
     -------
     float
     """
-    moved = (rms / STEPS_A_DEVIATION + steps) * _ARITHMETIC
+    rounding = (rms / STEPS_A_DEVIATION + steps) * _ARITHMETIC
     if isinstance(norm, Lp) or norm.shape.ndim == 1:
-        return float(norm(moved))  # such norms grow with the size of every coordinate
-    # v = T w with |w_j| <= 1 and T = diag(moved): v' S^-1 v is at most the sum of |T S^-1 T| over all entries
-    whitened = norm.standardise(np.diag(moved))
+        return float(norm(rounding))  # such norms grow with the size of every coordinate
+    # v = T w with |w_j| <= 1 and T = diag(rounding): v' S^-1 v is at most the sum of |T S^-1 T| over all entries
+    whitened = norm.standardise(np.diag(rounding))
     return float(np.sqrt(np.abs(whitened @ whitened.T).sum()))

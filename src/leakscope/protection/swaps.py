@@ -29,10 +29,10 @@ def swap_shifts(
     norm: Lp | Mahalanobis = EUCLIDEAN,
     noisy_coords: Bool[Array, " d"] | None = None,
 ) -> tuple[Shifts, int]:
-    """The shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
+    """Measure the shifts of matched rounds of swaps; D is fitted, and the swaps follow from it by `swapped`.
 
-    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noisy_coords)``, whose ``max(k, n-k) +
-    1`` fits a round this spares. Lengths are raised for the arithmetic of the closed form, which may round to the
+    They are those of ``pairs.shifts(grid.snap(mechanism.outputs(pairs)), norm, noisy_coords)``, without its
+    ``max(k, n-k) + 1`` fits a round. Lengths are raised for the arithmetic of the closed form, which may round to the
     next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
     Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
 
@@ -102,9 +102,16 @@ def swap_shifts(
                 values[:, draw] = np.inf if column is None else column
             advance(len(draws))
     d = int(noisy_coords.sum())
-    fraction = pairs.separating_fraction
-    shifts = Shifts(values, pairs.name, d, norm, mechanism.prior, False, pairs.promise, separating_fraction=fraction)
-    return shifts, n_failures
+    return Shifts(
+        values,
+        pairs.name,
+        d,
+        norm,
+        mechanism.prior,
+        False,
+        pairs.promise,
+        separating_fraction=pairs.separating_fraction,
+    ), n_failures
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +126,7 @@ class _Rounds:
     single: bool
 
     def lengths(self, draws: range) -> list[Float[Array, " n"] | None]:
-        """A length for each record; None for a round whose D fails."""
+        """Compute a length for each record; None for a round whose D fails."""
         records = records_of(self.mechanism.statistic, self.mechanism.points)
         assert records is not None
         return [self._round(draw, records) for draw in draws]
@@ -132,18 +139,18 @@ class _Rounds:
         fitted = self.grid.snap(statistic.observe(points, inside[None], np.zeros(1, dtype=int))["output"][0])
         if not np.isfinite(fitted).all():
             return None
-        made = swapped(statistic, points, inside, leaving, entering)
-        assert made is not None
-        lengths = np.empty(len(made), dtype=np.float32 if self.single else np.float64)
-        for start in range(0, len(made), _COUPLES):
-            some = slice(start, start + _COUPLES)
-            alike = (records[leaving[some]] == records[entering[some]]).all(axis=1)
-            found = np.where(alike, 0.0, self._raised(fitted - self.grid.snap(made[some])))
-            lengths[some] = _rounded_up(found) if self.single else found
+        outputs = swapped(statistic, points, inside, leaving, entering)
+        assert outputs is not None
+        lengths = np.empty(len(outputs), dtype=np.float32 if self.single else np.float64)
+        for start in range(0, len(outputs), _COUPLES):
+            block = slice(start, start + _COUPLES)
+            equal = (records[leaving[block]] == records[entering[block]]).all(axis=1)
+            length = np.where(equal, 0.0, self._raised(fitted - self.grid.snap(outputs[block])))
+            lengths[block] = _rounded_up(length) if self.single else length
         return self.pairs.by_record(draw, lengths)
 
     def _raised(self, v: Float[Array, "b d"]) -> Float[Array, " b"]:
-        """Lengths that are not below those of fits; NaN where a fit failed, infinite if a public coordinate moved.
+        """Raise lengths to at least those of fits; NaN where a fit failed, infinite if a public coordinate differs.
 
         A fit and the closed form differ by less than a step h in each coordinate. Real numbers less than h apart
         have nearest multiples of h at most one step apart: from (m + 1/2) h, the last that may go down to m, to
@@ -151,8 +158,8 @@ class _Rounds:
         vector e with |e_i| <= h, and by the triangle inequality ``||v_fit|| <= ||v|| + max ||e||``.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self.norm(v[:, self.noisy_coords]) + self._slack
-            return np.where((v[:, ~self.noisy_coords] != 0).any(axis=1), np.inf, found)
+            length = self.norm(v[:, self.noisy_coords]) + self._slack
+            return np.where((v[:, ~self.noisy_coords] != 0).any(axis=1), np.inf, length)
 
     @property
     def _slack(self) -> float:
@@ -167,7 +174,7 @@ class _Rounds:
 
 
 def _rounded_up(lengths: Float[Array, " b"]) -> Float[Array, " b"]:
-    """In single precision, never below."""
+    """Round up to single precision."""
     with np.errstate(over="ignore"):
         single = lengths.astype(np.float32)
     return np.where(single < lengths, np.nextafter(single, np.float32(np.inf)), single)

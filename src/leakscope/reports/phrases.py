@@ -26,6 +26,20 @@ RELEASES = {  # of reports that name no release of the user's
     "joint_of_one": "the only release of this draw that this ledger knows of",
     "add_remove": "adjacency add_remove, a record is added or removed, as Opacus and TF Privacy count",
     "replace_one": "adjacency replace_one, a record is replaced by another",
+    # what a protected release is compared with
+    "this_calibration": "this calibration",
+    "every_record": "the same, for every {row}",
+    "random_record": "the same, for a random {row}",
+    "dp_laplace": "DP Laplace",
+    "dp_gaussian": "DP Gaussian",
+    "dp_gaussian_pair": "DP Gaussian by (epsilon, delta)",
+    "dp_gaussian_all_records": "DP Gaussian on all records",
+    "pac_shape_of_sigma": "PAC privacy, shape of Sigma",
+    "pac_least_noise": "PAC privacy, least noise",
+    "averaged_information": "averaged information, Poisson draws",
+    "izzo_printed": "Algorithm 1 as printed",
+    "izzo_gamma": "Algorithm 1, Gamma radius",
+    "moment_bound": "moment bound",
 }
 PHRASES = {  # of the terms of findings
     # how intervals are made
@@ -75,6 +89,11 @@ PHRASES = {  # of the terms of findings
     "gaussian_known": "Gaussian distribution with the exact mean and covariance, guess by the posterior",
     "gaussian_learned": "Gaussian distribution learned from {learned:,} other releases, threshold from {aside:,}",
     "posterior": "posterior over the data sets",
+    # why no noise is needed
+    "equal_records": "all records have the same values",
+    "unneeded_table": "enough records share their values: the draw alone keeps the promise",
+    "unneeded_total": "enough subsets have the same total: the draw alone keeps the promise",
+    "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
     # other methods than ours
     "covariance_of_draws": "covariance from {worked:,} of {drawn:,} draws",
     "covariance_of_features": "covariance from the features of all records",
@@ -147,6 +166,8 @@ def place(item: Finding | Curve) -> str:
 
 def title(release: str, which: Scope, row: str) -> str:
     """A part of a bound or of a protected release: its release, or whom it is about."""
+    if release in RELEASES:
+        return RELEASES[release].format(row=row)
     if release:
-        return RELEASES.get(release, release)
+        return release
     return scope(which, row)

@@ -1,0 +1,213 @@
+"""How far replacing one record can move a statistic, whatever the data: what differential privacy needs.
+
+It follows from the least and the largest value of each column, which must be declared: a range that was read off the
+data promises nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.checks import one_of
+from leakscope.core.findings import Status
+from leakscope.core.types import NotApplicable
+from leakscope.protection.mechanism import Mechanism
+from leakscope.releases.statistics.algorithms import Quantiles
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
+from leakscope.releases.statistics.statistic import Covariance, Linear
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The smallest and the largest value of each column, for differential privacy.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (p,)
+    from_data : bool array of shape (p,)
+        Where nobody declared a range, so that it is that of these records. A range that depends on the data promises
+        nothing: such a column favours differential privacy.
+    """
+
+    low: Float[Array, " p"]
+    high: Float[Array, " p"]
+    from_data: Bool[Array, " p"]
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, clip: float | None = None, declared: Mapping[str, tuple[float, float]] | None = None
+    ) -> Ranges:
+        """Take the declared range of each column; else the clip, [-c, c]; else the range of the data.
+
+        Raises
+        ------
+        ValueError
+            For a range of a column that is not there.
+        NotApplicable
+            If the columns hold no numbers.
+        """
+        names = columns_of(mechanism.points.x)
+        declared = dict(declared or {})
+        for name in declared:
+            one_of("column of ranges", name, names)
+        try:
+            values = numbers(mechanism.points.x)
+        except ValueError as reason:
+            raise NotApplicable(str(reason)) from None
+        low, high = values.min(axis=0), values.max(axis=0)
+        if clip is not None:
+            low, high = np.full_like(low, -clip), np.full_like(high, clip)
+        for column, name in enumerate(names):
+            if name in declared:
+                low[column], high[column] = declared[name]
+        from_data = np.array([clip is None and name not in declared for name in names])
+        return cls(low, high, from_data)
+
+    @property
+    def width(self) -> Float[Array, " p"]:
+        """High minus low."""
+        return self.high - self.low
+
+    @property
+    def status(self) -> Status:
+        """Nothing is certified by a range that was read off the data."""
+        return "estimated" if self.from_data.any() else "certified"
+
+    def assumptions(self, mechanism: Mechanism) -> Sequence[str]:
+        """Say what the ranges assume, and how many values of these data they would change."""
+        names = np.array(columns_of(mechanism.points.x))
+        values = numbers(mechanism.points.x)
+        assumed = []
+        declared = ~self.from_data
+        if declared.any():
+            listed = [
+                f"{name} from {low:g} to {high:g}"
+                for name, low, high in zip(names[declared], self.low[declared], self.high[declared], strict=True)
+            ]
+            beyond = int(((values < self.low) | (values > self.high)).sum())
+            changed = f"; {beyond:,} values of these data are beyond, and would be clipped" if beyond else ""
+            assumed.append(f"declared ranges: {', '.join(listed)}{changed}")
+        if self.from_data.any():
+            assumed.append(
+                f"no range was declared of {', '.join(names[self.from_data])}: that of these data is taken, which "
+                "favours differential privacy, whose ranges must not depend on the data"
+            )
+        return tuple(assumed)
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How far replacing one record can move a statistic, whatever the data.
+
+    Parameters
+    ----------
+    unit : array of shape (d,)
+        Of each coordinate: noise is proportional to it, so that columns of other units get noise of their own.
+    l1, l2 : float
+        Upper bounds of the l1 and the l2 norm of the difference, in these units.
+    """
+
+    unit: Float[Array, " d"]
+    l1: float
+    l2: float
+
+
+def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records: int | None = None) -> Sensitivity:
+    """Bound how far replacing one record can move a statistic, whatever the data.
+
+    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Means and sums of
+    columns, quantiles: each coordinate by at most the width of its range, over the number of records for a mean.
+    Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
+    (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
+    to at most p^2, those of the triangle to (p^2 + p)/2, and the triangle has at most p in l2; where no column changes
+    its sign around the centre, each entry moves by at most 1. Covariance with divisor k: the other k - 1 records have
+    a mean r, and the covariance moves by ``(k - 1)/k^2`` times ``(u-r)(u-r)^T - (v-r)(v-r)^T``, each entry of which is
+    at most the product of the two widths, since ``u_i - r_i`` and ``v_i - r_i`` lie in an interval of that length
+    around 0; reached by records in opposite corners.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    ranges : Ranges, optional
+        Counts need none.
+    n_records : int, optional
+        Records that the statistic is of: k unless given.
+
+    Returns
+    -------
+    Sensitivity
+        Both bounds are reached for counts, columns and the covariance.
+
+    Raises
+    ------
+    NotApplicable
+        Where no bound is known, or it needs ranges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.protection.sensitivity import Ranges, sensitivity
+    >>> from leakscope.protection.mechanism import Mechanism
+    >>> from leakscope.releases.statistics.statistic import named
+    >>> from leakscope.core.types import Points
+    >>> mean = Mechanism.of(named("mean"), Points(np.zeros((10, 4))))
+    >>> bound = sensitivity(mean, Ranges.of(mean, clip=1.0))
+    >>> bound.unit.tolist(), bound.l1, bound.l2
+    ([0.4, 0.4, 0.4, 0.4], 4.0, 2.0)
+    """
+    statistic, d = mechanism.statistic, mechanism.d
+    k = mechanism.k if n_records is None else n_records
+    if isinstance(statistic, Linear):
+        of_sum = _of_features(statistic, d, ranges)
+        divisor = k if statistic.statistic == "mean" else 1
+        return Sensitivity(of_sum.unit / divisor, of_sum.l1, of_sum.l2)
+    if isinstance(statistic, Covariance):
+        if k == 1:
+            raise NotApplicable("the covariance of a single record is 0 whatever the record")
+        width = _known(ranges).width
+        first, second = np.triu_indices(len(width))
+        return Sensitivity(width[first] * width[second] * (k - 1) / k**2, float(d), math.sqrt(d))
+    if isinstance(statistic.algorithm, Quantiles):  # between the smallest and the largest value
+        width = _known(ranges).width
+        return Sensitivity(_width_by_label(mechanism, width), float(d), math.sqrt(d))
+    what = f"{statistic.name} coefficients" if statistic.name in ("ols", "logistic") else statistic.name
+    raise NotApplicable(f"no bound of the sensitivity of {what} is known; clipping the data does not give one")
+
+
+def _width_by_label(mechanism: Mechanism, width: Float[Array, " p"]) -> Float[Array, " d"]:
+    """Return the width for each quantile: for each probability the columns come one after another."""
+    return np.tile(width, mechanism.d // len(width))
+
+
+def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivity:
+    """Bound the sensitivity of a sum of features."""
+    features = statistic.features
+    if isinstance(features, Histogram | Cells):
+        sizes = [len(edges) - 1 for edges in features.edges] if isinstance(features, Histogram) else [d]
+        moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
+        return Sensitivity(np.ones(d), float(moved), math.sqrt(moved))
+    if isinstance(features, Columns):
+        return Sensitivity(_known(ranges).width, float(d), math.sqrt(d))
+    if isinstance(features, SecondMoments):
+        known = _known(ranges)
+        centre = np.asarray(features.centre) if features.centre is not None else np.zeros(len(known.low))
+        below, above = known.low - centre, known.high - centre
+        largest = np.maximum(np.abs(below), np.abs(above))
+        first, second = np.triu_indices(len(largest))
+        one_sign = bool(((below >= 0) | (above <= 0)).all())
+        two = min(math.sqrt(d), float(len(largest))) if one_sign else float(len(largest))
+        return Sensitivity(largest[first] * largest[second], float(d), two)
+    raise NotApplicable(f"no bound of the sensitivity of {statistic.name} is known")
+
+
+def _known(ranges: Ranges | None) -> Ranges:
+    if ranges is None:
+        raise NotApplicable("needs the range of each column")
+    return ranges
