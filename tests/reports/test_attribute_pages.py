@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
-from leakscope.reports.attribute_results import attribute_results
-from leakscope.reports.guesses import guesses, guesses_size
+from leakscope.reports.charts.guesses import guesses, guesses_size
+from leakscope.reports.sections.attribute.result import attribute_results
 from tests.reports import made_guesses
 from tests.reports.page_reading import Page
 

@@ -4,8 +4,8 @@ import pytest
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Verdict
-from leakscope.reports.audit_text import table
-from leakscope.reports.columns import WIDTH
+from leakscope.reports.render.audit_text import table
+from leakscope.reports.render.text import WIDTH
 from tests.reports import samples
 from tests.reports.made import ATTACKS, made
 

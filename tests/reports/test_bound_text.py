@@ -1,7 +1,7 @@
 import pytest
 
 from leakscope.core.findings import Finding
-from leakscope.reports.columns import WIDTH
+from leakscope.reports.render.text import WIDTH
 from tests.reports import made_bounds
 from tests.reports.made_bounds import bound
 

@@ -4,8 +4,8 @@ import pytest
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.reports import bound_words
-from leakscope.reports.bound_results import bound_result
+from leakscope.reports.sections.bound import words as bound_words
+from leakscope.reports.sections.bound.result import bound_result
 from tests.reports import made_bounds
 from tests.reports.made_bounds import bound
 

@@ -9,9 +9,10 @@ from matplotlib.colors import to_hex
 
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from leakscope.reports import Curve, plots
-from leakscope.reports.canvas import ATTACK, CLAIM, MUTE
-from leakscope.reports.charts import chart
+from leakscope.reports import Curve
+from leakscope.reports.charts import roc as plots
+from leakscope.reports.charts.canvas import ATTACK, CLAIM, MUTE
+from leakscope.reports.charts.lines import chart
 from leakscope.reports.numbers import percent_at_most
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made_bounds import bound

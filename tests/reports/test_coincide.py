@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from leakscope.reports import Curve, Report, plots
-from leakscope.reports.curves import coincide
+from leakscope.reports import Curve, Report
+from leakscope.reports.charts import roc as plots
+from leakscope.reports.charts.curves import coincide
 from tests.reports.abouts import changed
 from tests.reports.made import made
 

@@ -1,4 +1,4 @@
-from leakscope.reports.columns import WIDTH, columns
+from leakscope.reports.render.text import WIDTH, columns
 
 
 def test_cells_stand_below_their_heading():

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from matplotlib.colors import to_hex
 
-from leakscope.reports.canvas import ATTACK, MUTE
-from leakscope.reports.dots import Row, dots, dots_size
+from leakscope.reports.charts.canvas import ATTACK, MUTE
+from leakscope.reports.charts.dots import Row, dots, dots_size
 
 ROWS = (
     Row("gap", 51.6, "51.6"),

@@ -6,9 +6,11 @@ from jsonschema import Draft202012Validator
 
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.reports import Curve, Report, Verdict, method, notes
+from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.about import GamesFacts
-from leakscope.reports.results import results
+from leakscope.reports.sections.audit import method, notes
+from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.method import assumptions, intervals
 from tests.reports import samples
 from tests.reports.made import games, made, spread
 from tests.reports.test_report import SCHEMA
@@ -105,7 +107,9 @@ def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
         method.game(results(made(facts={"knowledge": known}, about={"unit": "person"}))[0])
         for known in ("distribution", "others")
     )
-    assert "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
+    assert (
+        "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
+    )
     assert "knows which of the other people are in each batch, and their gradients." in others
     assert "Who sees the steps" not in method.game(results(made())[0])
     Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "distribution"}).to_json()))
@@ -115,6 +119,6 @@ def test_method_lists_intervals_and_assumptions_once():
     common = {"release": "forest", "method": (Term("cluster_t"),), "assumptions": ("models are independent",)}
     found = (Finding("auc", 0.7, 0.6, 0.8, **common), Finding("advantage", 0.3, 0.2, 0.4, **common))
     listed = results(made(findings=found))
-    assert method.intervals(listed) == [("area under the curve and advantage", "Cluster t.")]
-    assert method.assumptions(listed) == ["Models are independent."]
+    assert intervals(listed) == [("area under the curve and advantage", "Cluster t.")]
+    assert assumptions(listed) == ["Models are independent."]
     assert method.limits(listed).endswith("A better attack may exist.")

@@ -10,14 +10,14 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
-from leakscope.reports import Curve, Report, plots
-from leakscope.reports.annotations import Annotations
-from leakscope.reports.canvas import ATTACK, CLAIM, MUTE, shorten
-from leakscope.reports.charts import lines_of
-from leakscope.reports.curves import Curves
-from leakscope.reports.lines import floor_of
+from leakscope.reports import Curve, Report
+from leakscope.reports.charts import roc as plots
+from leakscope.reports.charts.annotations import Annotations
+from leakscope.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
+from leakscope.reports.charts.curves import Curves
+from leakscope.reports.charts.lines import floor_of, lines_of
 from leakscope.reports.numbers import percent
-from leakscope.reports.results import results
+from leakscope.reports.sections.audit.result import results
 from tests.reports import samples
 
 ALL = (

@@ -7,8 +7,8 @@ import pytest
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Gaussian, Piecewise
 from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.protected_page import notebook, page
-from leakscope.reports.protected_results import protected_result
+from leakscope.reports.render.protected_page import notebook, page
+from leakscope.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
 from tests.reports.abouts import changed
 from tests.reports.made_protected import ceiling, protected

@@ -4,9 +4,11 @@ import pytest
 
 from leakscope.core.findings import Finding, Scope
 from leakscope.core.tradeoff import Gaussian
-from leakscope.reports import protected_certificate, protected_costs, protected_words
-from leakscope.reports.protected_costs import worth
-from leakscope.reports.protected_results import protected_result
+from leakscope.reports.sections.protected import certificate as protected_certificate
+from leakscope.reports.sections.protected import costs as protected_costs
+from leakscope.reports.sections.protected import words as protected_words
+from leakscope.reports.sections.protected.costs import worth
+from leakscope.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
 from tests.reports.made_protected import attack, ceiling, protected, values, without
 

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from leakscope.reports import Report
-from leakscope.reports.records import exposed
-from leakscope.reports.results import MOST, most_exposed, results
+from leakscope.reports.charts.previews import data_uri
+from leakscope.reports.charts.strips import strip
+from leakscope.reports.sections.audit.records import exposed
+from leakscope.reports.sections.audit.result import MOST, most_exposed, results
 from tests.reports.made import made
 
 
@@ -60,7 +62,7 @@ def test_nobody_exposed_is_no_table():
 def test_pictures_fields_and_nothing():
     pictured = shown(table([64], preview=[{"image": [[0, 255], [255, 0]]}]))
     assert pictured.pictures
-    assert pictured.rows[0].image.startswith("data:image/png;base64,")
+    assert data_uri(pictured.rows[0].image).startswith("data:image/png;base64,")
     assert pictured.rows[0].description == "2 by 2 pixel image of record 0, cat"
     listed = shown(table([64], preview=[{"fields": {"name": "x" * 60}}]))
     assert not listed.pictures
@@ -70,11 +72,12 @@ def test_pictures_fields_and_nothing():
 
 def test_strips_share_a_scale_and_may_be_missing():
     two = shown(table([64, 64], log_odds=[[-2.0, 2.0], [0.0, 4.0]]))
-    ends = [row.strip.count("M") for row in two.rows]
-    assert ends == [2, 2]
-    assert two.rows[0].strip != two.rows[1].strip
+    assert two.scale is not None
+    drawn = [strip(row.log_odds, row.member, *two.scale) for row in two.rows]
+    assert [part.count("M") for part in drawn] == [2, 2]
+    assert drawn[0] != drawn[1]
     none = shown(table([64], log_odds=[None], member=[None]))
-    assert (none.rows[0].strip, none.axis) == ("", "")
+    assert (none.rows[0].log_odds, none.rows[0].member, none.scale) == (None, None, None)
 
 
 def test_a_label_that_is_a_number_says_so():

@@ -7,8 +7,9 @@ from jsonschema import Draft202012Validator
 
 from leakscope.core.findings import QUANTITIES, Finding
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture
-from leakscope.reports import SHOWN_BY, Curve, Report, Verdict, plain
-from leakscope.reports.charts import CHARTS
+from leakscope.reports import Curve, Report, Verdict, plain
+from leakscope.reports.charts.lines import CHARTS
+from leakscope.reports.report import SHOWN_BY
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
 
@@ -98,7 +99,7 @@ def test_every_kind_of_report_is_shown_by_functions_that_exist():
         for path in forms.values():
             module, function = path.split(":")
             assert callable(getattr(import_module(f"leakscope.reports.{module}"), function))
-        assert (kind in CHARTS) == (forms["plot"] == "plots:roc")
+        assert (kind in CHARTS) == (forms["plot"] == "charts.roc:roc")
 
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():

@@ -2,7 +2,8 @@ from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import Piecewise
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import GamesFacts
-from leakscope.reports.results import results, shown
+from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.made import games, lower_limit, made, spread
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from leakscope.reports.labels import Box, text_width
-from leakscope.reports.spread import SPREAD, is_logarithmic, spread
+from leakscope.reports.charts.histograms import SPREAD, is_logarithmic, spread
+from leakscope.reports.charts.labels import Box, text_width
 
 
 def drawn(accuracy: Any, weights: Any = None, median: float | None = None, **words: Any) -> Any:

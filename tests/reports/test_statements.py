@@ -8,9 +8,10 @@ from itertools import product
 import pytest
 
 from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.reports import Curve, Report, Verdict, words
-from leakscope.reports.results import results
-from leakscope.reports.statements import Numbers, statements
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.sections.audit import words
+from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.audit.statements import Numbers, statements
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 

@@ -1,8 +1,9 @@
 import pytest
 
 from leakscope.core.tradeoff import Gaussian
-from leakscope.reports import Curve, Report, Verdict, verdicts
-from leakscope.reports.results import results
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.sections.audit import claims as verdicts
+from leakscope.reports.sections.audit.result import results
 from tests.reports.made import made
 
 CLAIM = "epsilon = 4, delta = 1e-05, replace one"

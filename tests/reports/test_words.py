@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from leakscope.core.findings import Finding
-from leakscope.reports import words
-from leakscope.reports.results import results
+from leakscope.reports.sections.audit import words
+from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.words import least_of_100, lettered, listed, say, several
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
@@ -127,11 +128,11 @@ def test_titles_and_facts():
 
 
 def test_small_words():
-    assert words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"]) == "a, b and c"
-    assert words.several(1, "record") == "1 record"
-    assert words.several(1500, "person") == "1,500 people"
-    assert words.least_of_100(0.29) == "29"  # 100 * 0.29 is 28.999999999999996
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert several(1, "record") == "1 record"
+    assert several(1500, "person") == "1,500 people"
+    assert least_of_100(0.29) == "29"  # 100 * 0.29 is 28.999999999999996
 
 
 def test_what_is_filled_in_is_escaped():
@@ -200,14 +201,14 @@ def words_of(report):
     ],
 )
 def test_parameters_in_a_text_get_their_letters(text, printed):
-    assert words.lettered(text).striptags() == printed
+    assert lettered(text).striptags() == printed
 
 
 @pytest.mark.parametrize(
     ("unit", "said"), [("record", "a record"), ("image", "an image"), ("user", "a user"), ("<i>", "a &lt;i&gt;")]
 )
 def test_the_article_fits_the_unit(unit, said):
-    assert str(words.say("it is a {unit}.", unit=unit)) == f"it is {said}."
+    assert str(say("it is a {unit}.", unit=unit)) == f"it is {said}."
 
 
 def test_planted_canaries_say_little_of_the_records():

@@ -25,8 +25,7 @@ from leakscope.protection.attack_enumerated import Enumeration
 from leakscope.protection.attack_simulated import AttackConfig, Played
 from leakscope.protection.mechanism import Mechanism
 from leakscope.reports import Curve
-from leakscope.reports.protected_results import WITHOUT
-from leakscope.reports.words import plural
+from leakscope.reports.phrases import WITHOUT, plural
 
 Array = np.ndarray
 _OTHERS = 3  # records drawn at random beside the most exposed one, in `signals`

@@ -20,8 +20,9 @@ SCOPES = {
     "halves": "halves of these {rows}, exact",
     "nominal": "these {rows}, nominal",
 }
+WITHOUT = "without_noise"  # the release of findings and curves that say what the noise is good for
 RELEASES = {  # of reports that name no release of the user's
-    "without_noise": "without noise",
+    WITHOUT: "without noise",
     "joint": "all releases of this draw that this ledger knows of",
     "joint_of_one": "the only release of this draw that this ledger knows of",
     "add_remove": "adjacency add_remove, a record is added or removed, as Opacus and TF Privacy count",
