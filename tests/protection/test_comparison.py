@@ -17,7 +17,7 @@ from leakscope.protection.comparison import Ranges, compared, moves, total_error
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.features import Cells, Histogram, SecondMoments
 from leakscope.releases.statistics.statistic import Linear, named
-from leakscope.reports.render.protected_text import table
+from leakscope.reports.render.text import table
 from leakscope.runtime.observe import DataSets, Execution
 from tests.reports import made_protected
 

@@ -9,7 +9,7 @@ import pytest
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import Gaussian
 from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.render.audit_page import notebook, page
+from leakscope.reports.render.html import notebook, page
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import ATTACKS, made, spread

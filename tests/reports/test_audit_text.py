@@ -4,8 +4,7 @@ import pytest
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Verdict
-from leakscope.reports.render.audit_text import table
-from leakscope.reports.render.text import WIDTH
+from leakscope.reports.render.text import WIDTH, table
 from tests.reports import samples
 from tests.reports.made import ATTACKS, made
 

@@ -9,7 +9,7 @@ import pytest
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
 from leakscope.reports import Curve, Report
-from leakscope.reports.render.bound_page import notebook, page
+from leakscope.reports.render.html import notebook, page
 from tests.reports import made_bounds
 from tests.reports.abouts import changed
 from tests.reports.made_bounds import ODD_CELLS, bound, numbers

@@ -7,7 +7,7 @@ import pytest
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Gaussian, Piecewise
 from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.render.protected_page import notebook, page
+from leakscope.reports.render.html import notebook, page
 from leakscope.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
 from tests.reports.abouts import changed
@@ -84,7 +84,7 @@ def test_values_and_costs_have_two_digits_of_the_noise(pages):
 def test_nobody_is_named_and_no_secret_stands_anywhere():
     report = made_protected.means()
     insecure = made_protected.insecure()
-    for text in (page(report), page(report, records=False), notebook(report), report.table()):
+    for text in (page(report), report.to_html(records=False), notebook(report), report.table()):
         assert "10617" not in text
         assert "40.12" not in text
     for text in (page(insecure), notebook(insecure), insecure.table()):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from leakscope.reports.charts.histograms import SPREAD, is_logarithmic, spread
+from leakscope.reports.charts.histograms import SPREAD, spread
 from leakscope.reports.charts.labels import Box, text_width
+from leakscope.reports.sections.bound.ranking import is_logarithmic
 
 
 def drawn(accuracy: Any, weights: Any = None, median: float | None = None, **words: Any) -> Any:

@@ -33,31 +33,11 @@ SCHEMA = 1
 DIGEST = "sha256"  # key of the digest, beside the content that it is of
 # control characters, marks of direction, line separators, lone surrogates
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
-SHOWN_BY: Mapping[str, Mapping[str, str]] = {  # kinds of report, and the functions that show them
-    "audit": {
-        "table": "render.audit_text:table",
-        "page": "render.audit_page:page",
-        "notebook": "render.audit_page:notebook",
-        "plot": "charts.roc:roc",
-    },
-    "bound": {
-        "table": "render.bound_text:table",
-        "page": "render.bound_page:page",
-        "notebook": "render.bound_page:notebook",
-        "plot": "charts.roc:roc",
-    },
-    "protected": {
-        "table": "render.protected_text:table",
-        "page": "render.protected_page:page",
-        "notebook": "render.protected_page:notebook",
-        "plot": "charts.roc:roc",
-    },
-    "attribute": {
-        "table": "render.attribute_text:table",
-        "page": "render.attribute_page:page",
-        "notebook": "render.attribute_page:notebook",
-        "plot": "charts.guesses:guesses",
-    },
+FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when it is asked for
+    "table": "render.text:table",
+    "page": "render.html:page",
+    "notebook": "render.html:notebook",
+    "plot": "charts.figures:plot",
 }
 Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
 Word = Literal["refuted", "not_refuted", "cannot_be_tested", "proved"]
@@ -249,8 +229,8 @@ class Report:
         return self._as("notebook")
 
     def _as(self, form: str, **options: Any) -> Any:
-        """This kind of report in a form of ``SHOWN_BY``."""
-        module, function = SHOWN_BY[self.about.kind][form].split(":")
+        """Show this report in one of the ``FORMS``."""
+        module, function = FORMS[form].split(":")
         return getattr(import_module(f"leakscope.reports.{module}"), function)(self, **options)
 
     def _content(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from leakscope.reports.charts.labels import Path, densify
 from leakscope.reports.numbers import percent, percent_at_most
 
 Role = Literal["best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
-SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
 FALSE_ALARMS = 10  # fewer of them support no point of a curve
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from markupsafe import Markup
@@ -23,6 +23,7 @@ from leakscope.reports.sections.attribute.words import of_100
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.bound.ranking import Ranking
 from leakscope.reports.sections.bound.result import BoundResult, curve_name
+from leakscope.reports.sections.document import Figure
 from leakscope.reports.sections.findings import ANYBODY
 from leakscope.reports.sections.parts import attack_words
 from leakscope.reports.sections.protected.result import ProtectedResult
@@ -34,6 +35,32 @@ SIGNS = {"upper": "≤ ", "lower": "≥ ", "point": ""}
 MOST_ACCURACIES = 6  # of a bound
 MOST_ATTACKS = 4  # on a protected release
 Drawn = Result | BoundResult | ProtectedResult
+
+
+def plot(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
+    """Draw attacks and ceilings on one log-log axis, or of an attribute the correct guesses of each strategy."""
+    if report.about.kind == "attribute":
+        return guesses(report, ax, release)
+    return roc(report, ax, release)
+
+
+def draw(report: Report, figure: Figure | None) -> Markup:
+    """Draw a figure of a page as SVG; nothing where there is none to draw.
+
+    Parameters
+    ----------
+    report : Report
+    figure : Figure or None
+
+    Returns
+    -------
+    Markup
+    """
+    if figure is None:
+        return Markup("")
+    if figure.chart in OF_REPORT:
+        return OF_REPORT[figure.chart](report, figure.subject, figure.prefix)
+    return OF_RESULT[figure.chart](figure.subject, figure.prefix)
 
 
 def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
@@ -118,15 +145,15 @@ def histogram_figure(result: Result, prefix: str) -> Markup:
     return inline(axes, prefix, title, described)
 
 
-def spread_figure(ranking: Ranking, prefix: str) -> tuple[Markup, bool]:
-    """Draw the histogram of a bound over the records, and tell whether its scale is logarithmic."""
+def spread_figure(ranking: Ranking, prefix: str) -> Markup:
+    """Draw the histogram of a bound over the records."""
     accuracy, median = ranking.accuracy, ranking.median
     if accuracy is None or median is None:
         raise ValueError("a histogram needs the accuracy against each record")
     axes = spread(accuracy, ranking.weights, median, ranking.bound_type, SPREAD.axes(), ranking.unit)
     described = ", ".join(marked(accuracy, median, ranking.bound_type))
     title = f"Number of {plural(ranking.unit)} by cases of 100 in which the attacker is right"
-    return inline(axes, prefix, title, described), axes.get_yscale() == "log"
+    return inline(axes, prefix, title, described)
 
 
 def _release(result: Drawn) -> str | None:
@@ -236,3 +263,18 @@ def _named(result: BoundResult | ProtectedResult, curve: Curve) -> tuple[str, bo
     if isinstance(result, BoundResult):
         return curve_name(curve, row_word(result.about)), True
     return attack_words(curve.name), curve.role == "certified"
+
+
+# The figures of pages, by the keys of `leakscope.reports.sections.document.Figure`.
+OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
+    "roc": roc_figure,
+    "gain": gain_figure,
+    "guesses": guesses_figure,
+}
+OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
+    "audit_dots": audit_dots,
+    "bound_dots": bound_dots,
+    "protected_dots": protected_dots,
+    "histogram": histogram_figure,
+    "spread": spread_figure,
+}

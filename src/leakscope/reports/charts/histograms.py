@@ -5,7 +5,6 @@ Bars are one path, and texts above them do not cover one another.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from leakscope.reports.charts.canvas import ATTACK, CLAIM, DOTTED, INK, MUTE, RU
 from leakscope.reports.charts.labels import text_width
 from leakscope.reports.numbers import count, digits, settled
 from leakscope.reports.phrases import plural
+from leakscope.reports.sections.bound.ranking import BINS, bins, is_logarithmic
 from leakscope.reports.sections.words import article, several
 
 Array = np.ndarray
@@ -201,9 +201,6 @@ def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
 
 Array = np.ndarray
 SPREAD = Size(440, 220, 62, 22, 46, 14)
-_BINS = 50
-_ENDS = (51.0, 52.0, 55.0, 60.0, 75.0, 100.0)
-_INVISIBLE = 0.015  # of the tallest bar: lower ones are less than two pixels high
 _FOOT = 0.7  # of a logarithmic axis, so that a single record is seen
 
 
@@ -247,8 +244,8 @@ def spread(
     """
     ax = SPREAD.shown() if ax is None else ax
     right = np.clip(100 * accuracy, 0, 100)
-    low, end = _range(float(right.min()), float(right.max()))
-    heights, edges = np.histogram(right, np.linspace(low, end, _BINS + 1), weights=weights)
+    heights, edges = bins(right, weights)
+    low, end = float(edges[0]), float(edges[-1])
     logarithmic = is_logarithmic(heights)
     top = float(heights.max())
     foot, head = (_FOOT, _FOOT * (top / _FOOT) ** 1.3) if logarithmic else (0.0, 1.35 * top)
@@ -269,25 +266,13 @@ def marked(accuracy: Float[Array, " rows"], median: float, bound_type: BoundType
     return [f"most exposed {worst}"] if worst == middle else [f"most exposed {worst}", f"median {middle}"]
 
 
-def is_logarithmic(heights: Float[Array, " bins"]) -> bool:
-    """A bar would be too low to be seen beside the tallest."""
-    return bool((heights[heights > 0] < _INVISIBLE * heights.max()).any())
-
-
-def _range(least: float, most: float) -> tuple[float, float]:
-    """A round axis that holds all values."""
-    low = min(50.0, 10.0 * math.floor(least / 10))
-    ends = _ENDS if low == 50 else _ENDS[-3:]
-    return low, next(end for end in ends if most <= end)
-
-
 def _marks(ax: Axes, heights: Array, accuracy: Float[Array, " rows"], median: float, bound_type: BoundType) -> None:
     """Lines and names of the most exposed and of the median record."""
     width, height = panel_size(ax)
     low, end = ax.get_xlim()
     foot, head = ax.get_ylim()
     levels = np.log(np.maximum(heights, foot) / foot) / np.log(head / foot) if foot else heights / head
-    column = np.clip(np.arange(round(width) + 1) / width * _BINS, 0, _BINS - 1).astype(int)
+    column = np.clip(np.arange(round(width) + 1) / width * BINS, 0, BINS - 1).astype(int)
     texts = Above(ax, levels[column] * height)
     values = settled(float(np.clip(100 * accuracy, 0, 100).max())), settled(100 * median)
     styles: list[dict[str, Any]] = [{"color": CLAIM}, {"color": INK, "linestyle": DOTTED}]

@@ -12,10 +12,11 @@ from leakscope.core.checks import one_of
 from leakscope.core.tradeoff import EpsilonDelta, Piecewise
 from leakscope.reports import Curve, Report
 from leakscope.reports.charts.canvas import DASHED, DOTTED, shorten
-from leakscope.reports.charts.curves import FALSE_ALARMS, SMALL_ADVANTAGE, Line, Role
+from leakscope.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakscope.reports.phrases import RELEASES, WITHOUT, place, row_word
 from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.bound.result import BoundResult, bound_result, curve_name
+from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.parts import attack_words
 from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.words import GREEK

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leakscope.reports.render.html import render
+from markupsafe import Markup
+
+from leakscope.reports.render.html import fragment, frame
 from leakscope.reports.render.text import clean, columns, wrapped
 from leakscope.version import __version__
 
@@ -94,12 +96,12 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
         }
         for document in documents
     ]
-    return render(
-        "claims.html.jinja",
+    return frame(
         title="Five papers, reproduced and corrected",
         facts=[counted(documents), f"leakscope {__version__}"],
         about={"leakscope": __version__},
-        parts=parts,
+        sections=[Markup(fragment("papers", parts=parts))],
+        digest="",
     )
 
 

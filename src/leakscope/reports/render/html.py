@@ -1,65 +1,114 @@
-"""What every page is made of: one HTML file, no network, and the same report gives the same bytes."""
+"""Pages and fragments for notebooks: no network, and the same report gives the same bytes."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
+from functools import cache, partial
+from importlib import import_module, resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from leakscope.reports import Report
-from leakscope.reports.about import About
+from leakscope.reports.charts.figures import draw
 from leakscope.reports.charts.previews import data_uri
 from leakscope.reports.charts.strips import strip, strip_axis
-from leakscope.reports.phrases import plural
 from leakscope.reports.render.toml import toml
-from leakscope.reports.sections import method as shared_method
-from leakscope.reports.sections import words
-from leakscope.reports.sections.attribute import words as attribute_words
-from leakscope.reports.sections.audit import method as audit_method
-from leakscope.reports.sections.audit import notes
-from leakscope.reports.sections.audit import words as audit_words
-from leakscope.reports.sections.bound import words as bound_words
-from leakscope.reports.sections.protected import costs as protected_costs
-from leakscope.reports.sections.protected import words as protected_words
+from leakscope.reports.sections import method, words
+from leakscope.reports.sections.document import Document, Section
 
 
-def render(template: str, **said: Any) -> str:
-    """A page of its own, from a template that fills the frame.
-
-    Everything that came from the user is escaped, and a content security policy forbids the network and every
-    script but the one that sorts the findings.
+def page(report: Report) -> str:
+    """Render a report as a page.
 
     Parameters
     ----------
-    template : str
-        A file of the folder ``templates``.
-    **said
-        What the template asks for; see `common`.
+    report : Report
+        Of any kind.
+
+    Returns
+    -------
+    str
+        One HTML file with its styles, its charts and one script that sorts the findings. Everything that
+        came from the user is escaped, and a content security policy forbids the network.
+
+    Raises
+    ------
+    ValueError
+        If a protected release has a table of records.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> "at most 73.2 of 100 cases" in page(ls.bound("dp", epsilon=1.0))
+    True
+    """
+    document = document_of(report)
+    common = _common(report, document)
+    sections = [_section(section, common) for section in document.sections if section.content is not None]
+    return frame(**common, title=document.title, facts=document.facts, sections=sections)
+
+
+def notebook(report: Report) -> str:
+    """Render a report as a fragment for a notebook: lede, charts and findings, with styles of its own.
+
+    Parameters
+    ----------
+    report : Report
+        Of any kind.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> notebook(ls.bound("dp", epsilon=1.0)).startswith('<div class="leakscope">')
+    True
+    """
+    document = document_of(report)
+    return fragment("notebook", **_common(report, document), document=document)
+
+
+def document_of(report: Report) -> Document:
+    """Return what a report says: the ``document`` of its kind."""
+    return import_module(f"leakscope.reports.sections.{report.about.kind}.document").document(report)
+
+
+def frame(**content: Any) -> str:
+    """Fill the frame of a page.
+
+    The content security policy forbids every script but the one that sorts the findings.
     """
     script = _asset("sort.js")
-    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": _policy(script)}
-    return fragment(template, **assets, **said)
+    return fragment(
+        "frame", style=Markup(_asset("style.css")), script=Markup(script), policy=_policy(script), **content
+    )
 
 
-def fragment(template: str, **said: Any) -> str:
-    """A filled template without a frame, for a notebook."""
-    return _environment().get_template(template).render(**said)
+def fragment(template: str, **content: Any) -> str:
+    """Fill a template, named without its ending."""
+    return _environment().get_template(f"{template}.html.jinja").render(**content)
 
 
-def common(report: Report, about: About) -> dict[str, Any]:
-    """What every page says of its report."""
+def _section(section: Section, common: Mapping[str, Any]) -> Markup:
+    """A section from its template, which is escaped already."""
+    return Markup(fragment(section.template or section.name, **{**common, **(section.content or {})}))
+
+
+def _common(report: Report, document: Document) -> dict[str, Any]:
+    """What every template may ask for."""
     return {
-        "about": about,
-        "unit": about.unit,
-        "units": plural(about.unit),
-        "plan": toml(about.plan),
+        "about": document.about,
+        "unit": document.unit,
+        "units": document.units,
+        "plan": toml(document.about.plan),
         "digest": report.digest(),
+        "draw": partial(draw, report),
     }
 
 
@@ -83,23 +132,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(_functions())
+    environment.globals.update(
+        words=words,
+        method=method,
+        picture=data_uri,
+        strip=lambda *signals: Markup(strip(*signals)),
+        strip_axis=lambda *ends: Markup(strip_axis(*ends)),
+    )
     return environment
-
-
-def _functions() -> Mapping[str, Any]:
-    """The functions that the templates call, for sentences and for pictures of records."""
-    return {
-        "words": words,
-        "method": shared_method,
-        "audit": audit_words,
-        "played": audit_method,
-        "notes": notes,
-        "said": bound_words,
-        "guessed": attribute_words,
-        "certified": protected_words,
-        "certified_costs": protected_costs,
-        "picture": data_uri,
-        "strip": lambda *of: Markup(strip(*of)),
-        "strip_axis": lambda *ends: Markup(strip_axis(*ends)),
-    }

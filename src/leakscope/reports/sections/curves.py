@@ -10,6 +10,7 @@ from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.reports.numbers import MINUS, parameter
 from leakscope.reports.sections.words import say
 
+SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
 REGIONS = {
     "claimed": "If the claim held, no curve could enter the hatched region, whatever the attacker does.",
     "certified": "No curve can enter the hatched region, whatever the attacker does.",

@@ -110,6 +110,28 @@ def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> 
     return tables
 
 
+def cells(groups: Sequence[Group], interval_head: str, titled: bool, sourced: bool = True) -> list[dict[str, str]]:
+    """Lay the findings out as the rows of a text, under the titles of their groups."""
+    heads = ["quantity", "value", interval_head.lower(), "bound type", "status", *(["source"] if sourced else [])]
+    rows = []
+    for group in groups:
+        if titled:
+            rows.append(dict.fromkeys(heads, "") | {"quantity": f"{group.title}:"})
+        for row in (*group.rows, *group.folded):
+            line = (row.quantity, row.value, row.interval, row.bound_type, row.status, row.source)
+            rows.append(dict(zip(heads, line, strict=False)))
+    return rows
+
+
+def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> list[str]:
+    """List the attacks without a result, with the reason; those with the same one share a line."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        if finding.value is None and finding.reason:
+            by_reason.setdefault(finding.reason, {})[result.attack_title(finding.attack)] = None
+    return [f"not run: {listed(titles)}: {reason}" for reason, titles in by_reason.items()]
+
+
 def _attack_of(finding: Finding) -> str:
     """The attack that a row is grouped under; the first rows of a release are of no single one."""
     return "" if finding.quantity in FIRST else finding.attack

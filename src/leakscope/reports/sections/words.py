@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from leakscope.reports.about import AttributeAbout, AuditAbout
+from leakscope.reports.about import About, AttributeAbout, AuditAbout
 from leakscope.reports.numbers import count, down, near, parameter
 from leakscope.reports.phrases import plural
 
@@ -101,9 +101,9 @@ def least_of_100(low: float | None) -> str:
     return down(round(100 * (low or 0.0), 9))
 
 
-def execution(about: AuditAbout | AttributeAbout) -> str:
+def execution(about: About) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
-    if about.execution is None:
+    if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:
         return ""
     reused, made = about.execution.reused, about.execution.made
     return f"Models: {reused:,} came from the store, {made:,} were made in this run."

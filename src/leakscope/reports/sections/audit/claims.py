@@ -52,15 +52,19 @@ class Line:
     name: str
     claim: Markup
     reason: Markup
+    text: Markup
 
 
 def lines(results: Sequence[Result]) -> list[Line]:
     """A line for each claim that has a verdict, in the order of the releases."""
-    return [
-        Line(verdict.word, NAMES[verdict.word], claim(result, verdict), reason(result, verdict))
-        for result in results
-        for verdict in result.verdicts
-    ]
+    return [_line(result, verdict) for result in results for verdict in result.verdicts]
+
+
+def _line(result: Result, verdict: Verdict) -> Line:
+    """A claim for a page, and in one paragraph for a text."""
+    name, why = NAMES[verdict.word], reason(result, verdict)
+    text = say("{name}: {title}, {claim}. {why}", name=name, title=result.title, claim=verdict.claim, why=why)
+    return Line(verdict.word, name, claim(result, verdict), why, text)
 
 
 def contradictions(results: Sequence[Result]) -> list[Curve]:

@@ -5,6 +5,7 @@ There may be a million of them: whole columns are handled as arrays, and only th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ from leakscope.reports.sections.words import capital
 
 Array = np.ndarray
 MOST = 10  # rows that are shown
+BINS = 50  # of the histogram over the records
+_ENDS = (51.0, 52.0, 55.0, 60.0, 75.0, 100.0)
+_INVISIBLE = 0.015  # of the tallest bar: lower ones are less than two pixels high
 SUCCESS: Mapping[str, Callable[[Array, float], Array]] = {  # from a column and the accuracy of the prior guess
     "accuracy": lambda values, _: values,
     "eta": lambda values, blind: blind + values,
@@ -124,6 +128,14 @@ class Ranking:
         below = np.cumsum(self.weights[order])
         return float(self.accuracy[order][np.searchsorted(below, below[-1] / 2)])
 
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the scale of the histogram is logarithmic."""
+        if self.accuracy is None:
+            return False
+        heights, _ = bins(np.clip(100 * self.accuracy, 0, 100), self.weights)
+        return is_logarithmic(heights)
+
     def head(self, column: str) -> str:
         """The heading of a column."""
         if column == self.names:
@@ -157,6 +169,24 @@ class Ranking:
         """The most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""
         rows = range(min(MOST, self.n_rows))
         return [{column: _cut(self.cell(column, row), longest) for column in self.table} for row in rows]
+
+
+def bins(
+    right: Float[Array, " rows"], weights: Float[Array, " rows"]
+) -> tuple[Float[Array, " bins"], Float[Array, " edges"]]:
+    """Count the records by cases of 100 in which the attacker is right.
+
+    The axis begins at 50, or at the largest multiple of ten below all values, and ends at a round number above them.
+    """
+    low = min(50.0, 10.0 * math.floor(float(right.min()) / 10))
+    ends = _ENDS if low == 50 else _ENDS[-3:]
+    end = next(end for end in ends if float(right.max()) <= end)
+    return np.histogram(right, np.linspace(low, end, BINS + 1), weights=weights)
+
+
+def is_logarithmic(heights: Float[Array, " bins"]) -> bool:
+    """Tell whether a bar would be too low to be seen on a linear scale."""
+    return bool((heights[heights > 0] < _INVISIBLE * heights.max()).any())
 
 
 def _cut(text: str, longest: int) -> str:

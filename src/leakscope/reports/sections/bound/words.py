@@ -278,13 +278,13 @@ def records_intro(result: BoundResult) -> Markup:
     )
 
 
-def spread_note(result: BoundResult, logarithmic: bool) -> Markup:
+def spread_note(result: BoundResult) -> Markup:
     """What the bars are, and the median."""
     ranking = result.ranking
     if ranking is None or ranking.median is None:
         return Markup("")
     median = digits(ranking.median, scale=2, most=1, bound_type=ranking.bound_type).value
-    scale = ", on a logarithmic scale" if logarithmic else ""
+    scale = ", on a logarithmic scale" if ranking.logarithmic else ""
     much = MUCH[ranking.bound_type]
     return say(SPREAD, units=result.units, n=count(ranking.n_records), scale=scale, much=much, median=median)
 
