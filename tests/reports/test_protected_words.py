@@ -176,14 +176,14 @@ def test_values_are_printed_to_the_second_digit_of_their_noise():
     assert released(0.5, 1.0, "laplace") == ["0.5", "± 2.1"]
     assert released(0.5, 1.0, "uniform ball") == ["0.5", "± 1.0"]
     heads = protected_costs.values(of(noise={"family": "uniform ball"}))[0]
-    assert "Noise, standard deviation" in heads
+    assert "noise_std" in heads
     inside = 1 - math.exp(-math.sqrt(2) * protected_costs.WIDE["laplace"])  # a Laplace law of standard deviation 1
     assert math.isclose(inside, 0.95)
 
 
 def test_columns_that_say_nothing_are_left_out():
     (cells,) = protected_costs.costs(of(values=values([("a", "", 1.0, 0.5, None)])))
-    assert list(cells) == ["Statistic", "Noise"]
+    assert list(cells) == ["statistic", "noise"]
     assert protected_costs.cost(of(values=values([("a", "", 1.0, 0.5, None)]))) == ""
     assert protected_costs.costs(protected_result(made_protected.no_noise())) == []
 
@@ -191,10 +191,10 @@ def test_columns_that_say_nothing_are_left_out():
 def test_a_baseline_with_a_level_says_it():
     found = Finding("noise_rms", 1.0, release="sampled", status="certified", confidence=0.95)
     ours, other = protected_costs.comparison(of(found, certificate={"confidence": 0.9}, noise={"rms": [0.3, 0.4]}))
-    assert ours["Certificate"] == "certified at 90\u202f%"
-    assert other["Certificate"] == "certified at 95\u202f%"
-    assert ours["Noise"] == "0.35"  # sqrt((.09 + .16)/2)
-    assert other["Times ours"] == "2.8"
+    assert ours["certificate"] == "certified at 90\u202f%"
+    assert other["certificate"] == "certified at 95\u202f%"
+    assert ours["noise"] == "0.35"  # sqrt((.09 + .16)/2)
+    assert other["times_ours"] == "2.8"
 
 
 def test_the_ceiling_of_a_void_certificate_is_no_ceiling():

@@ -162,7 +162,7 @@ def row(result: Shown, finding: Finding) -> Row:
         dash = Markup("—")
         return Row(name, dash, dash, kind, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
     value, interval = numbers(finding)
-    status = ", ".join(_status(result, finding)).replace("certified, at", "certified at")
+    status = ", ".join(_status(result, finding))
     exact = finding.bound_type == "point" and finding.status == "certified"
     kind = "exact value" if exact else BOUND_TYPES[finding.bound_type]
     return Row(name, powers(value), powers(interval), kind, status, source, finding.value)
@@ -222,8 +222,10 @@ def _without_interval(finding: Finding) -> str:
 def _status(result: Shown, finding: Finding) -> Iterator[str]:
     """Status, and what one must know beside it."""
     level, usual = finding.confidence, result.about.confidence
-    yield finding.status
-    if level is not None and (level != usual or finding.status == "certified") and level < 1:
+    certified = finding.status == "certified"
+    sampled = level is not None and level < 1
+    yield f"{finding.status} at {percent(level)}" if certified and sampled else finding.status
+    if sampled and not certified and level != usual:
         yield f"at {percent(level)}"
     if finding.quantity == "epsilon" and finding.attack:
         yield result.attack_title(finding.attack)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TypeVar
 
 from markupsafe import Markup
 
@@ -14,6 +15,7 @@ from leakscope.reports.about import About, AttributeAbout, AuditAbout
 from leakscope.reports.numbers import count, down, near, parameter
 from leakscope.reports.phrases import plural
 
+Words = TypeVar("Words", bound=str)
 GREEK = {"epsilon": "ε", "delta": "δ", "eta": "η", "mu": "μ"}
 PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = (inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\w)")
 _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
@@ -53,9 +55,9 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def capital(text: str) -> str:
-    """First letter large, the rest untouched."""
-    return text[:1].upper() + text[1:]
+def capital(text: Words) -> Words:
+    """Write the first letter large and leave the rest as it is."""
+    return type(text)(text[:1].upper() + text[1:])
 
 
 def sentence(text: str) -> str:

@@ -34,6 +34,7 @@ HEADLINES = {
         "In {title} no attack is right more often than a guess, but the findings show one that ranks members higher."
     ),
     "no_leak": "In {title} these attacks found no leak.",
+    "no_leak_alone": "These attacks found no leak.",  # of an audit of one release
 }
 PLANTED = "Whether a canary was planted in the data of {title} is guessed right in {right} of 100 cases."
 SUMMARY = (
@@ -150,20 +151,17 @@ def _found(result: Result, alone: bool) -> Markup:
     choice, unit = chosen(result), result.about.unit
     if choice.headline == "planted" and result.accuracy is not None:
         return say(PLANTED, title=result.title, right=shown(result.accuracy).value)
-    title = "the release" if result.facts.game == "scores" else result.title
-    words = HEADLINES[choice.headline]
-    if alone and choice.headline == "no_leak":
-        words = "These attacks found no leak."
-    sentence = say(
-        words,
-        title=capital(title) if words.startswith("{title}") else title,
+    pattern = HEADLINES["no_leak_alone" if alone and choice.headline == "no_leak" else choice.headline]
+    headline = say(
+        pattern,
+        title="the release" if result.facts.game == "scores" else result.title,
         unit=unit,
         exposed=count(result.n_exposed),
         all=count(result.games.records) if result.games else "",
         records=several(result.facts.judged, unit),
         models=several(result.facts.targets, "model"),
     )
-    return joined([sentence, _excluded(result) if choice.excluded else Markup("")])
+    return joined([capital(headline), _excluded(result) if choice.excluded else Markup("")])
 
 
 def _planted(result: Result) -> bool:
@@ -211,7 +209,7 @@ def bounds(result: Result) -> Markup:
 
 def _bound(result: Result, finding: Finding) -> Markup:
     """Some attacker is right at least so often, or none more often."""
-    by = next((words for key, words in BY.items() if finding.source.startswith(key)), f"by {cited(finding.source)}")
+    by = BY.get(finding.source, f"by {cited(finding.source)}")
     sampled = finding.confidence is not None and finding.confidence < 1
     at = f" ({level(result, finding)})" if sampled else ""
     pattern = BOUNDS[finding.bound_type]

@@ -18,21 +18,45 @@ WIDE = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(2)}  # half of
 SHORT = 12  # letters
 OURS = "this calibration"
 NOTHING = Markup("—")
-Cells = Mapping[str, Markup]  # by heading
+HEADS = {  # of the columns
+    "statistic": "Statistic",
+    "released": "Released",
+    "noise_95": f"Noise, {percent(0.95)}",
+    "noise_std": "Noise, standard deviation",
+    "unit": "Unit",
+    "sampling_error": "Sampling error",
+    "noise": "Noise",
+    "together": "Together",
+    "increase": "Increase",
+    "equivalent_sample": "Worth a sample of",
+    "method": "Method",
+    "times_ours": "Times ours",
+    "promise": "Promise",
+    "certificate": "Certificate",
+    "own_error": "Error, this calibration",
+    "other_error": "Error, differential privacy on all",
+}
+TEXTS = ("unit", "promise", "certificate")  # columns of words, which are aligned to the left
+Cells = Mapping[str, Markup]  # by the keys of HEADS
+
+
+def headed(rows: Sequence[Cells]) -> list[dict[str, Markup]]:
+    """Return the rows with the headings of their columns."""
+    return [{HEADS[column]: cell for column, cell in row.items()} for row in rows]
 
 
 def values(result: ProtectedResult) -> list[Cells]:
     """What was released, each with its noise, in as many digits as the noise leaves."""
     family = result.certificate.noise.family.lower()
     factor = WIDE.get(family, 1.0)
-    head = f"Noise, {percent(0.95)}" if family in WIDE else "Noise, standard deviation"
+    noise = "noise_95" if family in WIDE else "noise_std"
     rows = []
     for row in result.values:
         half = factor * (row.noise_std)
-        cells = {"Statistic": _text(capital(row.name)), "Released": _released(row.value, half)}
-        cells[head] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else _text("none")
-        rows.append(cells | {"Unit": _unit(row.unit)})
-    return _without_empty(rows, "Unit")
+        cells = {"statistic": _text(capital(row.name)), "released": _released(row.value, half)}
+        cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else _text("none")
+        rows.append(cells | {"unit": _unit(row.unit)})
+    return _without_empty(rows, "unit")
 
 
 def costs(result: ProtectedResult) -> list[Cells]:
@@ -40,25 +64,25 @@ def costs(result: ProtectedResult) -> list[Cells]:
     if result.certificate.no_noise:
         return []
     rows = [_cost(row, result.certificate.k) for row in result.values]
-    for head in ("Unit", "Sampling error", "Together", "Increase", "Worth a sample of"):
-        rows = _without_empty(rows, head)
+    for column in ("unit", "sampling_error", "together", "increase", "equivalent_sample"):
+        rows = _without_empty(rows, column)
     return rows
 
 
 def _cost(row: ReleasedValue, k: int) -> Cells:
     """A row; both errors add in squares, and the sampling error falls as the root of the sample."""
     noise, sampling = row.noise_std, row.sampling_std
-    cells = {"Statistic": _text(capital(row.name)), "Unit": _unit(row.unit)}
+    cells = {"statistic": _text(capital(row.name)), "unit": _unit(row.unit)}
     if not sampling:
-        empty = dict.fromkeys(("Together", "Increase", "Worth a sample of"), NOTHING)
-        return cells | {"Sampling error": NOTHING, "Noise": powers(significant(noise))} | empty
+        empty = dict.fromkeys(("together", "increase", "equivalent_sample"), NOTHING)
+        return cells | {"sampling_error": NOTHING, "noise": powers(significant(noise))} | empty
     together = math.hypot(noise, sampling)
     return cells | {
-        "Sampling error": powers(significant(sampling)),
-        "Noise": powers(significant(noise)),
-        "Together": powers(significant(together)),
-        "Increase": say("+{percent}{thin}%", percent=significant(100 * (together / sampling - 1)), thin=THIN),
-        "Worth a sample of": say("{size} of {k}", size=count(worth(noise, sampling, k)), k=count(k)),
+        "sampling_error": powers(significant(sampling)),
+        "noise": powers(significant(noise)),
+        "together": powers(significant(together)),
+        "increase": say("+{percent}{thin}%", percent=significant(100 * (together / sampling - 1)), thin=THIN),
+        "equivalent_sample": say("{size} of {k}", size=count(worth(noise, sampling, k)), k=count(k)),
     }
 
 
@@ -101,10 +125,10 @@ def totals(result: ProtectedResult) -> list[Cells]:
         other = theirs.detail[name]
         rows.append(
             {
-                "Statistic": _text(capital(name)),
-                "Error, this calibration": powers(significant(own)),
-                "Error, differential privacy on all": powers(significant(other)),
-                "Times ours": _text(significant(other / own)) if own else NOTHING,
+                "statistic": _text(capital(name)),
+                "own_error": powers(significant(own)),
+                "other_error": powers(significant(other)),
+                "times_ours": _text(significant(other / own)) if own else NOTHING,
             }
         )
     return rows
@@ -158,11 +182,11 @@ def _own(result: ProtectedResult) -> Cells:
     confidence = result.certificate.confidence
     certified = "certified" if confidence >= 1 else f"certified at {percent(confidence)}"
     return {
-        "Method": _text(capital(OURS)),
-        "Noise": powers(significant(result.noise_rms)),
-        "Times ours": _text("1"),
-        "Promise": _text(_whom(result, result.on_average)),
-        "Certificate": _text("none" if result.void else certified),
+        "method": _text(capital(OURS)),
+        "noise": powers(significant(result.noise_rms)),
+        "times_ours": _text("1"),
+        "promise": _text(_whom(result, result.on_average)),
+        "certificate": _text("none" if result.void else certified),
     }
 
 
@@ -173,11 +197,11 @@ def _baseline(result: ProtectedResult, finding: Finding) -> Cells:
     status = f"{finding.status} at {percent(level)}" if sampled and level is not None else finding.status
     value = finding.value
     return {
-        "Method": _text(title(finding.release, finding.scope, result.unit)),
-        "Noise": NOTHING if value is None else powers(significant(value)),
-        "Times ours": _times_ours(result, finding),
-        "Promise": _text(_whom(result, finding.scope.kind == "average")),
-        "Certificate": _text(finding.reason or status),
+        "method": _text(title(finding.release, finding.scope, result.unit)),
+        "noise": NOTHING if value is None else powers(significant(value)),
+        "times_ours": _times_ours(result, finding),
+        "promise": _text(_whom(result, finding.scope.kind == "average")),
+        "certificate": _text(finding.reason or status),
     }
 
 
@@ -197,11 +221,11 @@ def _released(value: float | None, half: float) -> Markup:
     return powers(significant(value, max(1, math.floor(math.log10(abs(value))) + places + 1)))
 
 
-def _without_empty(rows: Sequence[Cells], head: str) -> list[Cells]:
-    """The rows without a column in which nothing stands."""
-    if any(row[head] not in ("", NOTHING) for row in rows):
+def _without_empty(rows: Sequence[Cells], column: str) -> list[Cells]:
+    """Return the rows without a column whose cells are all empty."""
+    if any(row[column] not in ("", NOTHING) for row in rows):
         return list(rows)
-    return [{name: cell for name, cell in row.items() if name != head} for row in rows]
+    return [{name: cell for name, cell in row.items() if name != column} for row in rows]
 
 
 def _unit(unit: str) -> Markup:

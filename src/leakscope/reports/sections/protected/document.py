@@ -35,9 +35,9 @@ CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bou
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells by heading: those that are shown, those that fold, and how many are left out."""
+    """Rows of cells by column: those that are shown, those that fold, and how many are left out."""
 
-    heads: Sequence[str]
+    columns: Sequence[str]
     rows: Sequence[Cells]
     folded: Sequence[Cells]
     n_left_out: int
@@ -94,18 +94,20 @@ def _summary(result: ProtectedResult) -> Section:
         "big": big,
         "big_unit": unit,
         "promise": promise,
+        "heads": costs.HEADS,
+        "texts": costs.TEXTS,
         "values": _table(values),
         "values_note": words.values_note(result),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    text = [[words.warning(result)], [joined([lede, promise])], [Rows(values, MOST_VALUES)]]
+    text = [[words.warning(result)], [joined([lede, promise])], [Rows(costs.headed(values), MOST_VALUES)]]
     return Section("release", content, text)
 
 
 def _certificate(result: ProtectedResult) -> Section:
     """The promise and what it rests on."""
-    heading = "No certificate" if result.void else "The certificate"
+    heading, short = ("No certificate", "No certificate") if result.void else ("The certificate", "Certificate")
     verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
     content = {
         "heading": heading,
@@ -117,7 +119,7 @@ def _certificate(result: ProtectedResult) -> Section:
     }
     first = say(
         "{heading}: {promised} {verdict}",
-        heading=heading.removeprefix("The ").capitalize(),
+        heading=short,
         promised=promised,
         verdict=f"({verdict}.)" if verdict else "",
     )
@@ -141,6 +143,8 @@ def _cost(result: ProtectedResult) -> Section:
     table = costs.costs(result)
     intro = joined([costs.cost(result), words.accuracy(result)])
     content: dict[str, Any] = {
+        "heads": costs.HEADS,
+        "texts": costs.TEXTS,
         "intro": intro,
         "k": result.certificate.k,
         "costs": _table(table),
@@ -148,13 +152,13 @@ def _cost(result: ProtectedResult) -> Section:
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
-    return Section("cost", content, [[Rows(table, MOST_VALUES), intro]])
+    return Section("cost", content, [[Rows(costs.headed(table), MOST_VALUES), intro]])
 
 
 def _other_methods(result: ProtectedResult) -> Section:
     """Other methods for the same promise, in a text before the certificate."""
-    totals: Block = [Rows(costs.totals(result), MOST_VALUES), costs.total(result)]
-    return Section("other_methods", None, [[Rows(costs.comparison(result), MOST_VALUES)], totals])
+    totals: Block = [Rows(costs.headed(costs.totals(result)), MOST_VALUES), costs.total(result)]
+    return Section("other_methods", None, [[Rows(costs.headed(costs.comparison(result)), MOST_VALUES)], totals])
 
 
 def _groups(result: ProtectedResult) -> list[Group]:
