@@ -6,6 +6,7 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports.sections.bound import words as bound_words
 from leakscope.reports.sections.bound.result import bound_result
+from leakscope.reports.sections.document import interval_head
 from tests.reports import made_bounds
 from tests.reports.made_bounds import bound
 
@@ -115,8 +116,8 @@ def test_scopes_become_words():
 
 
 def test_a_bound_without_samples_has_no_level():
-    assert bound_words.interval_head(bound_result(bound([], confidence=1.0))) == "Interval"
-    assert bound_words.interval_head(bound_result(bound([], confidence=0.9))) == "90\u202f% interval"
+    assert interval_head(1.0) == "Interval"
+    assert interval_head(0.9) == "90\u202f% interval"
 
 
 def test_the_size_of_the_data_stands_once():

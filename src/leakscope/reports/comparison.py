@@ -35,7 +35,7 @@ OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched which
 
 
 def compare(first: Report, second: Report) -> list[dict[str, str]]:
-    """The findings of two reports, row by row, with whether their intervals are apart.
+    """Compare the findings of two reports row by row, and tell whether their intervals are apart.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def _releases(report: Report) -> list[str]:
 
 
 def _place(report: Report, finding: Finding) -> str:
-    """The release of an audit; in a report of one release, whom a number is about."""
+    """Return the release of an audit; in a report of one release, whom a number is about."""
     return finding.release if releases_of(report.about) else place(finding)
 
 
 def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
-    """Findings by what is compared; those of an only release under all names."""
+    """Order findings by what is compared; those of an only release under all names."""
     by_key: dict[Key, Finding] = {}
     alone = len(_releases(report)) == 1
     for finding in report.findings:
@@ -103,7 +103,7 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
 
 
 def _is_bound(finding: Finding) -> bool:
-    """A theorem about any attacker, not the number of an attack."""
+    """Tell a theorem about any attacker from the number of an attack."""
     return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.bound_type == "lower")
 
 

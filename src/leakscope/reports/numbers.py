@@ -43,7 +43,7 @@ class Digits:
 
 
 def down(value: Number, places: int = 0) -> str:
-    """Rounded towards minus infinity.
+    """Round towards minus infinity.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def down(value: Number, places: int = 0) -> str:
 
 
 def up(value: Number, places: int = 0) -> str:
-    """Rounded towards plus infinity."""
+    """Round towards plus infinity."""
     return _write(value, places, ROUND_CEILING)
 
 
 def near(value: Number, places: int = 0) -> str:
-    """Rounded to the nearest, ties to even."""
+    """Round to the nearest, ties to even."""
     return _write(value, places, ROUND_HALF_EVEN)
 
 
 def count(n: int) -> str:
-    """A whole number with its thousands apart.
+    """Write a whole number with separators of thousands.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def digits(
     most: int = 4,
     bound_type: BoundType = "point",
 ) -> Digits:
-    """A value with its interval, ends outward; where the value is an end it is rounded like that end.
+    """Write a value with its interval, ends outward; a value that is an end is rounded like that end.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def digits(
 def shares(
     value: float, low: float | None = None, high: float | None = None, bound_type: BoundType = "point"
 ) -> Digits:
-    """A share in percent, with two significant digits; the sign is left to the sentence.
+    """Write a fraction in percent, with two significant digits; the sign is left to the sentence.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def shares(
 
 
 def significant(value: float, n: int = 2) -> str:
-    """A size to so many significant digits, however small or large.
+    """Write a size to so many significant digits, however small or large.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def significant(value: float, n: int = 2) -> str:
 
 
 def settled(value: float) -> float:
-    """A computed number without its last digits: 1 - 0.99 is 0.01, and is not rounded up from there.
+    """Drop the last digits of a computed number: 1 - 0.99 is 0.01, and is not rounded up from there.
 
     Examples
     --------
@@ -185,34 +185,34 @@ def settled(value: float) -> float:
 
 
 def percent(share: float) -> str:
-    """A share to two significant digits, with its sign; digits that are zero are left out.
+    r"""Write a fraction to two significant digits, with its sign; digits that are zero are left out.
 
     Examples
     --------
     >>> percent(0.001), percent(0.05516)
-    ('0.1\\u202f%', '5.5\\u202f%')
+    ('0.1\u202f%', '5.5\u202f%')
     """
     return _percent(share, near)
 
 
 def percent_at_most(share: float) -> str:
-    """What a ceiling allows: as `percent`, rounded up.
+    r"""Write what a ceiling allows: as `percent`, rounded up.
 
     Examples
     --------
     >>> percent_at_most(0.0546), percent_at_most(1 - 0.99)
-    ('5.5\\u202f%', '1\\u202f%')
+    ('5.5\u202f%', '1\u202f%')
     """
     return _percent(settled(share), up)
 
 
 def plain_number(value: float) -> str:
-    """A parameter as it was given: up to six significant digits, small powers of ten as ``1e-05``."""
+    """Write a parameter as it was given: up to six significant digits, small powers of ten as ``1e-05``."""
     return "infinity" if value == math.inf else f"{value:g}".replace("-", MINUS)
 
 
 def parameter(value: float) -> Markup:
-    """A parameter with powers of ten set as such.
+    """Write a parameter, with powers of ten set as such.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def parameter(value: float) -> Markup:
 
 
 def powers(text: str) -> Markup:
-    """A printed number with its power of ten set as such.
+    """Write a printed number with its power of ten set as such.
 
     Examples
     --------

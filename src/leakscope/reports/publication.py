@@ -20,7 +20,7 @@ LEFT_OUT = "it is about a single record, and this report is without records"
 
 
 def _nothing(value: Any) -> Any:
-    """The same kind of value, empty."""
+    """Return an empty value of the same kind."""
     return type(value)()
 
 
@@ -41,7 +41,7 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
 
 
 def without_records(report: Report) -> Report:
-    """A report that tells of no single record.
+    """Return a report that tells of no single record.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def without_records(report: Report) -> Report:
 
 
 def _without_record(finding: Finding) -> Finding:
-    """A number for all records as it is; one about a single record gives way to the reason why it is not here."""
+    """Keep a number for all records; replace one about a single record by the reason why it is not here."""
     if not finding.per_record or finding.value is None:
         return replace(finding, scope=finding.scope.unnamed)
     hidden = {"value": None, "low": None, "high": None, "confidence": None, "detail": {}, "refused": ""}
@@ -82,7 +82,7 @@ def _without_record(finding: Finding) -> Finding:
 
 
 def _changed(value: Any, path: tuple[str, ...], less: Callable[[Any], Any]) -> Any:
-    """A value with another one at a path; unchanged where the path leads nowhere."""
+    """Change a value at a path; unchanged where the path leads nowhere."""
     if not path:
         return less(value)
     step, *rest = path

@@ -131,7 +131,7 @@ class Report:
     record_table: Table = field(default_factory=dict)
 
     def curve(self, name: str, release: str | None = None) -> TradeOff:
-        """The trade-off of an attack or of a claim, of the first release that has it."""
+        """Return the trade-off of an attack or of a claim, of the first release that has it."""
         for curve in self.curves:
             if curve.name == name and release in (None, curve.release):
                 return curve.tradeoff
@@ -139,15 +139,15 @@ class Report:
         raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
 
     def records(self) -> pd.DataFrame:
-        """The records as a frame, a row a record."""
+        """Return the records as a frame, a row a record."""
         return import_module("pandas").DataFrame(dict(self.record_table))
 
     def to_frame(self) -> pd.DataFrame:
-        """The findings as a frame, a row a finding."""
+        """Return the findings as a frame, a row a finding."""
         return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
 
     def table(self) -> str:
-        """What was found, as text at most 100 columns wide."""
+        """Return what was found, as text at most 100 columns wide."""
         return self._as("table")
 
     def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
@@ -182,7 +182,7 @@ class Report:
     def to_html(
         self, path: str | os.PathLike[str] | None = None, records: bool = True, *, publish: bool = False
     ) -> str:
-        """The page: one file without network or scripts to load.
+        """Render the page: one file without network or scripts to load.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Report:
         return text
 
     def without_records(self) -> Report:
-        """The report without what tells of single records: `leakscope.reports.publication`.
+        """Return the report without what tells of single records: `leakscope.reports.publication`.
 
         Returns
         -------
@@ -274,7 +274,7 @@ class Report:
 
 
 def _layout(content: Mapping[str, Any]) -> str:
-    """The JSON with an indent of one; long columns by the encoder that is written in C, which knows no indent."""
+    """Write the JSON with an indent of one; long columns by the encoder in C, which knows no indent."""
     columns = ",\n".join(f"  {_dumps(name)}: {_column(values)}" for name, values in content["records"].items())
     records = f"{{\n{columns}\n }}" if columns else "{}"
     rest = _dumps({name: value for name, value in content.items() if name != "records"}, indent=1)
@@ -282,7 +282,7 @@ def _layout(content: Mapping[str, Any]) -> str:
 
 
 def _column(values: list[Any]) -> str:
-    """A column as it stands two levels deep."""
+    """Write a column as it is printed two levels deep."""
     if not values or any(isinstance(value, (list, dict)) for value in values):
         return _dumps(values, indent=1).replace("\n", "\n  ")
     inside = _dumps(values, separators=(",\n   ", ": ")).removeprefix("[").removesuffix("]")

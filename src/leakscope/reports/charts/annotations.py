@@ -34,7 +34,7 @@ class Annotations:
         self.taken = list(taken)
 
     def limit(self, n_games: int) -> None:
-        """A vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
+        """Draw a vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
         floor, _ = self.ax.get_xlim()
         if not n_games or not floor < FALSE_ALARMS / n_games < 1:
             return

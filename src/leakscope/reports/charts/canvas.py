@@ -144,13 +144,13 @@ def clear(ax: Axes, sides: tuple[str, ...] = ("left", "bottom"), color: str = IN
 
 @cache
 def fonts() -> tuple[str, ...]:
-    """The families of the page that this machine has; the page itself asks for all of them."""
+    """List the families of the page that this machine has; the page itself asks for all of them."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(name for name in FAMILY if name in installed)
 
 
 def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """A name cut to what fits beside a curve.
+    """Cut a name to what fits next to a curve.
 
     Examples
     --------

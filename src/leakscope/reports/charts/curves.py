@@ -63,7 +63,7 @@ class Line:
         return self.stated.get(fpr, float(self.tradeoff.tpr(fpr)))
 
     def said(self, fpr: float) -> str:
-        """The same as text."""
+        """Write the members found at a rate as text."""
         return percent_at_most(self.found(fpr)) if self.at_most else percent(self.found(fpr))
 
     @property
@@ -92,7 +92,7 @@ Height = Callable[[Array, Array], Array]
 
 
 def members_found(fpr: Array, tpr: Array) -> Array:
-    """The height of a ROC: the true-positive rate."""
+    """Return the height of a ROC: the true positive rate."""
     return tpr
 
 
@@ -129,7 +129,7 @@ def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
 
 
 def gain_over_guessing(fpr: Array, tpr: Array) -> Array:
-    """The height of the second panel: TPR - FPR in percentage points."""
+    """Return the height of the second panel: TPR - FPR in percentage points."""
     return 100 * (tpr - fpr)
 
 
@@ -185,12 +185,12 @@ class Curves:
             self.ax.fill_between(self.fpr, lowest, np.maximum(lowest, self.ax.get_ylim()[1]), **hatched)
 
     def values(self, line: Line) -> tuple[Array, Array]:
-        """What is drawn of a line, in the data of the axes."""
+        """Return what is drawn of a line, in the data of the axes."""
         fpr = self.fpr[self.fpr >= line.start]
         return fpr, self.height(fpr, np.asarray(line.tradeoff.tpr(fpr)))
 
     def place(self, fpr: float, tpr: float) -> tuple[float, float]:
-        """A point in pixels of the panel."""
+        """Return a point in pixels of the panel."""
         x, y = self._pixels(*self._on_axes(fpr, tpr).T)[0]
         return float(x), float(y)
 
@@ -201,7 +201,7 @@ class Curves:
         return {line: path for line, path in drawn.items() if len(path)}
 
     def _on_axes(self, fpr: float, tpr: float) -> Array:
-        """A point (1, 2) in the data of the axes; what lies below a logarithmic axis stands on it."""
+        """Return a point (1, 2) in the data of the axes; what lies below a logarithmic axis is drawn on it."""
         rates = np.array([[fpr], [tpr]])
         corner = [self.ax.get_xlim()[0], self.ax.get_ylim()[0]]
         return np.maximum([[fpr, self.height(*rates)[0]]], corner)

@@ -56,7 +56,7 @@ class Row:
 
 
 def dots_size(n_rows: int) -> Size:
-    """The size of a dot plot of so many rows."""
+    """Return the size of a dot plot of so many rows."""
     return Size(440, _ROW * n_rows + 56, 186, 20, 44, 4)
 
 
@@ -137,7 +137,7 @@ def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
 
 
 def _cases_of_100(ax: Axes, baseline: float, end: float) -> None:
-    """The scale of the dot plot, with a hairline at every label."""
+    """Draw the scale of the dot plot, with a hairline at every label."""
     width, _ = panel_size(ax)
     for step in range(TICKS):
         part = step / (TICKS - 1)

@@ -157,12 +157,12 @@ def spread_figure(ranking: Ranking, prefix: str) -> Markup:
 
 
 def _release(result: Drawn) -> str | None:
-    """The release whose curves are drawn; all curves of a bound and of a protected release are."""
+    """Name the release whose curves are drawn; of a bound and of a protected release all curves are."""
     return result.name if isinstance(result, Result) else None
 
 
 def _titled(result: Drawn, title: str) -> str:
-    """The title of a chart, after the name of the release where there may be several."""
+    """Title a chart, after the name of the release where there may be several."""
     return f"{result.title}: {title}" if isinstance(result, Result) else capital(title)
 
 
@@ -180,7 +180,7 @@ def _attack_row(result: Result, name: str) -> Row:
 
 
 def _most_allowed(result: Result) -> float | None:
-    """What a claim about the accuracy allows, of 100."""
+    """Return the largest accuracy that a claim allows, of 100."""
     allowed: Sequence[float] = [
         100 * curve.tradeoff.accuracy(result.prior)
         for curve in result.ceilings
@@ -190,7 +190,7 @@ def _most_allowed(result: Result) -> float | None:
 
 
 def _accuracy_row(result: BoundResult, finding: Finding) -> Row:
-    """An accuracy of a bound, or of an attack that was run as well."""
+    """Lay out an accuracy of a bound, or of an attack that was run as well."""
     name = finding.attack or ANYBODY[finding.bound_type]
     if place(finding):
         name = title(finding.release, finding.scope.unnamed, row_word(result.about))
@@ -213,7 +213,7 @@ def _protected_rows(result: ProtectedResult) -> list[Row]:
 
 
 def _lower_limit_row(name: str, finding: Finding, role: Literal["best", "attack"]) -> Row:
-    """An attack at its lower limit: its estimate lies beyond the promise by chance, where it is near."""
+    """Lay out an attack at its lower limit: near the promise its estimate may exceed it by chance."""
     if finding.low is None:
         return _interval_row(name, finding, role)
     at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
@@ -221,7 +221,7 @@ def _lower_limit_row(name: str, finding: Finding, role: Literal["best", "attack"
 
 
 def _interval_row(name: str, finding: Finding, role: Literal["best", "attack"]) -> Row:
-    """An accuracy with its interval as a wide bar."""
+    """Lay out an accuracy with its interval as a wide bar."""
     value, text = 100 * (finding.value or 0.0), shown(finding).value
     if finding.low is None or finding.high is None:
         return Row(name, value, text, role)
@@ -249,7 +249,7 @@ def _found_and_allowed(result: Result, fpr: float) -> list[str]:
 
 
 def _drawn_rates(result: BoundResult | ProtectedResult, fpr: float) -> list[str]:
-    """What each curve says; a ceiling is rounded up."""
+    """List what each curve says; a ceiling is rounded up."""
     rates = []
     for curve in result.curves:
         name, at_most = _named(result, curve)
@@ -259,7 +259,7 @@ def _drawn_rates(result: BoundResult | ProtectedResult, fpr: float) -> list[str]
 
 
 def _named(result: BoundResult | ProtectedResult, curve: Curve) -> tuple[str, bool]:
-    """A curve in words, and whether its rates are ceilings."""
+    """Name a curve, and tell whether its rates are ceilings."""
     if isinstance(result, BoundResult):
         return curve_name(curve, row_word(result.about)), True
     return attack_words(curve.name), curve.role == "certified"

@@ -54,7 +54,7 @@ class Guess:
 
 
 def guesses_size(n_rows: int) -> Size:
-    """The size of a chart of so many lines."""
+    """Return the size of a chart of so many rows."""
     return Size(440, _ROW * n_rows + 76, 186, 20, 64, 4)
 
 
@@ -103,7 +103,7 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
 
 
 def guesses_of(result: AttributeResult) -> Sequence[Guess]:
-    """The strategies of a release, the weakest first, as the dots of other pages stand."""
+    """List the strategies of a release, the weakest first."""
     rows = []
     for name in reversed(result.strategies):
         inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
@@ -139,7 +139,7 @@ def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
 
 
 def _cases(ax: Axes, end: int) -> None:
-    """The scale, with a hairline at every label."""
+    """Draw the scale, with a hairline at every label."""
     width, _ = panel_size(ax)
     step = {10: 2, 20: 5, 50: 10, 100: 20}[end]
     for tick in range(0, end + 1, step):

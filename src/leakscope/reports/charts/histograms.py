@@ -171,7 +171,7 @@ def _profile(ax: Axes, heights: Array) -> Array:
 
 
 def _threshold(ax: Axes, texts: Above, first: int, text: str) -> None:
-    """A line at the fewest wins that count, and beside its upper end how many records have them."""
+    """Draw a line at the fewest wins that count, and write how many records have them."""
     edge = first - 0.5
     end = ax.get_xlim()[1]
     places = [("right", edge - 0.6), ("left", edge + 0.6), ("right", end)]
@@ -212,7 +212,7 @@ def spread(
     ax: Axes | None = None,
     unit: str = "record",
 ) -> Axes:
-    """Number of records by the accuracy against them, with the median and the most exposed record marked.
+    """Draw the number of records by the accuracy against them; the median and the most exposed one are marked.
 
     The vertical axis is logarithmic where a linear one would hide a bar.
 
@@ -260,7 +260,7 @@ def spread(
 
 
 def marked(accuracy: Float[Array, " rows"], median: float, bound_type: BoundType) -> list[str]:
-    """The names of the marks: the most exposed record and, where it differs, the median one."""
+    """Name the marks: the most exposed record and, where it differs, the median one."""
     values = settled(float(np.clip(100 * accuracy, 0, 100).max())), settled(100 * median)
     worst, middle = (digits(value, most=1, bound_type=bound_type).value for value in values)
     return [f"most exposed {worst}"] if worst == middle else [f"most exposed {worst}", f"median {middle}"]
@@ -297,7 +297,7 @@ def _cases(ax: Axes, low: float, end: float) -> None:
 
 
 def _decades(ax: Axes, top: float, unit: str) -> None:
-    """A hairline and a label at every power of ten, every other one of many."""
+    """Draw a hairline and a label at every power of ten, or at every other one of many."""
     _, height = panel_size(ax)
     foot, head = ax.get_ylim()
     n_decades = int(np.ceil(np.log10(top)))

@@ -64,7 +64,7 @@ class Box:
         return x, self.y + left * math.sin(turn) + down * math.cos(turn)
 
     def points(self) -> Path:
-        """A grid over the box, its edges included."""
+        """Return a grid over the box, its edges included."""
         return _grid(np.array([self.x, self.y], dtype=float), np.array(self.angle), (self.width, self.height))
 
 
@@ -81,7 +81,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def densify(path: Path, step: float = 2.0) -> Path:
-    """The same polyline with a point every ``step`` pixels."""
+    """Return the same polyline with a point every ``step`` pixels."""
     if len(path) < 2:
         return path
     length = np.r_[0.0, np.cumsum(np.hypot(*np.diff(path, axis=0).T))]
@@ -103,7 +103,7 @@ class Field:
 
     @classmethod
     def of(cls, points: Path, panel: tuple[float, float]) -> Field:
-        """The field of these points (exact Euclidean distance between cells; infinite without points)."""
+        """Compute the field of these points (exact Euclidean distance between cells; infinite without points)."""
         columns, rows = (math.ceil((length + 2 * _MARGIN) / _CELL) for length in panel)
         taken = np.zeros((rows, columns), dtype=bool)
         column, row = np.floor((points + _MARGIN) / _CELL).astype(int).T
@@ -120,7 +120,7 @@ class Field:
         return cls(_CELL * np.sqrt(nearest))
 
     def nearer(self, *others: Field) -> Field:
-        """The field of all their points together."""
+        """Return the field of all their points together."""
         return Field(np.minimum.reduce([self.values, *(other.values for other in others)]))
 
     def at(self, places: Float[Array, "*shape 2"]) -> Float[Array, "*shape"]:
@@ -137,7 +137,7 @@ def beside(
     others: Field,
     texts: Field,
 ) -> Box | None:
-    """The clearest place for a label beside its curve.
+    """Find the clearest place for a label next to its curve.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def around(
     others: Field,
     texts: Field,
 ) -> Box | None:
-    """The clearest place for a short text around a dot, or None if each would cover another text."""
+    """Find the clearest place for a short text around a dot, or None if each would cover another text."""
     turn, gap = np.meshgrid(np.radians([135, 90, 180, 315, 0, 45, 225, 270]), [3.0, 6.0, 10.0])
     turn, gap = turn.ravel(), gap.ravel()
     toward = np.sign(np.round(np.stack([np.cos(turn), np.sin(turn)], axis=-1), 6))

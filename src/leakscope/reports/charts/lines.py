@@ -60,7 +60,7 @@ class Chart:
 
 
 def chart(report: Report, release: str | None = None) -> Chart:
-    """The chart of a release, of the first one if none is named; all curves of a bound if none is.
+    """Return the chart of a release, of the first one if none is named; all curves of a bound if none is.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def protected_chart(report: Report, release: str | None) -> Chart:
 
 
 def _lower_line(curve: Curve, best: bool) -> Line:
-    """An attack at the lower limit of its curve: an estimate lies above the ceiling by chance, where it is near."""
+    """Return an attack at the lower limit of its curve: near the ceiling an estimate may exceed it by chance."""
     if len(curve.fpr) and curve.n_nonmember:
         low = np.maximum.accumulate(np.asarray(curve.low, dtype=float))
         curve = replace(curve, tradeoff=Piecewise(curve.fpr, 1 - low), fpr=(), low=(), high=())
@@ -134,14 +134,14 @@ def _unprotected_line(curve: Curve, floor: float) -> Line:
 
 
 def _protected_line(curve: Curve, floor: float) -> Line:
-    """A ceiling; that of every record has no name of its own."""
+    """Return a ceiling; that of every record has no name of its own."""
     role, dashes = _CEILINGS[curve.role]
     label = shorten(f"ceiling, {curve.release}", LONGEST) if curve.release else "certified ceiling"
     return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=curve.release, at_most=True)
 
 
 def _floor(report: Report, fpr: Sequence[float]) -> float:
-    """The decade below the smallest rate asked for, and below ten false alarms where attacks were run."""
+    """Return the decade below the smallest rate asked for, and below ten false alarms if attacks were run."""
     floor = float(np.clip(10.0 ** (np.floor(np.log10(min(fpr, default=0.01))) - 1), 1e-5, 1e-2))
     measured = any(curve.role == "measured" for curve in report.curves)
     return min(floor, floor_of(report)) if measured else floor
@@ -155,7 +155,7 @@ CHARTS: Mapping[str, Callable[[Report, str | None], Chart]] = {
 
 
 def lines_of(result: Result, floor: float) -> list[Line]:
-    """The lines of an audited release in the order of drawing: guessing, ceilings, attacks.
+    """Return the lines of an audited release in the order of drawing: guessing, ceilings, attacks.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def lines_of(result: Result, floor: float) -> list[Line]:
 
 
 def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, float] | None = None) -> Line:
-    """The line of an attack, from ten false alarms or its strictest threshold on."""
+    """Return the line of an attack, from ten false alarms or its strictest threshold on."""
     fpr = np.asarray(curve.tradeoff.knots, dtype=float)
     tpr = np.asarray(curve.tradeoff.tpr(fpr))
     inner = np.unique(np.column_stack([fpr, tpr])[(fpr + tpr > 0) & (fpr + tpr < 2)], axis=0)
@@ -204,7 +204,7 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
 
 
 def _bound_line(curve: Curve, result: BoundResult, floor: float) -> Line:
-    """A ceiling of a bound under its own name."""
+    """Return a ceiling of a bound under its own name."""
     role, dashes = _CEILINGS[curve.role]
     name = curve_name(curve, row_word(result.about))
     label = shorten(_greek(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
@@ -218,7 +218,7 @@ def _guessing(floor: float) -> Line:
 
 
 def _known(name: str | None, names: Sequence[str]) -> str:
-    """A release of the report, the first one if none is named."""
+    """Look up a release of the report, the first one if none is named."""
     if names and name in (None, *names):
         return names[0] if name is None else name
     raise KeyError(f"no release {name!r}; this report has: {', '.join(names) or 'none'}")
@@ -239,14 +239,14 @@ def _ceiling_label(curve: Curve) -> str:
 
 
 def _greek(name: str) -> str:
-    """The first parameter of a promise with its Greek letter; another name as it is."""
+    """Write the first parameter of a promise with its Greek letter; leave another name as it is."""
     if not _PARAMETER.search(name):
         return name
     return _PARAMETER.sub(lambda word: GREEK[word[1]], name.split(",")[0].strip())
 
 
 def floor_of(report: Report, lowest: float = 1e-5) -> float:
-    """The decade below ten false alarms, the same for every release of a page.
+    """Return the decade below ten false alarms, the same for every release of a page.
 
     At least two decades are drawn, and nothing below 0.001 %.
     """

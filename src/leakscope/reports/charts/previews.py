@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 
 
 def png(pixels: UInt8[np.ndarray, "H W ..."]) -> bytes:
-    """A picture with 8 bits a channel, grey or RGB (PNG, ISO/IEC 15948).
+    r"""Encode a picture with 8 bits a channel, grey or RGB (PNG, ISO/IEC 15948).
 
     Raises
     ------
@@ -23,7 +23,7 @@ def png(pixels: UInt8[np.ndarray, "H W ..."]) -> bytes:
     Examples
     --------
     >>> png(np.zeros((8, 8), dtype=np.uint8))[:4]
-    b'\\x89PNG'
+    b'\x89PNG'
     """
     if pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (3,)):
         raise ValueError(f"a picture has shape (H, W) or (H, W, 3), got {pixels.shape}")
@@ -37,7 +37,7 @@ def png(pixels: UInt8[np.ndarray, "H W ..."]) -> bytes:
 
 
 def data_uri(image: Sequence[Sequence[Any]]) -> str:
-    """A picture of 0..255 for the ``src`` of an image; values outside are clipped."""
+    """Encode a picture of 0..255 for the ``src`` of an image; values outside are clipped."""
     pixels = np.clip(np.asarray(image), 0, 255).astype(np.uint8)
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")
 

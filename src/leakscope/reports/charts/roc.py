@@ -185,14 +185,14 @@ def _axis_names(ax: Axes, x: str, y: str) -> None:
 
 
 def _subtitle(ax: Axes, drawn: Chart) -> None:
-    """What is not there to be seen."""
+    """Write what cannot be seen on the chart."""
     vacuous = any(line.vacuous for line in drawn.lines)
     color = CLAIM if vacuous else MUTE
     write(ax, (0, panel_size(ax)[1] + 8), "; ".join(drawn.remarks), size=SMALL, color=color)
 
 
 def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
-    """The same curves on linear axes, small."""
+    """Draw the same curves on linear axes, small."""
     inset = ax.inset_axes(_INSET)
     inset.set(xlim=(0, 1), ylim=(0, 1))
     clear(inset, color=MUTE, width=0.6)
@@ -210,7 +210,7 @@ def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
 
 
 def _gain_range(lines: Sequence[Line], fpr: Array) -> tuple[float, float]:
-    """Ends of the linear panel in percentage points: the attacks fill it, and a ceiling that is near."""
+    """Return the ends of the linear panel in percentage points: attacks fill it, and a ceiling that is near."""
     gains = {line: gain_over_guessing(fpr, np.asarray(line.tradeoff.tpr(fpr))) for line in lines}
     measured = [values for line, values in gains.items() if line.role in ("best", "attack")]
     bands = [100 * np.subtract(line.band[2], line.band[0]) for line in lines if line.role == "best"]

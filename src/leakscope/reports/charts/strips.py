@@ -58,7 +58,7 @@ def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, hig
 
 
 def strip_axis(low: float, high: float) -> str:
-    """The scale under the last strip: probabilities of the true label, spaced by their log-odds.
+    """Draw the scale under the last strip: probabilities of the true label, spaced by their log-odds.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _rule(x1: str, x2: str, y1: str, y2: str, color: str) -> str:
 
 
 def _anchor(place: float) -> str:
-    """A label at the end of the scale stays inside it."""
+    """Align a label so that it stays inside the scale."""
     if place < 0.1:
         return "start"
     return "end" if place > 0.9 else "middle"

@@ -24,7 +24,7 @@ _VARIABLES = {colour: f"var(--{name},{colour})" for name, colour in PALETTE.item
 
 
 def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
-    """The figure as an ``<svg>`` element.
+    """Turn a figure into an ``<svg>`` element.
 
     The element has a view box and no size, its colours are the variables of the page's style with the light
     palette behind them, its text is text in the page's own family, and it names itself to a screen reader.
@@ -74,7 +74,7 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
 
 
 def _render(figure: Figure) -> str:
-    """What matplotlib writes, without date, maker and salt of its own."""
+    """Return what matplotlib writes, without date, maker and salt of its own."""
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "leakscope", "path.simplify": True}
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     page = io.StringIO()
@@ -85,7 +85,7 @@ def _render(figure: Figure) -> str:
 
 
 def _new_names(drawn: ET.Element, prefix: str) -> Mapping[str, str]:
-    """New ids, in the order of their first use, for those ids that are used."""
+    """Choose new ids, in the order of their first use, for those ids that are used."""
     used: dict[str, str] = {}
     for element in drawn.iter():
         for attribute, value in element.attrib.items():
@@ -96,7 +96,7 @@ def _new_names(drawn: ET.Element, prefix: str) -> Mapping[str, str]:
 
 
 def _adopt(parent: ET.Element, element: ET.Element, names: Mapping[str, str]) -> None:
-    """A copy of an element in the page's terms; groups that say nothing dissolve."""
+    """Copy an element in the terms of the page; groups without attributes dissolve."""
     tag = _local(element.tag)
     if tag in _DROPPED:
         return
@@ -114,7 +114,7 @@ def _adopt(parent: ET.Element, element: ET.Element, names: Mapping[str, str]) ->
 
 
 def _translate(name: str, value: str, names: Mapping[str, str]) -> str:
-    """The value of an attribute in the page's terms, empty if it is not needed."""
+    """Return the value of an attribute in the terms of the page, empty if it is not needed."""
     if name == "id":
         return names.get(value, "")
     if name in _GEOMETRY:
@@ -128,7 +128,7 @@ def _translate(name: str, value: str, names: Mapping[str, str]) -> str:
 
 
 def _style(value: str, names: Mapping[str, str]) -> str:
-    """A style without the type of the builder's machine, and with the page's colours."""
+    """Return a style without the fonts of this machine, and with the colours of the page."""
     kept = []
     for declaration in value.split(";"):
         key, _, content = (part.strip() for part in declaration.partition(":"))
@@ -146,5 +146,5 @@ def _one_decimal(found: re.Match[str]) -> str:
 
 
 def _local(name: str) -> str:
-    """A name without its namespace."""
+    """Return a name without its namespace."""
     return name.rpartition("}")[2]

@@ -31,7 +31,7 @@ SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
 
 
 def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The claims of experiments as lines of at most 100 columns.
+    """Write the claims of experiments as lines of at most 100 columns.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
 
 
 def stated(claim: Mapping[str, Any]) -> str:
-    """The printed number with its sense."""
+    """Write the printed number with its sense."""
     return "so" if claim["printed"] is None else SIGNS[claim["kind"]] + number(claim["printed"])
 
 
@@ -121,7 +121,7 @@ def measured(claim: Mapping[str, Any]) -> str:
 
 
 def verdict(claim: Mapping[str, Any]) -> str:
-    """The verdict in words, with the size of a difference and the erratum that explains it."""
+    """Write the verdict in words, with the size of a difference and the erratum that explains it."""
     said = VERDICTS[claim["verdict"]]
     if claim["verdict"] == "erratum":
         return f"{said}: erratum {claim['erratum']}"

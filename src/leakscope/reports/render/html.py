@@ -96,12 +96,12 @@ def fragment(template: str, **content: Any) -> str:
 
 
 def _section(section: Section, common: Mapping[str, Any]) -> Markup:
-    """A section from its template, which is escaped already."""
+    """Render a section from its template, which is escaped already."""
     return Markup(fragment(section.template or section.name, **{**common, **(section.content or {})}))
 
 
 def _common(report: Report, document: Document) -> dict[str, Any]:
-    """What every template may ask for."""
+    """Collect what every template may ask for."""
     return {
         "about": document.about,
         "unit": document.unit,

@@ -73,7 +73,7 @@ def table(report: Report) -> str:
 
 
 def _lines(part: Part) -> list[str]:
-    """A paragraph, a heading or a table as lines."""
+    """Lay out a paragraph, a heading or a table as lines."""
     if isinstance(part, Heading):
         return [clean(part.text)[:WIDTH]]
     if isinstance(part, Rows):
@@ -90,7 +90,7 @@ def _cell(cell: str) -> str:
 
 
 def _aligned(table: Columns) -> list[str]:
-    """A table by columns; those that do not fit next to the names follow below an empty line."""
+    """Lay out a table by columns; those that do not fit next to the names follow below an empty line."""
     names = [table.head, *(clean(name) for name in table.names)]
     columns = [[clean(title), *(clean(cell) for cell in cells)] for title, cells in table.columns]
     lines: list[str] = []
@@ -105,7 +105,7 @@ def _aligned(table: Columns) -> list[str]:
 
 
 def _fitting(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """Runs of columns that fit next to the names."""
+    """Split columns into runs that fit next to the names."""
     group: list[list[str]] = []
     used = 0
     for column in columns:
@@ -125,7 +125,7 @@ def clean(text: str) -> str:
 
 
 def flat(said: Markup) -> str:
-    """A sentence without its markup.
+    """Return a sentence without its markup.
 
     Examples
     --------
@@ -144,7 +144,7 @@ WIDTH = 100
 
 
 def columns(rows: Sequence[Mapping[str, str]]) -> str:
-    """A table of text: a heading from the keys, cells wrapped where a line would not fit.
+    """Align a table of text: a heading from the keys, cells wrapped where a line would not fit.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def columns(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _widths(table: Sequence[Sequence[str]]) -> list[int]:
-    """The widest cell of each column, the widest columns narrowed until a line fits."""
+    """Return the widest cell of each column, the widest columns narrowed until a line fits."""
     widths = [max(map(len, column), default=1) for column in zip(*table, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
         widths[widths.index(max(widths))] -= 1

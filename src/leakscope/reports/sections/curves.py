@@ -19,7 +19,7 @@ REGIONS = {
 
 
 def formula(ceiling: TradeOff) -> Markup:
-    """A ceiling as an inequality; empty where there is none that is short."""
+    """Write a ceiling as an inequality; empty where there is none that is short."""
     if isinstance(ceiling, Gaussian):
         words = "TPR ≤ Φ(Φ<sup>{minus}1</sup>(FPR) + μ), with μ = {mu}"
         return say(words, minus=MINUS, mu=parameter(float(f"{ceiling.mu:.5g}")))

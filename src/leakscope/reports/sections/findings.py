@@ -94,12 +94,12 @@ def ordered(result: Result) -> list[Finding]:
 
 
 def as_given(part: Part) -> Sequence[Finding]:
-    """The findings of a bound: its maker puts the most important first."""
+    """Return the findings of a bound as they are: its maker puts the most important first."""
     return part.findings
 
 
 def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> list[Group]:
-    """A group a release, in order, its findings arranged by `ordered` or `as_given`."""
+    """Make a group a release, in order, its findings arranged by `ordered` or `as_given`."""
     tables = []
     for result in results:
         parts = [_rows(result, together) for _, together in groupby(arranged(result), key=_attack_of)]
@@ -133,12 +133,12 @@ def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> li
 
 
 def _attack_of(finding: Finding) -> str:
-    """The attack that a row is grouped under; the first rows of a release are of no single one."""
+    """Return the attack that a row is grouped under; the first rows of a release are of no single one."""
     return "" if finding.quantity in FIRST else finding.attack
 
 
 def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
-    """A row a finding; neighbours without a value for one and the same reason share a row."""
+    """Make a row a finding; neighbours without a value for the same reason share a row."""
     rows = []
     for _, alike in groupby(findings, key=lambda finding: (finding.quantity, finding.reason, finding.value)):
         first, *others = alike
@@ -169,7 +169,7 @@ def row(result: Shown, finding: Finding) -> Row:
 
 
 def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
-    """What was measured, of which attack, where; ``rates`` stands in place of the finding's own FPR."""
+    """Say what was measured, of which attack, where; ``rates`` are printed in place of the finding's own FPR."""
     unit = result.about.unit
     if finding.quantity == "most_exposed":
         return Markup("Accuracy, most exposed {}").format(unit)
@@ -184,7 +184,7 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
 
 
 def _where(key: str, value: float) -> Markup:
-    """The operating point, in words."""
+    """Write the operating point in words."""
     if key == "fpr":
         return Markup(" at FPR\u00a0{}").format(percent(value))
     if key == "prior":
@@ -211,7 +211,7 @@ def numbers(finding: Finding) -> tuple[str, str]:
 
 
 def _without_interval(finding: Finding) -> str:
-    """What stands for an interval that is not there."""
+    """Say why there is no interval."""
     if finding.refused:
         return WITHOUT[finding.refused]
     if finding.status != "certified":
@@ -234,7 +234,7 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
     asked, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
     if asked and realised is not None and abs(realised - asked) > 0.005 * asked:
         yield f"realised FPR {percent(realised)}"
-    if finding.refused:
+    if finding.refused and "between_model_spread" in finding.detail:
         yield f"between-model spread {finding.detail['between_model_spread']:.2g}"
     if finding.quantity == "auc" and finding.attack in result.constant:
         yield "constant score"

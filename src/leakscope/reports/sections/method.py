@@ -42,6 +42,6 @@ def intervals(results: Judged) -> list[tuple[str, str]]:
 
 
 def assumptions(results: Judged) -> list[str]:
-    """What the findings rest on, each once."""
+    """List what the findings rest on, each once."""
     findings = [finding for result in results for finding in result.findings]
     return list(dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions))

@@ -46,12 +46,12 @@ class Part:
         return not self.release and self.scope.kind == "every"
 
     def attack_title(self, name: str) -> str:
-        """The attack in words."""
+        """Return the attack in words."""
         return attack_words(name)
 
 
 def attack_words(name: str) -> str:
-    """An attack that has no title, in words.
+    """Write an attack that has no title in words.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def attack_words(name: str) -> str:
 
 
 def parts_of(findings: Sequence[Finding], about: About) -> tuple[Part, ...]:
-    """Findings by release and scope, in order."""
+    """Group findings by release and scope, in order."""
     own: dict[tuple[str, Scope], list[Finding]] = {}
     for finding in findings:
         own.setdefault((finding.release, finding.scope), []).append(finding)

@@ -21,7 +21,7 @@ SCALES = {  # power of ten by which a quantity is shown, and its largest number 
 
 
 def shown(finding: Finding) -> Digits:
-    """A finding's numbers as text, in the unit of its quantity: cases of 100, percent, or none."""
+    """Write a finding's numbers in the unit of its quantity: cases of 100, percent, or none."""
     value = settled(finding.value or 0.0)
     low, high = (None if end is None else settled(end) for end in (finding.low, finding.high))
     if low == high == value:  # exact: no interval

@@ -22,7 +22,7 @@ _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 
 
 def say(pattern: str, **gaps: object) -> Markup:
-    """A sentence with its gaps filled and escaped.
+    """Fill and escape the gaps of a sentence.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def say(pattern: str, **gaps: object) -> Markup:
 
 
 def article(unit: str) -> str:
-    """``a record``, ``an image``, ``a user``."""
+    """Return the article of a unit: ``a record``, ``an image``, ``a user``."""
     return "an" if unit[:1].lower() in "aeio" else "a"
 
 
@@ -50,7 +50,7 @@ def several(n: int, unit: str) -> str:
 
 
 def listed(items: Iterable[str]) -> str:
-    """``a, b and c``."""
+    """Join items as ``a, b and c``."""
     *others, last = items
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -93,13 +93,13 @@ def lettered(text: str) -> Markup:
 
 
 def blind(share: float) -> str:
-    """What an attacker gets who looks at nothing."""
+    """State the baseline accuracy: that of a guess from the prior alone."""
     right = near(100 * share, 1).removesuffix(".0")
     return f"guessing {'blindly' if share == 0.5 else 'from the prior alone'} gives {right}"
 
 
 def least_of_100(low: float | None) -> str:
-    """A lower limit in whole cases of 100."""
+    """Write a lower limit in whole cases of 100."""
     return down(round(100 * (low or 0.0), 9))
 
 

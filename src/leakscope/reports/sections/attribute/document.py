@@ -56,7 +56,7 @@ def document(report: Report) -> Document:
 
 
 def _release(result: AttributeResult, prefix: str) -> dict[str, Any]:
-    """The big number, the paragraph and the chart of a release."""
+    """Collect the big number, the paragraph and the chart of a release."""
     gain = result.gain
     big, unit = ("—", "") if gain is None else (shown(gain).value, "of 100 more")
     figure = Figure("guesses", result, prefix)
@@ -64,14 +64,14 @@ def _release(result: AttributeResult, prefix: str) -> dict[str, Any]:
 
 
 def _text_of(result: AttributeResult, alone: bool) -> list[Block]:
-    """A release in a text: what each strategy gets right, those that did not run, and the summary."""
+    """Lay out a release in a text: the strategies, those that did not run, and the summary."""
     failed = (each for each in result.findings if each.attack in result.strategies)
     heading = [] if alone else [Heading(result.title)]
     return [[*heading, Rows(list(_rows(result)))], not_run(result, failed), [words.summary(result)]]
 
 
 def _rows(result: AttributeResult) -> Iterator[dict[str, str]]:
-    """A row a strategy, then those that need no release."""
+    """Lay out a row a strategy, then those that need no release."""
     for name in result.strategies:
         yield {
             "strategy": result.attack_title(name),

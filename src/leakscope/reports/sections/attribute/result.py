@@ -66,7 +66,7 @@ class AttributeResult:
         return self.attack_title(self.facts.baseline) if self.facts.baseline else "Chance"
 
     def find(self, quantity: str, attack: str, inside: bool | None = None) -> Finding | None:
-        """The finding of this quantity that has a value, of members or of others."""
+        """Return the finding of this quantity that has a value, of members or of others."""
         for finding in self.findings:
             asked = finding.quantity == quantity and finding.attack == attack and finding.value is not None
             if asked and (inside is None or finding.operating_point.get("inside") == float(inside)):
@@ -74,7 +74,7 @@ class AttributeResult:
         return None
 
     def attack_title(self, name: str) -> str:
-        """A strategy or a baseline in words."""
+        """Return a strategy or a baseline in words."""
         known = self.about.attacks.get(name)
         return known.title if known is not None and known.title else name
 
@@ -84,7 +84,7 @@ class AttributeResult:
 
 
 def attribute_results(report: Report) -> tuple[AttributeResult, ...]:
-    """The releases of an audit of an attribute, in the order of the plan."""
+    """Return the releases of an audit of an attribute, in the order of the plan."""
     about = about_as(AttributeAbout, report.about)
     return tuple(
         AttributeResult(facts, tuple(each for each in report.findings if each.release == facts.name), about)
@@ -93,6 +93,6 @@ def attribute_results(report: Report) -> tuple[AttributeResult, ...]:
 
 
 def ordered(result: AttributeResult) -> list[Finding]:
-    """What one gets without the release, then the strategies, that with the largest gain first."""
+    """Sort the findings: what needs no release, then the strategies, that with the largest gain first."""
     rank = {name: place for place, name in enumerate((*BASELINES, *result.strategies))}
     return sorted(result.findings, key=lambda finding: rank[finding.attack])

@@ -35,7 +35,7 @@ UNDER = (
 
 
 def question(results: Sequence[AttributeResult]) -> str:
-    """The plan's title, or the question that every such audit asks."""
+    """Return the plan's title, or the question that every such audit asks."""
     first = results[0]
     if first.about.title:
         return first.about.title
@@ -45,7 +45,7 @@ def question(results: Sequence[AttributeResult]) -> str:
 
 
 def facts(results: Sequence[AttributeResult]) -> list[str]:
-    """Records, values, models, strategies, date, version: the line under the title."""
+    """List records, values, models, strategies, date, version: the line under the title."""
     about, first = results[0].about, results[0].facts
     line = [
         "Attribute audit",
@@ -60,7 +60,7 @@ def facts(results: Sequence[AttributeResult]) -> list[str]:
 
 
 def lede(results: Sequence[AttributeResult]) -> Markup:
-    """What was found, a sentence a release."""
+    """Say what was found, a sentence a release."""
     return joined(_found(result) for result in results)
 
 
@@ -74,7 +74,7 @@ def _found(result: AttributeResult) -> Markup:
 
 
 def summary(result: AttributeResult) -> Markup:
-    """The paragraph beside the big number."""
+    """Write the paragraph next to the big number."""
     gain, inside = result.gain, result.find("attribute_accuracy", result.best, True)
     if gain is None or inside is None:
         return say("None of the attacks could be played; the findings below say why.")
@@ -108,7 +108,7 @@ def under(results: Sequence[AttributeResult]) -> Markup:
 
 
 def played(result: AttributeResult) -> str:
-    """What was played, in a few sentences."""
+    """Say what was played, in a few sentences."""
     facts, unit = result.facts, result.about.unit
     models = several(facts.models, "model")
     digest = f", digest {facts.data.digest}" if facts.data.digest else ""
@@ -123,5 +123,5 @@ def played(result: AttributeResult) -> str:
 
 
 def of_100(share: float) -> str:
-    """A share as cases of 100, to one decimal."""
+    """Write a fraction as cases of 100, to one decimal."""
     return near(settled(100 * share), 1)

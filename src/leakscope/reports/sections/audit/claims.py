@@ -56,12 +56,12 @@ class Line:
 
 
 def lines(results: Sequence[Result]) -> list[Line]:
-    """A line for each claim that has a verdict, in the order of the releases."""
+    """Write a line for each claim that has a verdict, in the order of the releases."""
     return [_line(result, verdict) for result in results for verdict in result.verdicts]
 
 
 def _line(result: Result, verdict: Verdict) -> Line:
-    """A claim for a page, and in one paragraph for a text."""
+    """Write a claim for a page, and in one paragraph for a text."""
     name, why = NAMES[verdict.word], reason(result, verdict)
     text = say("{name}: {title}, {claim}. {why}", name=name, title=result.title, claim=verdict.claim, why=why)
     return Line(verdict.word, name, claim(result, verdict), why, text)
@@ -78,7 +78,7 @@ def contradictions(results: Sequence[Result]) -> list[Curve]:
 
 
 def claim(result: Result, verdict: Verdict) -> Markup:
-    """The claim as a sentence; one that is not in the usual form stands as it is."""
+    """Write the claim as a sentence; one that is not in the usual form is printed as it is."""
     values = {name: float(value) for name, value in PARAMETER.findall(verdict.claim)}
     pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
     unit = result.about.unit
@@ -118,7 +118,7 @@ def _point(result: Result, verdict: Verdict) -> Markup:
 
 
 def _bound(verdict: Verdict) -> Markup:
-    """The lower bound of the claimed quantity, and whether the claim allows it."""
+    """State the lower bound of the claimed quantity, and whether the claim allows it."""
     letter = GREEK["epsilon"] if verdict.quantity == "curve" else GREEK.get(verdict.quantity, verdict.quantity)
     measured = verdict.measured or 0.0
     if measured <= 0:
@@ -136,7 +136,7 @@ def _bound(verdict: Verdict) -> Markup:
 
 
 def _accuracy(result: Result, verdict: Verdict) -> Markup:
-    """The lower limit of the accuracy against the most exposed record, and whether the claim allows it."""
+    """State the lower limit of the accuracy against the most exposed record, and whether the claim allows it."""
     unit, right = result.about.unit, result.blind_in_game + (verdict.measured or 0.0)
     at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
     words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED
@@ -145,6 +145,6 @@ def _accuracy(result: Result, verdict: Verdict) -> Markup:
 
 
 def _unsupported(verdict: Verdict) -> Markup:
-    """The band clears the ceiling but the test does not."""
+    """Say that the band clears the ceiling but the test does not."""
     at = verdict.operating_point
     return say(THIN_AIR, fpr=percent(at["fpr"]), n=near(at.get("false_alarms", 0)))

@@ -76,7 +76,7 @@ def _contradictions(found: Sequence[Result]) -> Section | None:
 
 
 def _summary(found: Sequence[Result]) -> Section:
-    """The accuracy of the best attack on each release."""
+    """Show the accuracy of the best attack on each release."""
     releases = [_release(result, f"s{i}") for i, result in enumerate(found)]
     content = {"lede": words.lede(found), "releases": releases, "note": notes.summary(found)}
     text: list[Block] = [[words.lede(found)]]
@@ -86,7 +86,7 @@ def _summary(found: Sequence[Result]) -> Section:
 
 
 def _release(result: Result, prefix: str) -> dict[str, Any]:
-    """The big number, the paragraph and the dot plot of a release."""
+    """Collect the big number, the paragraph and the dot plot of a release."""
     accuracy = result.accuracy
     big, unit = "—", ""
     if accuracy is not None and result.too_few:
@@ -151,7 +151,7 @@ def _records(found: Sequence[Result]) -> Section | None:
 
 
 def _worst(found: Sequence[Result]) -> Sequence[Result]:
-    """The four releases that reveal most, in the order of the plan."""
+    """Select the four releases that reveal most, in the order of the plan."""
     if len(found) <= MOST_CURVES:
         return found
     order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
@@ -159,7 +159,7 @@ def _worst(found: Sequence[Result]) -> Sequence[Result]:
 
 
 def _text_of(result: Result, alone: bool) -> list[Block]:
-    """A release in a text: the numbers of its attacks, those that did not run, its most exposed record."""
+    """Lay out a release in a text: its attacks, those that did not run, its most exposed record."""
     names = [*(_cut(result.attack_title(name)) for name in result.attacks), "baseline"]
     attacks = Columns("attack", names, list(_columns(result)))
     failed = (each for each in result.findings if each.quantity == "accuracy" and each.attack)
@@ -168,7 +168,7 @@ def _text_of(result: Result, alone: bool) -> list[Block]:
 
 
 def _columns(result: Result) -> Iterator[tuple[str, list[str]]]:
-    """A title and a cell for each attack, then the baseline."""
+    """Lay out a title and a cell for each attack, then the baseline."""
     baseline = near(100 * result.blind, 1).removesuffix(".0")
     prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}"
     yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in result.attacks), baseline]

@@ -28,7 +28,7 @@ KNOWLEDGE = {
 
 
 def game(result: Result) -> str:
-    """What was played, in a few sentences."""
+    """Say what was played, in a few sentences."""
     facts, unit = result.facts, result.about.unit
     played = GAMES[facts.game].format(
         models=several(facts.models, "model"),
@@ -58,7 +58,7 @@ def _references(result: Result) -> str:
 
 
 def release(result: Result) -> str:
-    """What was released, fitted on what."""
+    """Say what was released, fitted on what."""
     facts, data = result.facts, result.facts.data
     parts = [sentence(facts.description)] if facts.description else []
     if data.name or data.digest:
@@ -69,7 +69,7 @@ def release(result: Result) -> str:
 
 
 def limits(results: Sequence[Result]) -> str:
-    """What the numbers do not say."""
+    """Say what the numbers do not tell."""
     n_attacks = len(results[0].about.attacks)
     unit = results[0].about.unit
     shared = (

@@ -56,14 +56,14 @@ STRIPS = (
 
 
 def summary(results: Sequence[Result]) -> Markup:
-    """Unit of the numbers, and what the interval is over."""
+    """Explain the unit of the numbers, and what the interval is over."""
     priors = sorted({result.prior for result in results})
     share = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
     return say(SUMMARY, share=share, units=plural(results[0].about.unit), over=over(results))
 
 
 def over(results: Sequence[Result]) -> str:
-    """What the intervals of the page average over."""
+    """Say what the intervals of the page average over."""
     findings = [finding for result in results for finding in result.findings if finding.value is not None]
     kinds = {finding.interval_over for finding in findings if finding.quantity != "tpr_these_models"}
     units = plural(results[0].about.unit)
@@ -134,7 +134,7 @@ def _band(result: Result, confidence: float | None) -> Markup:
 
 
 def _ceiling(curve: Curve) -> Markup:
-    """The formula of a ceiling, in the game that was played."""
+    """Write the formula of a ceiling, in the game that was played."""
     text = formula(curve.tradeoff)
     return say("{name} is {formula}.", name=CEILINGS[curve.role], formula=text) if text else Markup("")
 

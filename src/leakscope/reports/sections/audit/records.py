@@ -95,7 +95,7 @@ def _record(table: Table, row: int) -> Record:
 
 
 def _label(text: str) -> str:
-    """A number alone would be taken for another record."""
+    """Mark a label that is a number alone: it would be taken for another record."""
     return f"label {text}" if text and not any(map(str.isalpha, text)) else text
 
 

@@ -164,7 +164,7 @@ class Result:
         return tuple(curve.verdict for curve in self.curves if curve.verdict is not None)
 
     def find(self, quantity: str, attack: str | None = None, **at: float) -> Finding | None:
-        """The first finding of this quantity that has a value."""
+        """Return the first finding of this quantity that has a value."""
         for finding in self.findings:
             named = finding.quantity == quantity and attack in (None, finding.attack)
             if named and finding.value is not None and at.items() <= dict(finding.operating_point).items():
@@ -172,7 +172,7 @@ class Result:
         return None
 
     def attack_title(self, name: str) -> str:
-        """The attack in words."""
+        """Return the attack in words."""
         known = self.about.attacks.get(name)
         return known.title if known is not None and known.title else name
 
@@ -184,7 +184,7 @@ class Result:
 
 
 def results(report: Report) -> tuple[Result, ...]:
-    """The releases of an audit, in the order of the plan."""
+    """Return the releases of an audit, in the order of the plan."""
     about = about_as(AuditAbout, report.about)
     return tuple(
         Result(

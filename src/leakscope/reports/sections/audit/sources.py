@@ -27,7 +27,7 @@ UNTESTED = "Whether members and others come from one source was not tested: {rea
 
 
 def without_model(result: Result) -> Finding | None:
-    """The finding, with or without a value; None where membership was drawn by us."""
+    """Return the finding, with or without a value; None where leakscope drew the membership."""
     found = (each for each in result.findings if each.quantity == "membership_without_model")
     return next(found, None)
 
@@ -44,7 +44,7 @@ def accepted(result: Result) -> bool:
 
 
 def warning(result: Result) -> Markup:
-    """What stands before everything else where members and others differ; else nothing."""
+    """Write the warning that members and others differ, which comes first; else nothing."""
     finding = without_model(result)
     if finding is None or not differ(result):
         return Markup("")
@@ -53,7 +53,7 @@ def warning(result: Result) -> Markup:
 
 
 def note(result: Result) -> Markup:
-    """That no difference was found, and how large one would have to be; or why there was no test."""
+    """Say that no difference was found, and how large one would have to be; or why there was no test."""
     finding = without_model(result)
     if finding is None or differ(result):
         return Markup("")
@@ -66,7 +66,7 @@ def note(result: Result) -> Markup:
 
 
 def _numbers(pattern: str, result: Result, finding: Finding, **gaps: str) -> Markup:
-    """A sentence with the area and its interval."""
+    """Fill a sentence with the area and its interval."""
     text = shown(finding)
     level = percent(result.about.confidence if finding.confidence is None else finding.confidence)
     units = plural(result.about.unit)

@@ -73,7 +73,7 @@ def level(result: Result, finding: Finding | None = None) -> str:
 
 
 def question(results: Sequence[Result]) -> str:
-    """The plan's title, or the question that every audit asks."""
+    """Return the plan's title, or the question that every audit asks."""
     if results[0].about.title:
         return results[0].about.title
     if results[0].facts.game == "scores":
@@ -85,7 +85,7 @@ def question(results: Sequence[Result]) -> str:
 
 
 def facts(results: Sequence[Result]) -> list[str]:
-    """Records, models, attacks, date, version: the line under the title."""
+    """List records, models, attacks, date, version: the line under the title."""
     about = results[0].about
     judged = {result.facts.judged for result in results}
     most = several(max(judged), about.unit)
@@ -118,7 +118,7 @@ def _trained(results: Sequence[Result]) -> str:
 
 
 def lede(results: Sequence[Result]) -> Markup:
-    """What was found, a sentence a release."""
+    """Say what was found, a sentence a release."""
     warnings = [sources.warning(result) for result in results]
     judged = [result for result in results if not sources.differ(result) or sources.accepted(result)]
     return joined([*warnings, *(_found(result, alone=len(results) == 1) for result in judged)])
@@ -147,7 +147,7 @@ def chosen(result: Result) -> Statements:
 
 
 def _found(result: Result, alone: bool) -> Markup:
-    """The headline of a release."""
+    """Write the headline of a release."""
     choice, unit = chosen(result), result.about.unit
     if choice.headline == "planted" and result.accuracy is not None:
         return say(PLANTED, title=result.title, right=shown(result.accuracy).value)
@@ -177,7 +177,7 @@ def _excluded(result: Result) -> Markup:
 
 
 def summary(result: Result) -> Markup:
-    """The paragraph beside the big number."""
+    """Write the paragraph next to the big number."""
     accuracy, unit = result.accuracy, "planted canary" if _planted(result) else result.about.unit
     if accuracy is None:
         return joined([say("None of the attacks could be played; the findings below say why."), bounds(result)])
@@ -191,7 +191,7 @@ def summary(result: Result) -> Markup:
 
 
 def bounds(result: Result) -> Markup:
-    """What theorems say of the accuracy of any attack, a sentence each; a bound that says nothing is left out.
+    """State the theorems on the accuracy of any attack, a sentence each; one that says nothing is left out.
 
     So is each where members and others differ by themselves: the theorems are about draws from one source.
     """
@@ -208,7 +208,7 @@ def bounds(result: Result) -> Markup:
 
 
 def _bound(result: Result, finding: Finding) -> Markup:
-    """Some attacker is right at least so often, or none more often."""
+    """Say that some attacker is right at least so often, or none more often."""
     by = BY.get(finding.source, f"by {cited(finding.source)}")
     sampled = finding.confidence is not None and finding.confidence < 1
     at = f" ({level(result, finding)})" if sampled else ""
@@ -220,7 +220,7 @@ def _bound(result: Result, finding: Finding) -> Markup:
 
 
 def sure(finding: Finding) -> Finding:
-    """A lower bound from a sample as what it proves at its confidence: the lower end."""
+    """Replace a lower bound from a sample by what it proves at its confidence: the lower end."""
     if finding.bound_type != "lower" or finding.low is None:
         return finding
     return replace(finding, value=finding.low, low=None, high=None)
@@ -233,7 +233,7 @@ def _interval(result: Result, finding: Finding, unit: str = "") -> str:
 
 
 def exposure(result: Result) -> Markup:
-    """The most exposed record, and how many are exposed."""
+    """Describe the most exposed record, and say how many are exposed."""
     games, unit, choice = result.games, result.about.unit, chosen(result)
     if games is None or choice.records == "none":
         return Markup("")

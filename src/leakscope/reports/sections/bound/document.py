@@ -76,7 +76,7 @@ def document(report: Report) -> Document:
 
 
 def _summary(result: BoundResult) -> Section:
-    """What the theorem allows, and every accuracy of it."""
+    """Show what the theorem allows, and every accuracy of it."""
     big, unit = words.big(result)
     text = joined([words.theorem(result), *words.rates(result)])
     release = {"title": "", "big": big, "unit": unit, "text": text, "figure": Figure("bound_dots", result, "s0")}
@@ -85,7 +85,7 @@ def _summary(result: BoundResult) -> Section:
 
 
 def _curves(result: BoundResult) -> Section | None:
-    """The ceilings on logarithmic axes, and their gain over guessing where it is small."""
+    """Show the ceilings on logarithmic axes, and their gain over guessing where it is small."""
     if not result.curves:
         return None
     panels = [Panel("", Figure("roc", result, "r0"))]
@@ -97,7 +97,7 @@ def _curves(result: BoundResult) -> Section | None:
 
 
 def _records(result: BoundResult) -> Section | None:
-    """The histogram over the records, and the most exposed of them."""
+    """Show the histogram over the records, and the most exposed of them."""
     ranking = result.ranking
     if ranking is None:
         return None
@@ -122,7 +122,7 @@ def _exposed(result: BoundResult, ranking: Ranking) -> Exposed:
 
 
 def _findings(own: Sequence[Group], head: str, titled: bool) -> Block:
-    """The table of the findings in a text; sources follow below, by number where there are several."""
+    """Lay out the findings in a text; sources follow below, by number where there are several."""
     rows = cells(own, head, titled)
     sources = list(dict.fromkeys(row["source"] for row in rows if row["source"]))
     below: list[Part]

@@ -137,7 +137,7 @@ class Ranking:
         return is_logarithmic(heights)
 
     def head(self, column: str) -> str:
-        """The heading of a column."""
+        """Return the heading of a column."""
         if column == self.names:
             return capital(self.row_word)
         quantity, at, place = column.partition("@")
@@ -147,7 +147,7 @@ class Ranking:
         return known.replace("{units}", capital(plural(self.unit))) + (f" at {place}" if at else "")
 
     def cell(self, column: str, row: int) -> str:
-        """A value as text, rounded to the side of the bound; a dash where there is none."""
+        """Write a value as text, rounded to the side of the bound; a dash where there is none."""
         value = self.table[column][row]
         value = value.item() if isinstance(value, np.generic) else value
         if value is None:
@@ -166,7 +166,7 @@ class Ranking:
         return digits(value, bound_type=self.bound_type if column in SUCCESS else "point").value
 
     def shown(self, longest: int) -> list[dict[str, str]]:
-        """The most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""
+        """Return the most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""
         rows = range(min(MOST, self.n_rows))
         return [{column: _cut(self.cell(column, row), longest) for column in self.table} for row in rows]
 

@@ -101,17 +101,17 @@ class BoundResult:
 
 
 def curve_name(curve: Curve, row: str) -> str:
-    """A curve in words: whom it is about where that is not everybody, else its name."""
+    """Name a curve: whom it is about where that is not everybody, else its own name."""
     return curve.name if curve.scope.kind == "every" else phrases.scope(curve.scope, row)
 
 
 def kind(finding: Finding) -> tuple[str, str, str, tuple[tuple[str, float], ...]]:
-    """What must be equal for two findings to be compared: all but whom they are about."""
+    """Return what must be equal for two findings to be compared: all but whom they are about."""
     return finding.bound_type, finding.status, finding.source, tuple(sorted(finding.operating_point.items()))
 
 
 def bound_result(report: Report) -> BoundResult:
-    """The bound of a report."""
+    """Read the bound of a report."""
     about = about_as(BoundAbout, report.about)
     result = BoundResult(report.findings, report.curves, about, None)
     if not report.record_table or not len(next(iter(report.record_table.values()))):

@@ -42,19 +42,13 @@ SPREAD = (
 )
 
 
-def interval_head(result: BoundResult) -> str:
-    """The heading of the intervals; a theorem without samples has no level."""
-    level = result.about.confidence
-    return f"{percent(level)} interval" if level < 1 else "Interval"
-
-
 def question(result: BoundResult) -> str:
-    """The title, or the question that this bound answers."""
+    """Return the title, or the question that this bound answers."""
     return result.about.title or result.about.question
 
 
 def facts(result: BoundResult) -> list[Markup]:
-    """What is bounded, records, date, version: the line under the title."""
+    """List what is bounded, records, date, version: the line under the title."""
     about = result.about
     size = several(about.data.records, result.unit) if about.data else ""
     line = [
@@ -68,7 +62,7 @@ def facts(result: BoundResult) -> list[Markup]:
 
 
 def lede(result: BoundResult) -> Markup:
-    """What the theorem allows, in cases of 100."""
+    """Say what the theorem allows, in cases of 100."""
     head = result.headline
     if head is None:
         reasons = dict.fromkeys(each.reason for each in result.findings if each.reason)
@@ -120,7 +114,7 @@ def _scope(result: BoundResult, head: Finding) -> str:
 
 
 def _of_everybody(head: Finding) -> bool:
-    """What holds for the most exposed record holds for all."""
+    """Tell whether a number holds for all: what holds for the most exposed record does."""
     return head.bound_type == "upper" and head.scope.kind in ("every", "worst")
 
 
@@ -129,13 +123,13 @@ def _on_average(head: Finding) -> bool:
 
 
 def _peer(result: BoundResult, finding: Finding) -> Markup:
-    """The same number for another record."""
+    """Write the same number for another record."""
     words = "For {name} it is {much}{right}."
     return say(words, name=_named(result, finding), much=MUCH[finding.bound_type], right=shown(finding).value)
 
 
 def _empty(result: BoundResult, head: Finding) -> Markup:
-    """A bound that says nothing, and one that leaves nothing."""
+    """Say that a bound excludes nothing, or leaves nothing."""
     value = head.value or 0.0
     if _on_average(head):
         return say("This says nothing about a particular {unit}.", unit=result.unit)
@@ -156,7 +150,7 @@ def _caveat(head: Finding) -> Markup:
 
 
 def _plainly(result: BoundResult, finding: Finding) -> Markup:
-    """A number that is no accuracy."""
+    """Write a number that is no accuracy."""
     part = Part(finding.release, (finding,), result.about, finding.scope)
     of = Markup("") if part.of_all else say(" ({whom})", whom=title(part.release, part.scope, row_word(result.about)))
     value = rows.row(part, finding).value
@@ -170,7 +164,7 @@ def _plainly(result: BoundResult, finding: Finding) -> Markup:
 
 
 def big(result: BoundResult) -> tuple[str, str]:
-    """The large number and its unit."""
+    """Return the large number and its unit."""
     head = result.headline
     if head is None:
         return "—", ""
@@ -182,7 +176,7 @@ def big(result: BoundResult) -> tuple[str, str]:
 
 
 def theorem(result: BoundResult) -> Markup:
-    """What is used, and where it is proved."""
+    """Say what is used, and where it is proved."""
     used = result.about.theorem
     source = say("({source})", source=cited(used.source)) if used.source else Markup("")
     title = "" if used.title == result.about.bound else capital(used.title)  # a short name says nothing
@@ -214,7 +208,7 @@ def data(result: BoundResult) -> str:
 
 
 def summary_note(result: BoundResult) -> Markup:
-    """Unit of the numbers, and what the sides mean."""
+    """Explain the unit of the numbers, and what the bound types mean."""
     if not result.successes:
         return Markup("")
     share = "half" if result.prior == 0.5 else percent(result.prior)
@@ -224,7 +218,7 @@ def summary_note(result: BoundResult) -> Markup:
 
 
 def curves_heading(result: BoundResult) -> str:
-    """What the chart shows."""
+    """Head the chart with what it shows."""
     certain = any(curve.role != "asymptotic" for curve in result.ceilings)
     ceiling = "ceiling" if certain or not result.ceilings else "ceiling for large n"
     return f"The attack and its {ceiling}" if result.measured else f"The {ceiling}"
@@ -243,7 +237,7 @@ def curves_intro(result: BoundResult) -> Markup:
 
 
 def curves_note(result: BoundResult) -> Markup:
-    """The formula of each ceiling."""
+    """Write the formula of each ceiling."""
     said = [(curve_name(curve, row_word(result.about)), formula(curve.tradeoff)) for curve in result.ceilings]
     several_curves = len(said) > 1
     return joined(
@@ -279,7 +273,7 @@ def records_intro(result: BoundResult) -> Markup:
 
 
 def spread_note(result: BoundResult) -> Markup:
-    """What the bars are, and the median."""
+    """Explain the bars, and state the median."""
     ranking = result.ranking
     if ranking is None or ranking.median is None:
         return Markup("")

@@ -72,7 +72,7 @@ Row = tuple[str, Markup]
 
 
 def promised(result: ProtectedResult) -> Markup:
-    """The promise as a probability, or why there is none."""
+    """State the promise as a probability, or why there is none."""
     certificate = result.certificate
     if result.void:
         return say("{reason}", reason=capital(sentence(certificate.void)))
@@ -87,7 +87,7 @@ def promised(result: ProtectedResult) -> Markup:
 
 
 def verdict(result: ProtectedResult) -> str:
-    """The word on the promise: proved, or nothing."""
+    """Return the word on the promise: proved, or nothing."""
     confidence = result.certificate.confidence
     if not result.proved:
         return ""
@@ -95,7 +95,7 @@ def verdict(result: ProtectedResult) -> str:
 
 
 def rows(result: ProtectedResult) -> list[Row]:
-    """What the certificate says, by heading; without a certificate, what was done."""
+    """List what the certificate says, by heading; without a certificate, what was done."""
     done = [("Game", _game(result)), ("Noise", _noise(result)), ("Coupling", _coupling(result))]
     said = [
         *done,
@@ -138,7 +138,7 @@ def _noise(result: ProtectedResult) -> Markup:
 
 
 def _told(result: ProtectedResult) -> Markup:
-    """What the noise, and that there is a release at all, say of the data beside the values."""
+    """Say what the noise, and that there is a release at all, reveal of the data."""
     noise = result.certificate.noise
     n = several(result.certificate.n, result.unit)
     declared = bool(noise.declared)
@@ -157,7 +157,7 @@ def _declared(result: ProtectedResult) -> Markup:
 
 
 def _grid(steps: Sequence[float | None]) -> Markup:
-    """The steps of the coordinates, or their range."""
+    """State the steps of the coordinates, or their range."""
     known = [step for step in steps if step is not None]
     low, high = parameter(min(known)), parameter(max(known))
     if low == high:
@@ -166,7 +166,7 @@ def _grid(steps: Sequence[float | None]) -> Markup:
 
 
 def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Markup:
-    """Standard deviations of the coordinates with their units, their range where there are many."""
+    """State the standard deviations of the coordinates with their units, or their range where there are many."""
     texts = [powers(significant(each)) for each in rms]
     if len(set(texts)) == 1:
         units = {row.unit for row in values}

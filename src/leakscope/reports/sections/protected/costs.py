@@ -46,7 +46,7 @@ def headed(rows: Sequence[Cells]) -> list[dict[str, Markup]]:
 
 
 def values(result: ProtectedResult) -> list[Cells]:
-    """What was released, each with its noise, in as many digits as the noise leaves."""
+    """Tabulate what was released, each value with its noise, in as many digits as the noise leaves."""
     family = result.certificate.noise.family.lower()
     factor = WIDE.get(family, 1.0)
     noise = "noise_95" if family in WIDE else "noise_std"
@@ -60,7 +60,7 @@ def values(result: ProtectedResult) -> list[Cells]:
 
 
 def costs(result: ProtectedResult) -> list[Cells]:
-    """Standard errors without and with the noise, and the sample that would be as precise; none without noise."""
+    """Tabulate standard errors without and with the noise, and the sample that would be as precise."""
     if result.certificate.no_noise:
         return []
     rows = [_cost(row, result.certificate.k) for row in result.values]
@@ -70,7 +70,7 @@ def costs(result: ProtectedResult) -> list[Cells]:
 
 
 def _cost(row: ReleasedValue, k: int) -> Cells:
-    """A row; both errors add in squares, and the sampling error falls as the root of the sample."""
+    """Compute a row; both errors add in squares, and the sampling error falls as the root of the sample."""
     noise, sampling = row.noise_std, row.sampling_std
     cells = {"statistic": _text(capital(row.name)), "unit": _unit(row.unit)}
     if not sampling:
@@ -87,7 +87,7 @@ def _cost(row: ReleasedValue, k: int) -> Cells:
 
 
 def worth(noise: float, sampling: float, k: int) -> int:
-    """Records of a sample without noise that has the error of this one, rounded down.
+    """Compute the size of a sample without noise that has the error of this one, rounded down.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def worth(noise: float, sampling: float, k: int) -> int:
 
 
 def cost(result: ProtectedResult) -> Markup:
-    """The cost in a sentence: the samples that would be as precise."""
+    """State the cost in a sentence: the samples that would be as precise."""
     k = result.certificate.k
     sizes = sorted(worth(row.noise_std, row.sampling_std, k) for row in result.values if row.sampling_std)
     if not sizes or result.certificate.no_noise:
@@ -166,7 +166,7 @@ def total(result: ProtectedResult) -> Markup:
 
 
 def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:
-    """The ratio of the noises, number by number where they differ."""
+    """Return the ratio of the noises, number by number where they differ."""
     value, ours = finding.value, result.noise_rms
     if value is None or not ours:
         return NOTHING
@@ -191,7 +191,7 @@ def _own(result: ProtectedResult) -> Cells:
 
 
 def _baseline(result: ProtectedResult, finding: Finding) -> Cells:
-    """A method that is compared; without a number, the reason in place of the certificate."""
+    """Describe a method that is compared; without a number, the reason in place of the certificate."""
     level = finding.confidence
     sampled = level is not None and level < 1
     status = f"{finding.status} at {percent(level)}" if sampled and level is not None else finding.status
@@ -210,7 +210,7 @@ def _whom(result: ProtectedResult, average: bool) -> str:
 
 
 def _released(value: float | None, half: float) -> Markup:
-    """A value to the second digit of its noise; all digits where there is none."""
+    """Write a value to the second digit of its noise; all digits where there is none."""
     if value is None:
         return NOTHING
     if not half:
@@ -229,7 +229,7 @@ def _without_empty(rows: Sequence[Cells], column: str) -> list[Cells]:
 
 
 def _unit(unit: str) -> Markup:
-    """A short unit stays on one line."""
+    """Keep a short unit on one line."""
     return _text(unit.replace(" ", "\u00a0") if len(unit) <= SHORT else unit)
 
 

@@ -83,7 +83,7 @@ def document(report: Report) -> Document:
 
 
 def _summary(result: ProtectedResult) -> Section:
-    """What is promised, and what was released."""
+    """Show what is promised, and what was released."""
     big, unit = words.big(result)
     values = costs.values(result)
     lede, promise = words.lede(result), words.promise(result)
@@ -106,7 +106,7 @@ def _summary(result: ProtectedResult) -> Section:
 
 
 def _certificate(result: ProtectedResult) -> Section:
-    """The promise and what it rests on."""
+    """Show the promise and what it rests on."""
     heading, short = ("No certificate", "No certificate") if result.void else ("The certificate", "Certificate")
     verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
     content = {
@@ -127,7 +127,7 @@ def _certificate(result: ProtectedResult) -> Section:
 
 
 def _curves(result: ProtectedResult) -> Section | None:
-    """The curves on logarithmic axes, and their gain over guessing where it is small."""
+    """Show the curves on logarithmic axes, and their gain over guessing where it is small."""
     if not result.curves:
         return None
     panels = [Panel("", Figure("roc", result, "r0"))]
@@ -139,7 +139,7 @@ def _curves(result: ProtectedResult) -> Section | None:
 
 
 def _cost(result: ProtectedResult) -> Section:
-    """What the noise costs; on a page also what other methods would."""
+    """Show what the noise costs; on a page also what other methods would."""
     table = costs.costs(result)
     intro = joined([costs.cost(result), words.accuracy(result)])
     content: dict[str, Any] = {
@@ -162,7 +162,7 @@ def _other_methods(result: ProtectedResult) -> Section:
 
 
 def _groups(result: ProtectedResult) -> list[Group]:
-    """The findings of the release, or of the calibration, and of the same without noise."""
+    """Group the findings of the release, or of the calibration, and of the same without noise."""
     own = "This release" if result.values else "This calibration"
     return [
         replace(group, title=own) if part.of_all else group
@@ -171,7 +171,7 @@ def _groups(result: ProtectedResult) -> list[Group]:
 
 
 def _others(result: ProtectedResult) -> list[Group]:
-    """The findings of all baselines together, each under its name."""
+    """Group the findings of all baselines together, each under its name."""
     if not result.baselines:
         return []
     part = Part("", result.baselines, result.about)
@@ -181,7 +181,7 @@ def _others(result: ProtectedResult) -> list[Group]:
 
 
 def _table(rows: Sequence[Cells]) -> Table | None:
-    """The rows of a table, the first few open; nothing without rows."""
+    """Return the rows of a table, the first few open; nothing without rows."""
     if not rows:
         return None
     folded = rows[MOST_ROWS : MOST_ROWS + MOST_FOLDED]

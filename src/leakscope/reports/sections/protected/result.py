@@ -161,7 +161,7 @@ class ProtectedResult:
 
 
 def protected_result(report: Report) -> ProtectedResult:
-    """The release of a report.
+    """Read the release of a report.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def protected_result(report: Report) -> ProtectedResult:
 
 
 def _rests_on_certificate(finding: Finding) -> bool:
-    """A bound on every attacker of the release itself."""
+    """Tell whether a finding is a bound on every attacker of the release itself."""
     bounds = finding.quantity != "noise_rms" and finding.release != WITHOUT
     return bounds and not finding.attack and finding.value is not None and finding.status == "certified"
 

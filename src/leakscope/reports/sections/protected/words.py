@@ -45,7 +45,7 @@ NONE_ADDED = "These numbers are final; no noise was added to them."
 
 
 def question(result: ProtectedResult) -> str:
-    """The title, or the question that this release answers."""
+    """Return the title, or the question that this release answers."""
     return result.about.title or result.about.question
 
 
@@ -91,7 +91,7 @@ def lede(result: ProtectedResult) -> Markup:
 
 
 def price(result: ProtectedResult) -> Markup:
-    """The noise beside the sampling error; empty where that is not known."""
+    """Compare the noise with the sampling error; empty where that is not known."""
     if result.certificate.no_noise:
         return say("It needs no noise.")
     ratios = sorted(row.noise_std / row.sampling_std for row in result.values if row.sampling_std)
@@ -108,12 +108,12 @@ def right(result: ProtectedResult) -> str:
 
 
 def promise(result: ProtectedResult) -> Markup:
-    """What holds for every attacker, what the best known one finds, and what it would find without noise."""
+    """Say what holds for every attacker, what the best known one finds, and what it would without noise."""
     return joined([_promised(result), best(result), without_noise(result)])
 
 
 def _promised(result: ProtectedResult) -> Markup:
-    """What the certificate says, if there is one."""
+    """Say what the certificate promises, if there is one."""
     if result.void:
         return Markup("")
     average = result.on_average
@@ -132,7 +132,7 @@ def _promised(result: ProtectedResult) -> Markup:
 
 
 def best(result: ProtectedResult) -> Markup:
-    """The best attack that was run."""
+    """Describe the best attack that was run."""
     finding = result.best
     if finding is None:
         unattacked = result.values and not result.void and not result.public
@@ -144,7 +144,7 @@ def best(result: ProtectedResult) -> Markup:
 
 
 def without_noise(result: ProtectedResult) -> Markup:
-    """What the noise is good for."""
+    """Say what the noise is good for."""
     finding = result.without_noise
     if finding is None or result.certificate.no_noise:
         return Markup("")
@@ -165,19 +165,19 @@ def _whose(result: ProtectedResult) -> str:
 
 
 def big(result: ProtectedResult) -> tuple[str, str]:
-    """The large number and its unit."""
+    """Return the large number and its unit."""
     return ("—", "") if result.void else (right(result), "of 100 at most")
 
 
 def values_note(result: ProtectedResult) -> str:
-    """What the released numbers are."""
+    """Say what the released numbers are."""
     if result.certificate.no_noise:
         return NONE_ADDED
     return DRAWN_AGAIN if result.about.insecure_seed else FINAL
 
 
 def dots_note(result: ProtectedResult) -> Markup:
-    """What the dots are."""
+    """Explain the dots."""
     played = max((curve.n_nonmember for curve in result.curves), default=0)
     measured = any(each.low is not None and each.status == "measured" for each in result.attacks)
     parts = [
@@ -192,7 +192,7 @@ def dots_note(result: ProtectedResult) -> Markup:
 
 
 def curves_heading(result: ProtectedResult) -> str:
-    """What the chart shows."""
+    """Head the chart with what it shows."""
     roles = {
         "The ceiling": bool(result.ceilings),
         "the best attack": any(curve.role == "measured" for curve in result.curves),
@@ -232,7 +232,7 @@ def curves_note(result: ProtectedResult) -> Markup:
 
 
 def accuracy(result: ProtectedResult) -> Markup:
-    """What it costs that the data are a random part of the candidates, and what the noise adds."""
+    """Say what it costs that the data are a random part of the candidates, and what the noise adds."""
     k, n = result.certificate.k, result.certificate.n
     longer = near((n / k) ** 0.5, 1)
     words = (
