@@ -92,16 +92,16 @@ def test_pages_are_whole_and_say_what_counts(name) -> None:
 
 def test_the_findings_stand_with_what_needs_no_release_first() -> None:
     page = Page(report("leak").to_html())
-    names = [text for text in page.text("td") if text.startswith(("Right guesses", "Gain of"))]
+    names = [text for text in page.text("td") if text.startswith(("Correct guesses", "Gain of"))]
     assert names == [
-        "Right guesses of Prior guess, members",
-        "Right guesses of Imputation, members",
+        "Correct guesses of Prior guess, members",
+        "Correct guesses of Imputation, members",
         "Gain of Loss (MALT)",
-        "Right guesses of Loss (MALT), members",
-        "Right guesses of Loss (MALT), non-members",
+        "Correct guesses of Loss (MALT), members",
+        "Correct guesses of Loss (MALT), non-members",
         "Gain of Likelihood",
-        "Right guesses of Likelihood, members",
-        "Right guesses of Likelihood, non-members",
+        "Correct guesses of Likelihood, members",
+        "Correct guesses of Likelihood, non-members",
         "Gain of Gradient norm",
     ]
     assert "42 of 100" in page.text("td")
@@ -128,9 +128,9 @@ def test_the_chart_of_a_release_by_name() -> None:
 def test_strategies_are_ordered_by_what_they_prove() -> None:
     (result,) = attribute_results(report("leak"))
     assert result.strategies == ("loss", "likelihood", "gradient_norm")
-    assert result.blind == 0.12
+    assert result.baseline_accuracy == 0.12
     (result,) = attribute_results(report("nothing"))
-    assert (result.blind, result.blind_title, result.gain) == (1 / 44, "Chance", None)
+    assert (result.baseline_accuracy, result.baseline_title, result.gain) == (1 / 44, "Chance", None)
 
 
 def test_the_unit_and_the_title_are_the_plans() -> None:

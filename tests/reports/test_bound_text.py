@@ -23,7 +23,7 @@ def test_question_answer_and_findings():
         "Bound, epsilon = 1, delta = 1e-05, replace one, leakscope 0.1.0",
         "",
         "An attacker who guesses whether a given record is in the data is right in at most 73.2 of 100 cases,",
-        "whoever the record is and whatever the attacker computes; guessing blindly gives 50.",
+        "whoever the record is and whatever the attacker computes; guessing from the prior alone gives 50.",
     ]
     rows = [" ".join(line.split()) for line in lines]
     assert "Accuracy of any attacker, prior 1/2 73.2 of 100 exact upper bound certified" in rows

@@ -25,13 +25,13 @@ def accuracy(value, bound_type="upper", status="certified", prior=0.5, **words):
         (
             accuracy(0.55001),
             "An attacker who guesses whether a given record is in the data is right in at most 55.1 of 100 cases, "
-            "whoever the record is and whatever the attacker computes; guessing blindly gives 50.",
+            "whoever the record is and whatever the attacker computes; guessing from the prior alone gives 50.",
         ),
         (
             accuracy(0.55, confidence=0.95),
             "An attacker who guesses whether a given record is in the data is right in at most 55.0 of 100 cases, "
             "whoever the record is and whatever the attacker computes, except with probability 5 % over the "
-            "sampling; guessing blindly gives 50.",
+            "sampling; guessing from the prior alone gives 50.",
         ),
         (
             accuracy(0.93, prior=0.1),
@@ -41,28 +41,28 @@ def accuracy(value, bound_type="upper", status="certified", prior=0.5, **words):
         (
             accuracy(0.5499, "lower"),
             "Some attacker who guesses whether a record is in the data is right in at least 54.9 of 100 cases; "
-            "guessing blindly gives 50.",
+            "guessing from the prior alone gives 50.",
         ),
         (
             accuracy(0.62504, "point", scope=Scope("worst", name="a / b")),
             "The best attacker who guesses whether the most exposed record is in the data is right "
-            "in 62.5 of 100 cases; guessing blindly gives 50.",
+            "in 62.5 of 100 cases; guessing from the prior alone gives 50.",
         ),
         (
             accuracy(0.7, status="asymptotic", scope=Scope("worst", 3)),
             "For large n, an attacker who guesses whether a given record is in the data is right in at most 70.0 of "
-            "100 cases, whoever the record is and whatever the attacker computes; guessing blindly gives 50. This is "
-            "asymptotic: an approximation for large n, certified for no particular one.",
+            "100 cases, whoever the record is and whatever the attacker computes; guessing from the prior alone gives "
+            "50. This is asymptotic: an approximation for large n, certified for no particular one.",
         ),
         (
             accuracy(0.52, scope=Scope("average")),
             "An attacker who guesses whether a randomly chosen record is in the data is right in at most 52.0 of 100 "
-            "cases; guessing blindly gives 50. This says nothing about a particular record.",
+            "cases; guessing from the prior alone gives 50. This says nothing about a particular record.",
         ),
         (
             accuracy(0.52, "point", "estimated", scope=Scope("median")),
             "The best attacker who guesses whether the median record is in the data is right in 52.0 of 100 cases; "
-            "guessing blindly gives 50. This is an estimate, not a guarantee.",
+            "guessing from the prior alone gives 50. This is an estimate, not a guarantee.",
         ),
     ],
 )

@@ -56,9 +56,9 @@ def test_the_promise_the_attack_and_the_release_without_noise_are_said(pages):
     # Phi(.2/2) = .539828, Phi(.37/2) = .573385; 1.96 sqrt(.25/40000) = .0049
     assert (
         "An attacker who guesses whether a given person is in the data is right in at most 55.0 of 100 cases , whoever "
-        "the person is and whatever the attacker computes; guessing blindly gives 50. The best attack that we know is "
-        "right in 54.0 of 100 for the most exposed person (95 %: 53.4 to 54.5). Without noise it would be right in "
-        "about 57.3." in text
+        "the person is and whatever the attacker computes; guessing from the prior alone gives 50. The best attack "
+        "that we know is right in 54.0 of 100 for the most exposed person (95 %: 53.4 to 54.5). Without noise it "
+        "would be right in about 57.3." in text
     )
     facts = "1,000 people, 500 of them in the data · promise η = 0.05 · leakscope 0.1.0"
     assert f"Protected release, for the owner of the data · {facts}" in text
@@ -149,7 +149,8 @@ def test_average_promises_say_whom_they_leave_out(pages):
         "whether a randomly chosen person is in the data is right in at most 60.0 of 100 cases , whatever the" in text
     )
     assert (
-        "except with probability 5 % over the calibration; guessing blindly gives 50. This says nothing about a" in text
+        "except with probability 5 % over the calibration; guessing from the prior alone gives 50. This says "
+        "nothing about a" in text
     )
     assert "Sampled: 500 pairs from 1,000 fits; 3 of them failed and count against the certificate." in text
     assert "Anything about a particular person." in text

@@ -28,7 +28,7 @@ def row(result, head):
         (
             0.11,
             "Nobody can be sure whether a given person is among the 500, but a guess may be a good deal better than "
-            "blind.",
+            "one from the prior alone.",
         ),
         (0.3, "This promise is weak: whether a given person is among the 500 may be guessed in 80.0 of 100 cases."),
     ],

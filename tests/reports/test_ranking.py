@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from leakscope.reports.sections.bound.ranking import Ranking
 
 
-def ranking(bound_type="upper", blind=0.5, unit="record", **columns):
-    return Ranking({name.replace("_at_", "@"): values for name, values in columns.items()}, unit, bound_type, blind)
+def ranking(bound_type="upper", baseline=0.5, unit="record", **columns):
+    return Ranking({name.replace("_at_", "@"): values for name, values in columns.items()}, unit, bound_type, baseline)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_headings():
 
 def test_success_comes_from_whichever_column_says_it():
     assert ranking(record=[0, 1], accuracy=[0.9, 0.6]).accuracy.tolist() == [0.9, 0.6]
-    np.testing.assert_allclose(ranking(record=[0], eta=[0.05], blind=0.8).accuracy, [0.85])
+    np.testing.assert_allclose(ranking(record=[0], eta=[0.05], baseline=0.8).accuracy, [0.85])
     np.testing.assert_allclose(ranking(record=[0], advantage=[0.5]).accuracy, [0.75])
     assert ranking(record=[0], score=[3.0]).accuracy is None
     assert ranking(record=[0], score=[3.0]).median is None

@@ -69,8 +69,8 @@ def test_summary_is_the_pattern():
     said = summary(made(won=spread(64, w32=90, w64=10)))
     assert said == (
         "An attacker who guesses whether a random record was used for training is right in 91.3 of 100 cases "
-        "(95 %: 91.1 to 91.5); guessing blindly gives 50. For the most exposed record the attacker won all "
-        "64 of 64 games, that is at least 88 of 100 (95 %, all records at once). 10 of 100 records are "
+        "(95 %: 91.1 to 91.5); guessing from the prior alone gives 50. For the most exposed record the attacker "
+        "won all 64 of 64 games, that is at least 88 of 100 (95 %, all records at once). 10 of 100 records are "
         "exposed beyond chance."
     )
 
@@ -182,7 +182,7 @@ def test_a_theorem_about_any_attacker_has_a_sentence(words, said):
     given = {"status": "certified", "operating_point": {"prior": 0.5}, "release": "forest"} | words
     report = made(findings=(Finding("accuracy", **given),))
     assert words_of(report) == said
-    assert summary(report).endswith(said or "guessing blindly gives 50.")
+    assert summary(report).endswith(said or "guessing from the prior alone gives 50.")
     assert lede(report) == lede(made())
 
 

@@ -1,4 +1,4 @@
-"""What a report says of itself beside its numbers: one frozen model for each kind of report.
+"""What a report says of itself: one frozen model for each kind of report.
 
 `schema.json` is generated from these models and from those of `content`.
 """

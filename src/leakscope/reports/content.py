@@ -1,4 +1,4 @@
-"""What may stand in report.json, and the way back from it: `schema.json` is generated from these models.
+"""The contents of report.json, and how they are read: `schema.json` is generated from these models.
 
 Findings, scopes, terms and verdicts are read off their dataclasses, so that each field is declared once.
 """

@@ -88,17 +88,17 @@ def places(low: float, high: float, most: int = 4) -> int:
     return min(max(0, -half.normalize().adjusted()), most)
 
 
-def share_places(share: float) -> int:
+def fraction_places(fraction: float) -> int:
     """Decimals of a percentage: two significant digits, one of the distance to 100 %.
 
     Examples
     --------
-    >>> [share_places(share) for share in (0.65, 0.07, 0.0094, 0.9995)]
+    >>> [fraction_places(fraction) for fraction in (0.65, 0.07, 0.0094, 0.9995)]
     [0, 1, 2, 2]
     """
-    if not 0 < share < 1:
+    if not 0 < fraction < 1:
         return 0
-    needed = -1 - _exponent(share) if share <= 0.5 else -2 - _exponent(1 - share)
+    needed = -1 - _exponent(fraction) if fraction <= 0.5 else -2 - _exponent(1 - fraction)
     return min(max(0, needed), FINEST)
 
 
@@ -140,17 +140,17 @@ def digits(
     return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), bound_type)
 
 
-def shares(
+def fractions(
     value: float, low: float | None = None, high: float | None = None, bound_type: BoundType = "point"
 ) -> Digits:
     """Write a fraction in percent, with two significant digits; the sign is left to the sentence.
 
     Examples
     --------
-    >>> shares(0.0694, 0.0661, 0.0738)
+    >>> fractions(0.0694, 0.0661, 0.0738)
     Digits(value='6.9', low='6.6', high='7.4')
     """
-    n = share_places(value or high or 0.0)
+    n = fraction_places(value or high or 0.0)
     return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), bound_type)
 
 
@@ -184,7 +184,7 @@ def settled(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def percent(share: float) -> str:
+def percent(fraction: float) -> str:
     r"""Write a fraction to two significant digits, with its sign; digits that are zero are left out.
 
     Examples
@@ -192,10 +192,10 @@ def percent(share: float) -> str:
     >>> percent(0.001), percent(0.05516)
     ('0.1\u202f%', '5.5\u202f%')
     """
-    return _percent(share, near)
+    return _percent(fraction, near)
 
 
-def percent_at_most(share: float) -> str:
+def percent_at_most(fraction: float) -> str:
     r"""Write what a ceiling allows: as `percent`, rounded up.
 
     Examples
@@ -203,7 +203,7 @@ def percent_at_most(share: float) -> str:
     >>> percent_at_most(0.0546), percent_at_most(1 - 0.99)
     ('5.5\u202f%', '1\u202f%')
     """
-    return _percent(settled(share), up)
+    return _percent(settled(fraction), up)
 
 
 def plain_number(value: float) -> str:
@@ -239,8 +239,8 @@ def powers(text: str) -> Markup:
     return Markup(_POWER.sub(" \u00d7 10<sup>\\1</sup>", str(Markup.escape(text))))
 
 
-def _percent(share: float, rounded: Callable[[Number, int], str]) -> str:
-    text = rounded(_scaled(share, 2), share_places(share))
+def _percent(fraction: float, rounded: Callable[[Number, int], str]) -> str:
+    text = rounded(_scaled(fraction, 2), fraction_places(fraction))
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return f"{text}{THIN}%"

@@ -31,7 +31,7 @@ def _coarse(games: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return {**games, "won": []}
 
 
-# Where a report is about single records beside its table, by path; ``*`` is every item of a list.
+# Where a report is about single records outside of its table, by path; ``*`` is every item of a list.
 OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("data", "digest"): _nothing,  # who knows all records but one finds that one by trying
     ("releases", "*", "data", "digest"): _nothing,

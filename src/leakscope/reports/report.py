@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leakscope.reports.about import AnyAbout
 
 SCHEMA = 1
-DIGEST = "sha256"  # key of the digest, beside the content that it is of
+DIGEST = "sha256"  # key of the digest, next to the content that it is of
 # control characters, marks of direction, line separators, lone surrogates
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when it is asked for
@@ -162,8 +162,8 @@ class Report:
         Parameters
         ----------
         path : path, optional
-            Where to write it: beside the place first, then renamed. A report on data is readable by its owner alone
-            (0600, in a folder of 0700 if that is made here).
+            Where to write it: to a temporary file in the same folder, which is then renamed. A report on data is
+            readable by its owner alone (0600, in a folder of 0700 if that is made here).
         records : bool
             Whether it may tell of single records; see `without_records`.
         publish : bool
@@ -323,17 +323,19 @@ def digest_of(content: Mapping[str, Any]) -> str:
 
 
 def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Claims of papers beside our numbers, as text: `leakscope.reports.render.claims.claims_table`."""
+    """Claims of papers compared with our numbers, as text: `leakscope.reports.render.claims.claims_table`."""
     return import_module("leakscope.reports.render.claims").claims_table(documents)
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
-    """Claims of papers beside our numbers, as a page: `leakscope.reports.render.claims.claims_page`."""
+    """Claims of papers compared with our numbers, as a page: `leakscope.reports.render.claims.claims_page`."""
     return import_module("leakscope.reports.render.claims").claims_page(documents, figures)
 
 
 def write(path: str | os.PathLike[str], text: str, private: bool = False) -> None:
-    """Write beside the target, then rename: a reader sees the old file or the new one, never half of one.
+    """Write to a temporary file in the same folder, then rename it.
+
+    A reader sees the old file or the new one, never half of one.
 
     Parameters
     ----------
@@ -345,15 +347,15 @@ def write(path: str | os.PathLike[str], text: str, private: bool = False) -> Non
     target = Path(path)
     make_folder(target.parent, private)
     temporary.sweep(target.parent, temporary.parts_of(target))
-    beside = temporary.part_of(target)
+    part = temporary.part_of(target)
     try:
-        with os.fdopen(open_new(beside, OWNER_ALONE if private else 0o666), "wb") as file:
+        with os.fdopen(open_new(part, OWNER_ALONE if private else 0o666), "wb") as file:
             file.write(text.encode("utf-8", "replace"))  # a lone surrogate of a file name is no letter
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(target)
+        part.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def make_folder(folder: Path, private: bool = False) -> None:
@@ -368,7 +370,7 @@ def make_folder(folder: Path, private: bool = False) -> None:
     for each in reversed(missing):
         each.mkdir(mode=OWNERS_FOLDER if private else 0o777, exist_ok=True)
     if not folder.is_dir():
-        folder.mkdir()  # says what stands there instead
+        folder.mkdir()  # raises an error that says what is there instead
 
 
 def plain(value: Any) -> Any:

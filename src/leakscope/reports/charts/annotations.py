@@ -62,9 +62,9 @@ class Annotations:
                 self._around(line.point, line.label, SMALL, color=line.color, weight=line.weight)
 
     def names(self, partial: bool = False) -> bool:
-        """Write the name of every curve beside it; curves that are the same everywhere share a label.
+        """Write the name of every curve next to it; curves that are the same everywhere share a label.
 
-        Curves that only look alike where they are drawn have labels of their own, or stand in the list.
+        Curves that only look alike where they are drawn have labels of their own, or are in the list.
 
         If one finds no place (other than guessing), none is written, or with ``partial`` those that do.
 
@@ -94,7 +94,7 @@ class Annotations:
         return True
 
     def ordered_list(self, fprs: Iterable[float]) -> None:
-        """In place of names beside the curves: names in the order of their values, in the lower right corner."""
+        """Write the names in the order of their values, in the lower right corner."""
         named = [line for line in self.curves.paths if not line.vacuous]
         measured = [line.start for line in named if line.role in ("best", "attack")]
         reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
@@ -102,7 +102,7 @@ class Annotations:
         named.sort(key=lambda line: -line.found(fpr))
         rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
         shown = [(line.said(fpr), line) for line in named[:_LONGEST_LIST]]
-        rows += [(f"{share} {line.label}", line.color, line.weight) for share, line in shown]
+        rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
         if len(named) > _LONGEST_LIST:
             rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))
         left = self.panel[0] - 4 - max(text_width(text, SMALL, weight > 400) for text, _, weight in rows)
@@ -110,7 +110,7 @@ class Annotations:
             write(self.ax, (left, 10 + 14 * place), text, size=SMALL, color=color, weight=weight)
 
     def _around(self, at: tuple[float, float], text: str, size: float, color: str, weight: int = 400) -> None:
-        """Write beside a dot; without a free place the dot stays without its text."""
+        """Write next to a dot; without a free place the dot stays without its text."""
         dot = self.curves.place(*at)
         shape = text_width(text, size, weight > 400), _CAPITALS
         texts = self._field(box.points() for box in self.taken)

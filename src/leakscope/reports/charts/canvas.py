@@ -1,7 +1,7 @@
-"""What every chart stands on: the colours, the type, and a panel whose lengths are pixels of the page.
+"""What all charts share: the colours, the type, and a panel whose lengths are pixels of the page.
 
 A pixel is a point of matplotlib (1/72 inch), so that the same numbers hold on the page and in a figure of
-any resolution. All text is placed by the start, middle or end of its baseline: where it stands does not
+any resolution. All text is placed by the start, middle or end of its baseline: its place does not
 depend on the fonts of the machine that draws it.
 """
 
@@ -71,13 +71,13 @@ class Size:
 
     def _panel_on(self, figure: Figure) -> Axes:
         inside = self.panel
-        share = (
+        fractions = (
             self.left / self.width,
             self.bottom / self.height,
             inside[0] / self.width,
             inside[1] / self.height,
         )
-        return figure.add_axes(share)
+        return figure.add_axes(fractions)
 
 
 def panel_size(ax: Axes) -> tuple[float, float]:

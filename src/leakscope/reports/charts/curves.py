@@ -27,7 +27,7 @@ class Line:
     Parameters
     ----------
     label : str
-        Short enough to stand beside the curve.
+        Short enough to be written next to the curve.
     tradeoff : TradeOff
     role : {"best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
         "unprotected" is the best attack if there were no noise.

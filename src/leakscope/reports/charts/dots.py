@@ -39,10 +39,10 @@ class Row:
     value : float or None
         Right in so many of 100 cases; None draws no dot.
     text : str
-        The value as it is printed beside the name.
+        The value as it is printed next to the name.
     role : {"attack", "best", "exposed", "ceiling", "bound"}
         The strongest attack is the coloured one; "exposed" is the most exposed record; "bound" is what a theorem
-        says first, "ceiling" what it says beside it.
+        says first, "ceiling" what else it says.
     low, high : float or None
         Ends of a wide bar, of 100; with ``low`` alone the bar ends at the value.
     """

@@ -95,8 +95,8 @@ def audit_dots(result: Result, prefix: str) -> Markup:
         rows.append(Row(f"most exposed {result.about.unit}", high, f"≥ {least}", "exposed", low))
     if not rows:
         return Markup("")
-    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.blind)
-    baseline = near(100 * result.blind, 1).removesuffix(".0")
+    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.prior_accuracy)
+    baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
     title = f"{result.title}: cases of 100 in which each attack is right; the axis starts at the baseline, {baseline}"
     return inline(axes, prefix, title, _listed(rows))
 
@@ -104,7 +104,7 @@ def audit_dots(result: Result, prefix: str) -> Markup:
 def bound_dots(result: BoundResult, prefix: str) -> Markup:
     """Draw every accuracy of a bound; nothing at another prior than one half, whose axis it is not."""
     rows = [_accuracy_row(result, finding) for finding in result.successes[:MOST_ACCURACIES]]
-    if not rows or result.blind != 0.5:
+    if not rows or result.prior_accuracy != 0.5:
         return Markup("")
     head = result.headline
     forbidden = None
@@ -117,7 +117,7 @@ def bound_dots(result: BoundResult, prefix: str) -> Markup:
 def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
     """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half."""
     rows = _protected_rows(result)
-    if not rows or result.blind != 0.5:
+    if not rows or result.prior_accuracy != 0.5:
         return Markup("")
     allowed = None if result.void else 100 * result.promised
     axes = dots(rows, claim=allowed, ax=dots_size(len(rows)).axes())
@@ -130,7 +130,7 @@ def guesses_figure(report: Report, result: AttributeResult, prefix: str) -> Mark
     axes = guesses(report, ax=guesses_size(len(rows)).axes(), release=result.facts.name)
     title = f"{result.title}: cases of 100 in which each strategy is right"
     read = "; ".join(f"{row.name} {row.text}" for row in rows)
-    without = f"without the release ({result.blind_title.lower()}) {of_100(result.blind)}"
+    without = f"without the release ({result.baseline_title.lower()}) {of_100(result.baseline_accuracy)}"
     return inline(axes, prefix, title, f"{read}; {without}")
 
 
@@ -139,7 +139,7 @@ def histogram_figure(result: Result, prefix: str) -> Markup:
     games, unit = result.games, result.about.unit
     assert games is not None
     won = np.asarray(games.won)
-    axes = histogram(won, result.first_exposed, ax=HISTOGRAM.axes(), unit=unit, baseline=result.blind_in_game)
+    axes = histogram(won, result.first_exposed, ax=HISTOGRAM.axes(), unit=unit, baseline=result.prior_accuracy_in_game)
     title = f"{result.title}: number of {plural(unit)} by games of {len(won) - 1} that the attacker won"
     described = f"{count(games.exposed)} of {several(games.records, unit)} exposed beyond chance"
     return inline(axes, prefix, title, described)

@@ -1,4 +1,4 @@
-"""The chart of an audit of an attribute: right guesses of each strategy, about members and about others."""
+"""The chart of an audit of an attribute: correct guesses of each strategy, about members and about others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROW, _ENDS = 24.0, (10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Guess:
-    """A line of the chart; shares are in cases of 100, and None draws no dot.
+    """A line of the chart; fractions are in cases of 100, and None draws no dot.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Guess:
     ends : tuple of float, optional
         Of the interval of ``inside``.
     text : str
-        What is printed beside the name.
+        What is printed next to the name.
     best : bool
     """
 
@@ -59,7 +59,7 @@ def guesses_size(n_rows: int) -> Size:
 
 
 def guesses(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
-    """Cases of 100 in which each strategy is right about members and about others, beside what needs no release.
+    """Draw the cases of 100 in which each strategy is right, compared with what needs no release.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     result = found[name]
     rows = guesses_of(result)
     ax = guesses_size(len(rows)).shown() if ax is None else ax
-    marks = (100 * result.blind, 100 * result.facts.chance)
+    marks = (100 * result.baseline_accuracy, 100 * result.facts.chance)
     most = max([*marks, *(each for row in rows for each in (row.inside, row.outside, *(row.ends or ())) if each)])
     end = next(end for end in _ENDS if most <= end or end == 100)
     ax.set(xlim=(0, end), ylim=(-len(rows) + 0.5, 0.5))
@@ -96,7 +96,7 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     ax.axvline(marks[1], color=INK, linewidth=1, linestyle=DOTTED)
     ax.axvline(marks[0], color=CLAIM, linewidth=1.7, linestyle=DASHED)
     width, _ = panel_size(ax)
-    write(ax, (width, -53), f"without the release: {result.blind_title.lower()}", color=CLAIM, align="right")
+    write(ax, (width, -53), f"without the release: {result.baseline_title.lower()}", color=CLAIM, align="right")
     for place, row in enumerate(rows):
         _row(ax, row, place, len(rows))
     return ax

@@ -137,7 +137,7 @@ def histogram(
     ax = HISTOGRAM.shown() if ax is None else ax
     games = np.arange(n_games + 1)
     chance = n_records * _binomial(n_games, baseline)
-    head = 1.12 if n_games >= 48 else 1.5  # few games make wide bars, and texts stand above them
+    head = 1.12 if n_games >= 48 else 1.5  # few games make wide bars, and texts are above them
     ax.set(xlim=(-1, n_games + 1), ylim=(0, head * max(won.max(), chance.max(), 1)))
     clear(ax, sides=("bottom",))
     exposed = games >= (n_games + 1 if first_exposed is None else first_exposed)
@@ -188,7 +188,9 @@ def _beside_chance(chance: Array) -> list[tuple[str, float]]:
 
 def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
     """Quarters of the games, and what the axis counts."""
-    ticks = sorted({round(n_games * share) for share in ((0.25, 0.5, 0.75, 1.0) if n_games >= 16 else (0, 0.5, 1))})
+    ticks = sorted(
+        {round(n_games * fraction) for fraction in ((0.25, 0.5, 0.75, 1.0) if n_games >= 16 else (0, 0.5, 1))}
+    )
     width, _ = panel_size(ax)
     left, right = ax.get_xlim()
     ax.set_xticks(ticks, [""] * len(ticks))

@@ -1,4 +1,4 @@
-"""Places for the labels of curves: beside the curve, where its neighbours are far away.
+"""Places for the labels of curves: next to the curve, where its neighbours are far away.
 
 All lengths are pixels, x to the right and y upwards. What is in the way of a label is a cloud of points
 (curves at one point every two pixels, boxes as a grid) and is asked through its field of distances.
@@ -17,10 +17,10 @@ Array = np.ndarray
 Path = Float[Array, "_ 2"]
 
 STEEP = 10.0  # degrees from which a label follows its curve
-_UPRIGHT = 60.0  # degrees from which it stands level again
+_UPRIGHT = 60.0  # degrees from which it is level again
 _GAP = 4.0  # between a label and any curve: two curves with a label between them are 18 pixels apart
 _ALONE = 5.0  # where two curves are nearer to each other a label could be of either
-_MARGIN, _CELL, _OUTSIDE = 40.0, 2.0, 20.0  # a value may stand a little outside its panel
+_MARGIN, _CELL, _OUTSIDE = 40.0, 2.0, 20.0  # a value may lie a little outside its panel
 _WIDTHS = {  # in ems, of Helvetica; other letters and digits are 0.556, other capitals 0.667
     letter: width
     for letters, width in (
@@ -38,7 +38,7 @@ _WIDTHS = {  # in ems, of Helvetica; other letters and digits are 0.556, other c
 
 @dataclass(frozen=True)
 class Box:
-    """Where a line of text stands.
+    """The place of a line of text.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def beside(
     slope = _slopes(path, number, half=max(1, int(size[0] / 4)))
     upright = np.abs(slope) >= _UPRIGHT
     angle = np.where((np.abs(slope) > STEEP) & ~upright, slope, 0.0)
-    normal = np.where(upright, 0.0, np.radians(angle + 90))  # a level label stands beside a very steep curve
+    normal = np.where(upright, 0.0, np.radians(angle + 90))  # a level label is next to a very steep curve
     reach = np.where(upright, size[0], size[1]) / 2 + _GAP
     offset = np.multiply.outer(reach, [1.0, -1.0])[..., None] + np.multiply.outer([1.0, -1.0], np.arange(0, 12, 2.0))
     away = np.stack([np.cos(normal), np.sin(normal)], axis=-1)
@@ -204,7 +204,7 @@ def around(
 def shared(paths: Sequence[Path], close: float = 3.0, most: float = 0.75) -> list[list[int]]:
     """Curves that are too close to carry labels of their own where both are drawn, by number, in groups.
 
-    Two curves are close if over the given share of the columns that both have they are less than ``close``
+    Two curves are close if over the given fraction of the columns that both have they are less than ``close``
     pixels apart.
 
     Examples

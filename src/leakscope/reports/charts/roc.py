@@ -157,9 +157,9 @@ def _decades(ax: Axes, floor: float) -> None:
         axis.set_ticks(ticks, labels=[""] * len(ticks))
     ax.tick_params(which="major", length=4, width=0.8, color=INK)
     for place, tick in enumerate(ticks):
-        share, label = place / n_decades, percent(float(tick))
-        write(ax, (share * width, -17.4), label, size=13, align="center")
-        write(ax, (-7, share * height - 4.7), label, size=13, align="right")
+        fraction, label = place / n_decades, percent(float(tick))
+        write(ax, (fraction * width, -17.4), label, size=13, align="center")
+        write(ax, (-7, fraction * height - 4.7), label, size=13, align="right")
     _axis_names(ax, _FPR, _TPR)
 
 
@@ -171,8 +171,8 @@ def _quarters(ax: Axes, low: float, top: float) -> None:
     ax.set_xticks(np.linspace(0, 1, 5), labels=[""] * 5)
     ax.set_yticks(points, labels=[""] * len(points))
     ax.tick_params(length=4, width=0.8, color=INK)
-    for share in np.linspace(0, 1, 5):
-        write(ax, (share * width, -17.4), percent(share) if share else "0", size=13, align="center")
+    for fraction in np.linspace(0, 1, 5):
+        write(ax, (fraction * width, -17.4), percent(fraction) if fraction else "0", size=13, align="center")
     for point in points:
         write(ax, (-7, (point - low) / (top - low) * height - 4.7), f"{point:g}", size=13, align="right")
     _axis_names(ax, _FPR, "TPR \N{MINUS SIGN} FPR, percentage points")

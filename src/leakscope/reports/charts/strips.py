@@ -10,7 +10,7 @@ from leakscope.reports.numbers import percent
 
 Array = np.ndarray
 _WIDTH, _HEIGHT, _LINE = 190, 26, 13
-_SHARES = (
+_PROBABILITIES = (
     0.5,
     0.1,
     0.9,
@@ -36,12 +36,12 @@ def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, hig
     member : bool array of shape (M,)
         The record was in the training data.
     low, high : float
-        Log-odds at the two ends, the same for every strip of a release; what lies outside stands at the end.
+        Log-odds at the two ends, the same for every strip of a release; what lies outside is drawn at the end.
 
     Returns
     -------
     str
-        An ``<svg>`` element that screen readers skip: the count beside it says the same.
+        An ``<svg>`` element that screen readers skip: the count next to it says the same.
 
     Examples
     --------
@@ -72,10 +72,10 @@ def strip_axis(low: float, high: float) -> str:
     """
     parts = [_rule("0", "100%", "1", "1", "--mute,#5b6570")]
     taken: list[tuple[float, float]] = []
-    for share in _SHARES:
-        odds = float(np.log(share / (1 - share)))
+    for fraction in _PROBABILITIES:
+        odds = float(np.log(fraction / (1 - fraction)))
         place = float(_places(np.array([odds]), low, high)[0]) / _WIDTH
-        label = percent(share)
+        label = percent(fraction)
         half = (text_width(label, 11) + _APART) / (2 * _NARROWEST)
         if low <= odds <= high and all(abs(place - other) >= half + reach for other, reach in taken):
             taken.append((place, half))

@@ -1,4 +1,4 @@
-"""A matplotlib figure as SVG that stands inside the page and takes its colours and its type from there."""
+"""A matplotlib figure as SVG that is part of a page and takes its colours and its type from there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
     figure : Figure
         Drawn with the colours of the palette.
     prefix : str
-        Begins every id, so that several charts stand on one page; letters, digits and hyphens.
+        Begins every id, so that several charts fit on one page; letters, digits and hyphens.
     title : str
         What the chart shows and its axes.
     description : str

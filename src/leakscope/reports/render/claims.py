@@ -1,4 +1,4 @@
-"""Claims of papers beside our numbers: as text of 100 columns, and as one page with the figures.
+"""Claims of papers compared with our numbers: as text of 100 columns, and as one page with the figures.
 
 A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason`` and
 ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``, ``because``, ``ours``, ``error``,

@@ -16,7 +16,7 @@ from leakscope.reports.phrases import plural
 from leakscope.reports.sections.attribute.result import AttributeResult
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.quantities import SHARES, shown
+from leakscope.reports.sections.quantities import FRACTIONS, shown
 from leakscope.reports.sections.words import GREEK, capital, cited, listed, say
 
 Shown = Result | Part | AttributeResult
@@ -33,7 +33,7 @@ NAMES = {
     "tpr_these_models": "TPR of {attack}, these models",
     "ppv": "PPV of {attack}",
     "average_precision": "Average precision of {attack}",
-    "attribute_accuracy": "Right guesses of {attack}",
+    "attribute_accuracy": "Correct guesses of {attack}",
     "attribute_gain": "Gain of {attack}",
     "accuracy": "Accuracy of {attack}",
     "baseline_accuracy": "Baseline accuracy, without any attack",
@@ -153,7 +153,7 @@ def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
 
 def row(result: Shown, finding: Finding) -> Row:
     """One finding."""
-    if result.too_few and finding.quantity in SHARES and finding.value is not None:
+    if result.too_few and finding.quantity in FRACTIONS and finding.value is not None:
         finding = replace(finding, value=None, reason="too few for a percentage")
     name, source = quantity(result, finding), _source_of(result, finding)
     if finding.value is None:
@@ -204,7 +204,7 @@ def numbers(finding: Finding) -> tuple[str, str]:
         return f"{count(won)} of {count(played)} games", f"{interval} of 100"
     if finding.quantity in OF_100:
         return f"{value} of 100", interval
-    if finding.quantity in SHARES:
+    if finding.quantity in FRACTIONS:
         return f"{value}{THIN}%", f"{interval}{THIN}%" if text.interval else interval
     at_least = finding.quantity == "epsilon" and finding.bound_type == "lower"
     return f"≥{THIN}{value}" if at_least else value, interval
@@ -220,7 +220,7 @@ def _without_interval(finding: Finding) -> str:
 
 
 def _status(result: Shown, finding: Finding) -> Iterator[str]:
-    """Status, and what one must know beside it."""
+    """List the status, and what else one must know."""
     level, usual = finding.confidence, result.about.confidence
     certified = finding.status == "certified"
     sampled = level is not None and level < 1

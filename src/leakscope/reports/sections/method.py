@@ -23,7 +23,7 @@ QUANTITIES = {
     "largest_epsilon": "largest ε",
     "largest_mu": "largest μ",
     "most_exposed": "single records",
-    "attribute_accuracy": "right guesses",
+    "attribute_accuracy": "correct guesses",
     "attribute_gain": "gain",
     "eta": "gain over guessing",
 }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from leakscope.core.findings import Finding
-from leakscope.reports.numbers import Digits, digits, settled, shares
+from leakscope.reports.numbers import Digits, digits, fractions, settled
 
-SHARES = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
+FRACTIONS = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
 SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
     "accuracy": (2, 1),
     "baseline_accuracy": (2, 1),
@@ -26,7 +26,7 @@ def shown(finding: Finding) -> Digits:
     low, high = (None if end is None else settled(end) for end in (finding.low, finding.high))
     if low == high == value:  # exact: no interval
         low = high = None
-    if finding.quantity in SHARES:
-        return shares(value, low, high, finding.bound_type)
+    if finding.quantity in FRACTIONS:
+        return fractions(value, low, high, finding.bound_type)
     scale, most = SCALES.get(finding.quantity, (0, 4))
     return digits(value, low, high, scale=scale, most=most, bound_type=finding.bound_type)

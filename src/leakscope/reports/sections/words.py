@@ -92,10 +92,10 @@ def lettered(text: str) -> Markup:
     return Markup("").join([*parts, Markup.escape(text[end:])])
 
 
-def blind(share: float) -> str:
+def baseline(accuracy: float) -> str:
     """State the baseline accuracy: that of a guess from the prior alone."""
-    right = near(100 * share, 1).removesuffix(".0")
-    return f"guessing {'blindly' if share == 0.5 else 'from the prior alone'} gives {right}"
+    right = near(100 * accuracy, 1).removesuffix(".0")
+    return f"guessing from the prior alone gives {right}"
 
 
 def least_of_100(low: float | None) -> str:

@@ -33,7 +33,7 @@ def document(report: Report) -> Document:
     about = found[0].about
     table = groups(found, ordered)
     head = interval_head(about.confidence)
-    prefix = f"n{report.digest()[:6]}"  # several reports stand in one notebook
+    prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
     text: list[Block] = [[words.lede(found)]]
     for result in found:
         text += _text_of(result, alone=len(found) == 1)

@@ -30,7 +30,7 @@ class AttributeResult:
     facts: AttributeFacts
     findings: Sequence[Finding]
     about: AttributeAbout
-    too_few = False  # shares are of records and values; there is no curve
+    too_few = False  # fractions are of records and values; there is no curve
     constant = frozenset[str]()
 
     @property
@@ -55,13 +55,13 @@ class AttributeResult:
         return self.find("attribute_gain", self.best) if self.best else None
 
     @property
-    def blind(self) -> float:
-        """Share of right guesses about members without the release, by the best way."""
+    def baseline_accuracy(self) -> float:
+        """Fraction of right guesses about members without the release, by the best way."""
         found = self.find("attribute_accuracy", self.facts.baseline, True) if self.facts.baseline else None
         return self.facts.chance if found is None or found.value is None else found.value
 
     @property
-    def blind_title(self) -> str:
+    def baseline_title(self) -> str:
         """The best way to guess without the release, in words."""
         return self.attack_title(self.facts.baseline) if self.facts.baseline else "Chance"
 

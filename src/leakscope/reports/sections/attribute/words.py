@@ -17,14 +17,14 @@ NOTHING = "These attacks found nothing that {title} adds to what can be guessed 
 NONE = "None of the attacks could be played against {title}."
 SUMMARY = (
     "{strategy} guesses {attribute} of {right} of 100 members right{interval}. Without the release {baseline} gets "
-    "{blind}; a guess among {values} values gets {chance}. Only the difference, {gain} of 100 ({level}: {ends}), is "
+    "{without}; a guess among {values} values gets {chance}. Only the difference, {gain} of 100 ({level}: {ends}), is "
     "what the release adds.{outside}"
 )
 OUTSIDE = " Of {units} that were not in, the same attack gets {right}."
 OVER = {
     "models": (
-        "Intervals of right guesses speak of training the models again, that of what the release adds also of drawing "
-        "other {units}."
+        "Intervals of correct guesses speak of training the models again, that of what the release adds also of "
+        "drawing other {units}."
     ),
     "points": "Intervals speak of drawing other {units}; the models are fixed.",
 }
@@ -88,8 +88,8 @@ def summary(result: AttributeResult) -> Markup:
         attribute=result.facts.attribute,
         right=text.value,
         interval=f" ({level}: {text.interval})" if text.interval else "",
-        baseline=result.blind_title.lower(),
-        blind=of_100(result.blind),
+        baseline=result.baseline_title.lower(),
+        without=of_100(result.baseline_accuracy),
         values=count(result.facts.values),
         chance=of_100(result.facts.chance),
         gain=shown(gain).value,
@@ -122,6 +122,6 @@ def played(result: AttributeResult) -> str:
     return " ".join(part for part in parts if part)
 
 
-def of_100(share: float) -> str:
+def of_100(fraction: float) -> str:
     """Write a fraction as cases of 100, to one decimal."""
-    return near(settled(100 * share), 1)
+    return near(settled(100 * fraction), 1)

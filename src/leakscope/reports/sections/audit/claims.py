@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from leakscope.reports import Curve, Verdict
-from leakscope.reports.numbers import THIN, digits, down, near, parameter, percent, percent_at_most, shares, up
+from leakscope.reports.numbers import THIN, digits, down, fractions, near, parameter, percent, percent_at_most, up
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.words import level
@@ -85,13 +85,13 @@ def claim(result: Result, verdict: Verdict) -> Markup:
     adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
     gaps = {name: parameter(value) for name, value in values.items()}
     gaps["delta"] = say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
-    right = near(100 * (result.blind_in_game + values.get("eta", 0.0)), 1).removesuffix(".0")
+    right = near(100 * (result.prior_accuracy_in_game + values.get("eta", 0.0)), 1).removesuffix(".0")
     words = {"unit": unit, "title": result.title, "claim": verdict.claim, "right": right}
     return say(pattern, adjacency="".join(adjacency), **words, **gaps)
 
 
 def reason(result: Result, verdict: Verdict) -> Markup:
-    """Why the word stands there."""
+    """Give the reason for the verdict."""
     if verdict.word in {"cannot_be_tested", "proved"}:
         return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
@@ -105,7 +105,7 @@ def reason(result: Result, verdict: Verdict) -> Markup:
 def _point(result: Result, verdict: Verdict) -> Markup:
     """Where the attack is seen above the ceiling."""
     at = verdict.operating_point
-    text = shares(at["tpr"], at["low"], at["high"])
+    text = fractions(at["tpr"], at["low"], at["high"])
     return say(
         POINT,
         fpr=percent(at["fpr"]),
@@ -137,7 +137,7 @@ def _bound(verdict: Verdict) -> Markup:
 
 def _accuracy(result: Result, verdict: Verdict) -> Markup:
     """State the lower limit of the accuracy against the most exposed record, and whether the claim allows it."""
-    unit, right = result.about.unit, result.blind_in_game + (verdict.measured or 0.0)
+    unit, right = result.about.unit, result.prior_accuracy_in_game + (verdict.measured or 0.0)
     at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
     words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED
     least = digits(right, right, scale=2, most=1).value

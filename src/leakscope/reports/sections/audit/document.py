@@ -46,7 +46,7 @@ def document(report: Report) -> Document:
     table = groups(found, ordered)
     head = interval_head(about.confidence)
     caption = f"A lower bound means: the best attacker reaches at least this. {notes.over(found)}"
-    prefix = f"n{report.digest()[:6]}"  # several reports stand in one notebook
+    prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
     parts = [
         _contradictions(found),
         _summary(found),
@@ -111,7 +111,7 @@ def _curves(found: Sequence[Result]) -> Section | None:
     if not drawn:
         return None
     captions = {result.name: notes.curves(result) for result in drawn}
-    apart = len(set(captions.values())) > 1  # a note that is the same for all stands once, under all of them
+    apart = len(set(captions.values())) > 1  # a note that is the same for all is printed once, under all of them
     several = len(found) > 1
     panels = []
     for place, result in enumerate(drawn):
@@ -169,7 +169,7 @@ def _text_of(result: Result, alone: bool) -> list[Block]:
 
 def _columns(result: Result) -> Iterator[tuple[str, list[str]]]:
     """Lay out a title and a cell for each attack, then the baseline."""
-    baseline = near(100 * result.blind, 1).removesuffix(".0")
+    baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
     prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}"
     yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in result.attacks), baseline]
     yield "AUC", [*(_cell(result, name, "auc") for name in result.attacks), "0.5"]

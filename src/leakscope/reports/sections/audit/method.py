@@ -12,7 +12,7 @@ from leakscope.reports.sections.words import sentence, several
 
 GAMES = {
     "half_split": "{models}, each trained on a random half of the {units}; {judged} are judged.",
-    "one_model": "One trained model; {judged} are judged, {share} of them members.",
+    "one_model": "One trained model; {judged} are judged, {fraction} of them members.",
     "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
     "average_datum": "{models}; for each one {unit} is drawn, which is in its data or not, at random.",
     "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
@@ -35,7 +35,7 @@ def game(result: Result) -> str:
         judged=several(facts.judged, unit),
         unit=unit,
         units=plural(unit),
-        share=percent(facts.prior),
+        fraction=percent(facts.prior),
     )
     known = KNOWLEDGE[facts.knowledge].format(units=plural(unit)) if facts.knowledge else ""
     return " ".join(part for part in (played, known, _population(result), _references(result)) if part)

@@ -1,4 +1,4 @@
-"""What stands under the figures: how many models, records and games, and what an interval is over."""
+"""Captions of figures: how many models, records and games, and what an interval is over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOO_FEW_MODELS = (
     "not trained may change the rate: it is an estimate and shows nothing about anybody."
 )
 SUMMARY = (
-    "Numbers are cases of 100 in which the attacker is right, when {share} of the {units} are members. "
+    "Numbers are cases of 100 in which the attacker is right, when {fraction} of the {units} are members. "
     "They are lower bounds: a better attack may exist. {over}"
 )
 DOUBLED = (
@@ -34,7 +34,7 @@ DOUBLED = (
 )
 RECORDS = (
     "An average hides people. Against each {unit} the attacker played {games} games, one for each attacked "
-    "model; guessing from the prior wins about {blind}."
+    "model; guessing from the prior wins about {baseline}."
 )
 HISTOGRAM = (
     "Height: number of {units} ({size}). Dotted: what guessing from the prior would give. "
@@ -58,8 +58,8 @@ STRIPS = (
 def summary(results: Sequence[Result]) -> Markup:
     """Explain the unit of the numbers, and what the interval is over."""
     priors = sorted({result.prior for result in results})
-    share = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
-    return say(SUMMARY, share=share, units=plural(results[0].about.unit), over=over(results))
+    fraction = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
+    return say(SUMMARY, fraction=fraction, units=plural(results[0].about.unit), over=over(results))
 
 
 def over(results: Sequence[Result]) -> str:
@@ -85,7 +85,7 @@ def curves_intro(results: Sequence[Result]) -> Markup:
         say(REGIONS["asymptotic"], units=plural(results[0].about.unit)) if "asymptotic" in roles else Markup(""),
     ]
     if not any(first):
-        return say("The share of members that each attack finds, at every rate of false alarms.")
+        return say("The fraction of members that each attack finds, at every rate of false alarms.")
     return joined([*first, *(_inside(result) for result in results)])
 
 
@@ -151,8 +151,11 @@ def doubled(results: Sequence[Result]) -> Markup:
 def records_intro(results: Sequence[Result]) -> Markup:
     """Games against single records."""
     played = sorted({result.n_played for result in results if result.games})
-    games, blind = listed(map(count, played)), listed(count(round(results[0].blind_in_game * n)) for n in played)
-    return say(RECORDS, unit=results[0].about.unit, games=games, blind=blind)
+    games, baseline = (
+        listed(map(count, played)),
+        listed(count(round(results[0].prior_accuracy_in_game * n)) for n in played),
+    )
+    return say(RECORDS, unit=results[0].about.unit, games=games, baseline=baseline)
 
 
 def histograms(results: Sequence[Result]) -> Markup:
@@ -175,7 +178,7 @@ def histograms(results: Sequence[Result]) -> Markup:
 
 
 def median(games: GamesFacts) -> str:
-    """Share of the games that the attacker wins at least, against half of the records."""
+    """Fraction of the games that the attacker wins at least, against half of the records."""
     won, seen = games.won, 0
     n_games = len(won) - 1
     for n in range(n_games, 0, -1):
@@ -195,7 +198,7 @@ def strips(results: Sequence[Result]) -> Markup:
 
 
 def _in_both(results: Sequence[Result]) -> str:
-    """Which records stand in the tables of several releases."""
+    """Name the records that are in the tables of several releases."""
     listings = [str(result.records["record"][row]) for result in results for row in most_exposed(result.records)]
     both = [number for number in dict.fromkeys(listings) if listings.count(number) > 1]
     if not both:

@@ -14,7 +14,7 @@ from leakscope.reports.about import AuditAbout, GamesFacts, ReleaseFacts, about_
 
 OF_ATTACKS = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models", "ppv")
 MOST = 10  # records in the table of the most exposed
-FEW_GAMES = 20  # below it a share and a curve say less than the count
+FEW_GAMES = 20  # below it a fraction and a curve say less than the count
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Result:
 
     @property
     def too_few(self) -> bool:
-        """So few guesses that a count says more than a share."""
+        """So few guesses that a count says more than a fraction."""
         return self.n_games < FEW_GAMES
 
     @cached_property
@@ -75,12 +75,12 @@ class Result:
         return next((float(each["prior"]) for each in at if "prior" in each), 0.5)
 
     @property
-    def blind(self) -> float:
+    def prior_accuracy(self) -> float:
         """Baseline accuracy: that of a guess from this prior alone."""
         return max(self.prior, 1 - self.prior)
 
     @property
-    def blind_in_game(self) -> float:
+    def prior_accuracy_in_game(self) -> float:
         """Chance to guess right about one record of the game, from the fraction of members in it."""
         return max(self.facts.prior, 1 - self.facts.prior)
 

@@ -2,7 +2,7 @@
 
 The words are made in ``report.words``; here only which of them apply. The rules are those of the test over a grid of
 findings: nobody is called exposed or not exposed where too little was measured to tell, nothing is said of single
-records that the headline contradicts, and no headline denies a leak beside a claim that is refuted.
+records that the headline contradicts, and no headline denies a leak where a claim is refuted.
 """
 
 from __future__ import annotations

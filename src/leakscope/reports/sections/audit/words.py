@@ -17,7 +17,7 @@ from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.statements import Numbers, Statements, statements
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import blind, capital, cited, joined, least_of_100, say, several
+from leakscope.reports.sections.words import baseline, capital, cited, joined, least_of_100, say, several
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HEADLINES = {
@@ -39,7 +39,7 @@ HEADLINES = {
 PLANTED = "Whether a canary was planted in the data of {title} is guessed right in {right} of 100 cases."
 SUMMARY = (
     "An attacker who guesses whether a random {unit} was used for training is right in "
-    "<b>{right} of 100 cases</b>{interval}; {blind}."
+    "<b>{right} of 100 cases</b>{interval}; {baseline}."
 )
 COUNTED = (
     "An attacker who guesses whether a {unit} was used for training is right in "
@@ -131,7 +131,7 @@ def chosen(result: Result) -> Statements:
         Numbers(
             accuracy_low=None if result.accuracy is None else result.strength,
             accuracy_high=max((each.high for each in known if each.high is not None), default=None),
-            baseline=result.blind,
+            baseline=result.prior_accuracy,
             n_records=result.facts.judged,
             n_models=result.facts.targets,
             n_played=result.n_played,
@@ -186,7 +186,13 @@ def summary(result: Result) -> Markup:
         right = f"{round((accuracy.value or 0) * result.n_games)}"
         interval = _interval(result, accuracy, " of 100")
         return say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval)
-    average = say(SUMMARY, unit=unit, right=text.value, interval=_interval(result, accuracy), blind=blind(result.blind))
+    average = say(
+        SUMMARY,
+        unit=unit,
+        right=text.value,
+        interval=_interval(result, accuracy),
+        baseline=baseline(result.prior_accuracy),
+    )
     return joined([average, exposure(result), bounds(result), sources.note(result)])
 
 
@@ -201,7 +207,9 @@ def bounds(result: Result) -> Markup:
         finding
         for finding in result.bounds
         if (
-            (sure(finding).value or 0.0) > result.blind if finding.bound_type == "lower" else (finding.value or 0.0) < 1
+            (sure(finding).value or 0.0) > result.prior_accuracy
+            if finding.bound_type == "lower"
+            else (finding.value or 0.0) < 1
         )
     )
     return joined(_bound(result, finding) for finding in telling)

@@ -61,7 +61,7 @@ def document(report: Report) -> Document:
         findings_section(table, head, CAPTION, [_findings(own, head, titled)]),
         Section("bound_method", {"found": result, "said": words}, noted(about)),
     ]
-    figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports stand in one notebook
+    figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
     return Document(
         about,
         words.question(result),

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from leakscope.core.findings import BoundType
 from leakscope.reports import Table
-from leakscope.reports.numbers import THIN, count, digits, near, percent, settled, shares
+from leakscope.reports.numbers import THIN, count, digits, fractions, near, percent, settled
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.words import capital
 
@@ -26,7 +26,7 @@ _ENDS = (51.0, 52.0, 55.0, 60.0, 75.0, 100.0)
 _INVISIBLE = 0.015  # of the tallest bar: lower ones are less than two pixels high
 SUCCESS: Mapping[str, Callable[[Array, float], Array]] = {  # from a column and the accuracy of the prior guess
     "accuracy": lambda values, _: values,
-    "eta": lambda values, blind: blind + values,
+    "eta": lambda values, prior_accuracy: prior_accuracy + values,
     "advantage": lambda values, _: (1 + values) / 2,
 }
 HEADS = {
@@ -52,14 +52,14 @@ class Ranking:
         What a record is called.
     bound_type : {"lower", "upper", "point"}
         Of the numbers, which are rounded to that side.
-    blind : float
+    prior_accuracy : float
         Accuracy of a guess from the prior alone.
     """
 
     table: Table
     unit: str
     bound_type: BoundType
-    blind: float
+    prior_accuracy: float
 
     @property
     def names(self) -> str:
@@ -83,7 +83,7 @@ class Ranking:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns beside the name."""
+        """The columns other than the name."""
         return tuple(name for name in self.table if name != self.names)
 
     @property
@@ -96,7 +96,7 @@ class Ranking:
         """Accuracy against the records of each row, or None if no column says it."""
         for name, of in SUCCESS.items():
             if name in self.table:
-                return of(np.asarray(self.table[name], dtype=float), self.blind)
+                return of(np.asarray(self.table[name], dtype=float), self.prior_accuracy)
         return None
 
     @cached_property
@@ -160,7 +160,7 @@ class Ranking:
         if column == "accuracy":
             return digits(value, scale=2, most=1, bound_type=self.bound_type).value
         if column.startswith(("tpr@", "ppv@")):
-            return f"{shares(value, bound_type=self.bound_type).value}{THIN}%"
+            return f"{fractions(value, bound_type=self.bound_type).value}{THIN}%"
         if column not in SUCCESS and value == round(value, 0):
             return near(value)
         return digits(value, bound_type=self.bound_type if column in SUCCESS else "point").value

@@ -76,17 +76,17 @@ class BoundResult:
 
     @property
     def prior(self) -> float:
-        """Share of the records that are members, in the headline."""
+        """Fraction of the records that are members, in the headline."""
         return 0.5 if self.headline is None else self.headline.operating_point.get("prior", 0.5)
 
     @property
-    def blind(self) -> float:
+    def prior_accuracy(self) -> float:
         """Accuracy of a guess from the prior alone."""
         return max(self.prior, 1 - self.prior)
 
     @property
     def measured(self) -> tuple[Curve, ...]:
-        """Attacks that were run beside the bound."""
+        """Attacks that were run as well."""
         return tuple(curve for curve in self.curves if curve.role == "measured")
 
     @property
@@ -117,5 +117,5 @@ def bound_result(report: Report) -> BoundResult:
     if not report.record_table or not len(next(iter(report.record_table.values()))):
         return result
     bound_type = "upper" if result.headline is None else result.headline.bound_type
-    ranking = Ranking(report.record_table, about.unit, bound_type, result.blind)
+    ranking = Ranking(report.record_table, about.unit, bound_type, result.prior_accuracy)
     return BoundResult(report.findings, report.curves, about, ranking)

@@ -13,12 +13,13 @@ from leakscope.reports.sections.bound.result import BoundResult, curve_name
 from leakscope.reports.sections.curves import REGIONS, formula
 from leakscope.reports.sections.parts import Part
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import blind, capital, cited, joined, lettered, listed, say, sentence, several
+from leakscope.reports.sections.words import baseline, capital, cited, joined, lettered, listed, say, sentence, several
 
 WHO = {"upper": "an attacker", "lower": "some attacker", "point": "the best attacker"}
 MUCH = {"upper": "at most ", "lower": "at least ", "point": ""}
 LEDE = (
-    "{who} who guesses whether {target} is in the data is right in <b>{much}{right} of 100 cases</b>{scope}; {blind}."
+    "{who} who guesses whether {target} is in the data is right in <b>{much}{right} of 100 cases</b>{scope}; "
+    "{baseline}."
 )
 EVERY = ", whoever the {unit} is and whatever the attacker computes"
 EXCEPT = ", except with probability {alpha} over the sampling"
@@ -32,9 +33,9 @@ MEANING = {
     ("point", "certified"): "An exact value is both: some attacker reaches it, and none exceeds it.",
 }
 FOUND = {
-    "upper": "no attacker finds more than {share} of the members",
-    "lower": "some attacker finds at least {share} of the members",
-    "point": "the best attacker finds {share} of the members",
+    "upper": "no attacker finds more than {fraction} of the members",
+    "lower": "some attacker finds at least {fraction} of the members",
+    "point": "the best attacker finds {fraction} of the members",
 }
 SPREAD = (
     "Height: number of {units} ({n} in all{scale}), by the accuracy of the attacker. Against half of the {units} it is "
@@ -78,7 +79,7 @@ def lede(result: BoundResult) -> Markup:
         much=MUCH[head.bound_type],
         right=shown(head).value,
         scope=_scope(result, head),
-        blind=blind(result.blind),
+        baseline=baseline(result.prior_accuracy),
     )
     return joined(
         [said, *(_peer(result, each) for each in result.peers if place(each)), _empty(result, head), _caveat(head)]
@@ -138,9 +139,9 @@ def _empty(result: BoundResult, head: Finding) -> Markup:
         return say(words, unit=result.unit)
     if head.bound_type == "upper" and value >= 1:
         return say("A bound this high excludes nothing.")
-    if head.bound_type == "lower" and value <= result.blind:
+    if head.bound_type == "lower" and value <= result.prior_accuracy:
         return say("A bound this low shows nothing.")
-    if head.bound_type != "lower" and value <= result.blind:
+    if head.bound_type != "lower" and value <= result.prior_accuracy:
         return say("Nobody does better than guessing.")
     return Markup("")
 
@@ -194,7 +195,7 @@ def rates(result: BoundResult) -> list[Markup]:
         if alike and each.quantity == "tpr" and each.value is not None and not each.attack:
             found.setdefault(each.operating_point.get("fpr", 0.0), each)
     words = "At {fpr} false alarms {found}."
-    texts = {fpr: FOUND[each.bound_type].format(share=f"{shown(each).value}{THIN}%") for fpr, each in found.items()}
+    texts = {fpr: FOUND[each.bound_type].format(fraction=f"{shown(each).value}{THIN}%") for fpr, each in found.items()}
     return [say(words, fpr=percent(fpr), found=text) for fpr, text in texts.items()]
 
 
@@ -211,10 +212,12 @@ def summary_note(result: BoundResult) -> Markup:
     """Explain the unit of the numbers, and what the bound types mean."""
     if not result.successes:
         return Markup("")
-    share = "half" if result.prior == 0.5 else percent(result.prior)
-    words = "Numbers are cases of 100 in which the attacker is right, when {share} of the {units} are members. {sides}"
+    fraction = "half" if result.prior == 0.5 else percent(result.prior)
+    words = (
+        "Numbers are cases of 100 in which the attacker is right, when {fraction} of the {units} are members. {sides}"
+    )
     meanings = dict.fromkeys(MEANING.get((each.bound_type, each.status), "") for each in result.successes)
-    return say(words, share=share, units=result.units, sides=" ".join(part for part in meanings if part))
+    return say(words, fraction=fraction, units=result.units, sides=" ".join(part for part in meanings if part))
 
 
 def curves_heading(result: BoundResult) -> str:

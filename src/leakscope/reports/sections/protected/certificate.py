@@ -213,9 +213,9 @@ def _confidence(result: ProtectedResult) -> Markup:
 
 def _curve(result: ProtectedResult) -> Markup:
     """Members that the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
-    shares = [(f"{shown(each).value}{THIN}%", percent(each.operating_point["fpr"])) for each in result.rates]
-    rates = [f"{share} at {fpr}" for share, fpr in shares]
-    rates[:1] = [f"{share} of the members at {fpr} false alarms" for share, fpr in shares[:1]]
+    fractions = [(f"{shown(each).value}{THIN}%", percent(each.operating_point["fpr"])) for each in result.rates]
+    rates = [f"{fraction} at {fpr}" for fraction, fpr in fractions]
+    rates[:1] = [f"{fraction} of the members at {fpr} false alarms" for fraction, fpr in fractions[:1]]
     found = say("No attacker finds more than {rates}.", rates=listed(rates)) if rates else Markup("")
     pmp = result.pmp
     if pmp is None:

@@ -59,14 +59,14 @@ class ProtectedResult:
         return plural(self.unit)
 
     @property
-    def blind(self) -> float:
+    def prior_accuracy(self) -> float:
         """Accuracy of a guess from the prior alone."""
         return max(self.certificate.prior, 1 - self.certificate.prior)
 
     @property
     def promised(self) -> float:
         """Accuracy that no attacker exceeds."""
-        return self.blind + self.certificate.eta
+        return self.prior_accuracy + self.certificate.eta
 
     @property
     def on_average(self) -> bool:
@@ -80,7 +80,7 @@ class ProtectedResult:
 
     @property
     def proved(self) -> bool:
-        """The certificate stands, and what it says may be published."""
+        """The certificate holds, and what it says may be published."""
         return not self.void and not self.about.insecure_seed and not self.contradictions
 
     @property
@@ -130,8 +130,8 @@ class ProtectedResult:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The findings by release and scope, in order; those of the baselines are no part of it."""
-        beside = (*self.baselines, *self.totals)
-        others = [each for each in self.findings if each not in beside]
+        compared = (*self.baselines, *self.totals)
+        others = [each for each in self.findings if each not in compared]
         return parts_of(others, self.about)
 
     @property

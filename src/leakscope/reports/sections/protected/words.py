@@ -9,17 +9,21 @@ from leakscope.reports.numbers import count, digits, near, percent, settled, sig
 from leakscope.reports.sections.curves import REGIONS
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import blind, capital, joined, lettered, say, sentence, several
+from leakscope.reports.sections.words import baseline, capital, joined, lettered, say, sentence, several
 
-HARDLY, BADLY = 0.2, 0.5  # shares of the way from guessing to certainty: 60 and 75 of 100 at even odds
+HARDLY, BADLY = 0.2, 0.5  # fractions of the way from guessing to certainty: 60 and 75 of 100 at even odds
 LEDE = (
     (HARDLY, "Nobody can tell with any confidence whether {whose} is among the {k}."),
-    (BADLY, "Nobody can be sure whether {whose} is among the {k}, but a guess may be a good deal better than blind."),
+    (
+        BADLY,
+        "Nobody can be sure whether {whose} is among the {k}, but a guess may be a good deal better than one from the "
+        "prior alone.",
+    ),
     (1.0, "This promise is weak: whether {whose} is among the {k} may be guessed in {right} of 100 cases."),
 )
 PROMISE = (
     "An attacker who guesses whether {whose} is in the data is right in <b>at most {right} of 100 cases</b>, "
-    "{scope}{sampled}; {blind}."
+    "{scope}{sampled}; {baseline}."
 )
 EVERY = "whoever the {unit} is and whatever the attacker computes"
 AVERAGE = "whatever the attacker computes"
@@ -84,7 +88,7 @@ def lede(result: ProtectedResult) -> Markup:
     """How much can be guessed, and the price."""
     if result.void:
         return say(NO_CERTIFICATE, reason=sentence(result.certificate.void))
-    gained = settled(result.certificate.eta / (1 - result.blind))
+    gained = settled(result.certificate.eta / (1 - result.prior_accuracy))
     pattern = next(words for most, words in LEDE if gained <= most)
     k = count(result.certificate.k)
     return joined([say(pattern, whose=_whose(result), k=k, right=right(result)), price(result)])
@@ -125,7 +129,7 @@ def _promised(result: ProtectedResult) -> Markup:
         right=right(result),
         scope=AVERAGE if average else EVERY.format(unit=result.unit),
         sampled=f", except with probability {alpha} over the calibration" if confidence < 1 else "",
-        blind=blind(result.blind),
+        baseline=baseline(result.prior_accuracy),
     )
     caveat = say("This says nothing about a particular {unit}.", unit=result.unit) if average else Markup("")
     return joined([said, caveat])
