@@ -323,12 +323,48 @@ def digest_of(content: Mapping[str, Any]) -> str:
 
 
 def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Claims of papers compared with our numbers, as text: `leakscope.reports.render.claims.claims_table`."""
+    """Write claims of papers compared with our numbers as text.
+
+    Parameters
+    ----------
+    documents : sequence of mapping of str to object
+        As `leakscope.reports.render.claims` describes them.
+
+    Returns
+    -------
+    str
+        Lines of at most 100 columns.
+
+    Examples
+    --------
+    >>> from leakscope.reports import claims_table
+    >>> claims_table([])
+    ''
+    """
     return import_module("leakscope.reports.render.claims").claims_table(documents)
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
-    """Claims of papers compared with our numbers, as a page: `leakscope.reports.render.claims.claims_page`."""
+    """Write claims of papers compared with our numbers as a page.
+
+    Parameters
+    ----------
+    documents : sequence of mapping of str to object
+        As `leakscope.reports.render.claims` describes them.
+    figures : mapping of str to bytes
+        SVG by the experiment's name.
+
+    Returns
+    -------
+    str
+        HTML, without network or script to load.
+
+    Examples
+    --------
+    >>> from leakscope.reports import claims_page
+    >>> claims_page([], {}).startswith("<!doctype html>")
+    True
+    """
     return import_module("leakscope.reports.render.claims").claims_page(documents, figures)
 
 
@@ -374,7 +410,29 @@ def make_folder(folder: Path, private: bool = False) -> None:
 
 
 def plain(value: Any) -> Any:
-    """JSON without numpy: infinities as "inf" and "-inf", NaN refused."""
+    """Return a value as JSON has it: without numpy, infinities as "inf" and "-inf".
+
+    Parameters
+    ----------
+    value : object
+        Text, numbers, arrays, sequences and mappings of these.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.reports import plain
+    >>> plain({"rates": np.array([0.5, np.inf])})
+    {'rates': [0.5, 'inf']}
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and np.isfinite(value).all():
