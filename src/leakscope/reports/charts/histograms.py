@@ -95,7 +95,6 @@ class Above:
         return base
 
 
-Array = np.ndarray
 HISTOGRAM = Size(440, 210, 14, 14, 46, 14)
 
 
@@ -201,7 +200,6 @@ def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
     write(ax, (width / 2, -33.3), text, size=NAME, align="center")
 
 
-Array = np.ndarray
 SPREAD = Size(440, 220, 62, 22, 46, 14)
 _FOOT = 0.7  # of a logarithmic axis, so that a single record is seen
 

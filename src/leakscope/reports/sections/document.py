@@ -14,8 +14,14 @@ from markupsafe import Markup
 from leakscope.reports.about import About
 from leakscope.reports.numbers import percent
 from leakscope.reports.phrases import plural
+from leakscope.reports.sections.bound.result import BoundResult
+from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.findings import Group
+from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.words import capital, execution, sentence
+
+# The caption of the findings where all of them are theorems or attacks compared with one.
+BOUNDS_CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,18 @@ def interval_head(confidence: float) -> str:
 def findings_section(groups: Sequence[Group], head: str, caption: str, text: Sequence[Block] = ()) -> Section:
     """Return the table of all findings."""
     return Section("findings", {"groups": groups, "interval_head": head, "caption": caption}, text)
+
+
+def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: Markup, note: Markup) -> Section:
+    """Return the curves of a bound or of a protected release on logarithmic axes.
+
+    Where the advantage is small a second chart shows their gain over guessing.
+    """
+    roc = Figure("roc", result, "r0")
+    panels = [Panel("", roc)]
+    if result.advantage < SMALL_ADVANTAGE:
+        panels = [Panel("Logarithmic axes", roc), Panel("Gain over guessing", Figure("gain", result, "g0"))]
+    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note})
 
 
 def noted(about: About) -> list[Block]:

@@ -221,12 +221,14 @@ def _without_interval(finding: Finding) -> str:
 
 def _status(result: Shown, finding: Finding) -> Iterator[str]:
     """List the status, and what else one must know."""
-    level, usual = finding.confidence, result.about.confidence
-    certified = finding.status == "certified"
-    sampled = level is not None and level < 1
-    yield f"{finding.status} at {percent(level)}" if certified and sampled else finding.status
-    if sampled and not certified and level != usual:
-        yield f"at {percent(level)}"
+    level = finding.confidence
+    at = "" if level is None or level >= 1 else f"at {percent(level)}"
+    if finding.status == "certified":
+        yield f"{finding.status} {at}".rstrip()
+    else:
+        yield finding.status
+        if at and level != result.about.confidence:
+            yield at
     if finding.quantity == "epsilon" and finding.attack:
         yield result.attack_title(finding.attack)
     if finding.quantity == "most_exposed":

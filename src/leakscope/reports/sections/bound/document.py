@@ -9,8 +9,8 @@ from leakscope.reports import Report
 from leakscope.reports.sections.bound import words
 from leakscope.reports.sections.bound.ranking import Ranking
 from leakscope.reports.sections.bound.result import BoundResult, bound_result
-from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.document import (
+    BOUNDS_CAPTION,
     Block,
     Document,
     Figure,
@@ -18,6 +18,7 @@ from leakscope.reports.sections.document import (
     Part,
     Rows,
     Section,
+    curves_section,
     findings_section,
     interval_head,
     noted,
@@ -28,7 +29,6 @@ from leakscope.reports.sections.words import joined
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table
 LONGEST = 160  # characters of a name in the table
 NAME = 48  # columns of a text for the name of a record or a cell
-CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def document(report: Report) -> Document:
     table = own if titled or len(own) != 1 else [replace(own[0], title="")]
     parts = [
         _summary(result),
-        _curves(result),
+        _curves(result) if result.curves else None,
         _records(result),
-        findings_section(table, head, CAPTION, [_findings(own, head, titled)]),
+        findings_section(table, head, BOUNDS_CAPTION, [_findings(own, head, titled)]),
         Section("bound_method", {"found": result, "said": words}, noted(about)),
     ]
     figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
@@ -84,16 +84,10 @@ def _summary(result: BoundResult) -> Section:
     return Section("summary", {"lede": lede, "releases": [release], "note": words.summary_note(result)}, [[lede]])
 
 
-def _curves(result: BoundResult) -> Section | None:
-    """Show the ceilings on logarithmic axes, and their gain over guessing where it is small."""
-    if not result.curves:
-        return None
-    panels = [Panel("", Figure("roc", result, "r0"))]
-    if result.advantage < SMALL_ADVANTAGE:
-        gain = Panel("Gain over guessing", Figure("gain", result, "g0"))
-        panels = [replace(panels[0], title="Logarithmic axes"), gain]
+def _curves(result: BoundResult) -> Section:
+    """Show the curves and how to read them."""
     heading, intro, note = words.curves_heading(result), words.curves_intro(result), words.curves_note(result)
-    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note})
+    return curves_section(result, heading, intro, note)
 
 
 def _records(result: BoundResult) -> Section | None:

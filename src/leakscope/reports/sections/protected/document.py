@@ -8,14 +8,15 @@ from typing import Any
 
 from leakscope.reports import Report
 from leakscope.reports.phrases import title
-from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.document import (
+    BOUNDS_CAPTION,
     Block,
     Document,
     Figure,
     Panel,
     Rows,
     Section,
+    curves_section,
     findings_section,
     interval_head,
     noted,
@@ -30,7 +31,6 @@ from leakscope.reports.sections.words import joined, say
 MOST_ROWS = 8  # values that a page shows at once; the others fold
 MOST_FOLDED = 200
 MOST_VALUES = 40  # rows of a table in a text
-CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def document(report: Report) -> Document:
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
         _summary(result),
         _certificate(result),
-        _curves(result),
+        _curves(result) if result.curves else None,
         _cost(result),
         _other_methods(result),
-        findings_section(table, head, CAPTION, [text]),
+        findings_section(table, head, BOUNDS_CAPTION, [text]),
         Section("protected_method", {"found": result, "certified": words}, noted(about)),
     ]
     figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
@@ -126,16 +126,10 @@ def _certificate(result: ProtectedResult) -> Section:
     return Section("certificate", content, [[first, *(say("{name}: {text}", name=n, text=t) for n, t in rows)]])
 
 
-def _curves(result: ProtectedResult) -> Section | None:
-    """Show the curves on logarithmic axes, and their gain over guessing where it is small."""
-    if not result.curves:
-        return None
-    panels = [Panel("", Figure("roc", result, "r0"))]
-    if result.advantage < SMALL_ADVANTAGE:
-        gain = Panel("Gain over guessing", Figure("gain", result, "g0"))
-        panels = [replace(panels[0], title="Logarithmic axes"), gain]
+def _curves(result: ProtectedResult) -> Section:
+    """Show the curves and how to read them."""
     heading, intro, note = words.curves_heading(result), words.curves_intro(result), words.curves_note(result)
-    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note})
+    return curves_section(result, heading, intro, note)
 
 
 def _cost(result: ProtectedResult) -> Section:
