@@ -157,10 +157,10 @@ def test_average_promises_say_whom_they_leave_out(pages):
     assert "Noted. Three fits did not converge." in text
 
 
-def test_many_values_fold_and_the_rest_stand_in_the_json(pages):
+def test_many_values_fold_and_the_rest_is_in_the_json(pages):
     text = pages["average"]
     assert "<summary>200 more</summary>" in text
-    assert text.count("92 more stand in the JSON.") == 2  # 300 - 8 - 200, of values and of costs
+    assert text.count("92 more are in the JSON.") == 2  # 300 - 8 - 200, of values and of costs
     assert "Coefficient 207" in text
     assert "Coefficient 208" not in text
 
