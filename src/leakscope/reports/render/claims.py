@@ -51,7 +51,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     a/b: A title
     1,000 games.
     <BLANKLINE>
-    claim    printed  ours  verdict
+    claim     printed  ours  verdict
     Accuracy  1        1     agrees
     <BLANKLINE>
     1 agrees
