@@ -47,7 +47,7 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
 
     Examples
     --------
-    >>> from leakscope.reports.canvas import Size
+    >>> from leakscope.reports.charts.canvas import Size
     >>> axes = Size(40, 30, 0, 0, 0, 0).axes()
     >>> inline(axes.figure, "roc", "A <b> title", "")[:82]
     '<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 40 30" role="im'
