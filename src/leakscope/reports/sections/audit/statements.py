@@ -1,8 +1,8 @@
 """What may be said of an audit, chosen from all of its numbers at once, so that no sentence contradicts another.
 
-The words are made in `leakscope.reports.sections.audit.words`; here only which of them apply. The rules are those of the test over a grid of
-findings: nobody is called exposed or not exposed where too little was measured to tell, nothing is said of single
-records that the headline contradicts, and no headline denies a leak where a claim is refuted.
+The words are made in `leakscope.reports.sections.audit.words`; here only which of them apply. The rules are those of
+the test over a grid of findings: nobody is called exposed or not exposed where too little was measured to tell, nothing
+is said of single records that the headline contradicts, and no headline denies a leak where a claim is refuted.
 """
 
 from __future__ import annotations
