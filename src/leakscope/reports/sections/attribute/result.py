@@ -41,7 +41,7 @@ class AttributeResult:
     @cached_property
     def strategies(self) -> tuple[str, ...]:
         """Names of the strategies, that with the largest gain first; those that do not apply last."""
-        names = dict.fromkeys(each.attack for each in self.findings if each.quantity == "attribute_gain")
+        names = dict.fromkeys(finding.attack for finding in self.findings if finding.quantity == "attribute_gain")
         return tuple(sorted(names, key=self._strength, reverse=True))
 
     @property
@@ -87,7 +87,7 @@ def attribute_results(report: Report) -> tuple[AttributeResult, ...]:
     """Return the releases of an audit of an attribute, in the order of the plan."""
     about = about_as(AttributeAbout, report.about)
     return tuple(
-        AttributeResult(facts, tuple(each for each in report.findings if each.release == facts.name), about)
+        AttributeResult(facts, tuple(finding for finding in report.findings if finding.release == facts.name), about)
         for facts in about.releases
     )
 

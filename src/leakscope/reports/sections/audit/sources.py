@@ -28,7 +28,7 @@ UNTESTED = "Whether members and others come from one source was not tested: {rea
 
 def without_model(result: Result) -> Finding | None:
     """Return the finding, with or without a value; None where leakscope drew the membership."""
-    found = (each for each in result.findings if each.quantity == "membership_without_model")
+    found = (finding for finding in result.findings if finding.quantity == "membership_without_model")
     return next(found, None)
 
 

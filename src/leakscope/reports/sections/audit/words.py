@@ -126,11 +126,11 @@ def lede(results: Sequence[Result]) -> Markup:
 
 def chosen(result: Result) -> Statements:
     """Which sentences apply to a release, from all of its numbers."""
-    known = [each for each in result.findings if each.quantity == "accuracy" and each.attack]
+    known = [finding for finding in result.findings if finding.quantity == "accuracy" and finding.attack]
     return statements(
         Numbers(
             accuracy_low=None if result.accuracy is None else result.strength,
-            accuracy_high=max((each.high for each in known if each.high is not None), default=None),
+            accuracy_high=max((finding.high for finding in known if finding.high is not None), default=None),
             baseline=result.prior_accuracy,
             n_records=result.facts.judged,
             n_models=result.facts.targets,
@@ -139,7 +139,8 @@ def chosen(result: Result) -> Statements:
             n_exposed=result.n_exposed,
             refuted=any(verdict.word == "refuted" for verdict in result.verdicts),
             ranks_members_higher=any(
-                each.quantity == "auc" and each.attack and (each.low or 0.0) > 0.5 for each in result.findings
+                finding.quantity == "auc" and finding.attack and (finding.low or 0.0) > 0.5
+                for finding in result.findings
             ),
             planted=_planted(result),
         )
@@ -170,8 +171,12 @@ def _planted(result: Result) -> bool:
 
 def _excluded(result: Result) -> Markup:
     """How large a leak by these attacks may still be: the largest upper end of their accuracy."""
-    known = [each for each in result.findings if each.quantity == "accuracy" and each.high is not None and each.attack]
-    largest = max(known, key=lambda each: each.high or 0.0)
+    known = [
+        finding
+        for finding in result.findings
+        if finding.quantity == "accuracy" and finding.high is not None and finding.attack
+    ]
+    largest = max(known, key=lambda finding: finding.high or 0.0)
     most = shown(largest).high
     return say(EXCLUDED, most=most, level=level(result, largest)) if most else Markup("")
 

@@ -57,7 +57,10 @@ class BoundResult:
         accuracy = [finding for finding in known if finding.quantity == "accuracy"]
         if not accuracy:
             return known[0] if known else None
-        return max((each for each in accuracy if kind(each) == kind(accuracy[0])), key=lambda each: each.value or 0.0)
+        return max(
+            (finding for finding in accuracy if kind(finding) == kind(accuracy[0])),
+            key=lambda finding: finding.value or 0.0,
+        )
 
     @property
     def peers(self) -> tuple[Finding, ...]:
@@ -65,14 +68,18 @@ class BoundResult:
         head = self.headline
         if head is None or head.quantity != "accuracy":
             return ()
-        known = (each for each in self.findings if each.quantity == "accuracy" and each.value is not None)
-        return tuple(each for each in known if kind(each) == kind(head) and phrases.place(each) != phrases.place(head))
+        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.value is not None)
+        return tuple(
+            finding
+            for finding in known
+            if kind(finding) == kind(head) and phrases.place(finding) != phrases.place(head)
+        )
 
     @property
     def successes(self) -> tuple[Finding, ...]:
         """Every accuracy at the prior of the headline: lower bounds, exact values and upper bounds of it."""
-        known = (each for each in self.findings if each.quantity == "accuracy" and each.value is not None)
-        return tuple(each for each in known if each.operating_point.get("prior", 0.5) == self.prior)
+        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.value is not None)
+        return tuple(finding for finding in known if finding.operating_point.get("prior", 0.5) == self.prior)
 
     @property
     def prior(self) -> float:

@@ -66,7 +66,7 @@ def lede(result: BoundResult) -> Markup:
     """Say what the theorem allows, in cases of 100."""
     head = result.headline
     if head is None:
-        reasons = dict.fromkeys(each.reason for each in result.findings if each.reason)
+        reasons = dict.fromkeys(finding.reason for finding in result.findings if finding.reason)
         why = listed(reasons) if reasons else "there is no finding"
         return say("This theorem gives no number here: {why}", why=sentence(why))
     if head.quantity != "accuracy":
@@ -82,7 +82,12 @@ def lede(result: BoundResult) -> Markup:
         baseline=baseline(result.prior_accuracy),
     )
     return joined(
-        [said, *(_peer(result, each) for each in result.peers if place(each)), _empty(result, head), _caveat(head)]
+        [
+            said,
+            *(_peer(result, finding) for finding in result.peers if place(finding)),
+            _empty(result, head),
+            _caveat(head),
+        ]
     )
 
 
@@ -188,15 +193,22 @@ def theorem(result: BoundResult) -> Markup:
 
 
 def rates(result: BoundResult) -> list[Markup]:
-    """Members found at the false-alarm rates, for the scope and the kind of the headline."""
-    head, found = result.headline, {}
-    for each in result.findings if head else ():
-        alike = head and (each.bound_type, each.status, place(each)) == (head.bound_type, head.status, place(head))
-        if alike and each.quantity == "tpr" and each.value is not None and not each.attack:
-            found.setdefault(each.operating_point.get("fpr", 0.0), each)
-    words = "At {fpr} false alarms {found}."
-    texts = {fpr: FOUND[each.bound_type].format(fraction=f"{shown(each).value}{THIN}%") for fpr, each in found.items()}
-    return [say(words, fpr=percent(fpr), found=text) for fpr, text in texts.items()]
+    """State the members found at the false positive rates, for the scope and the kind of the headline."""
+    head = result.headline
+    if head is None:
+        return []
+    by_fpr: dict[float, Finding] = {}
+    for finding in result.findings:
+        alike = (
+            finding.bound_type == head.bound_type and finding.status == head.status and place(finding) == place(head)
+        )
+        if alike and finding.quantity == "tpr" and finding.value is not None and not finding.attack:
+            by_fpr.setdefault(finding.operating_point.get("fpr", 0.0), finding)
+    sentences = []
+    for fpr, finding in by_fpr.items():
+        found = FOUND[finding.bound_type].format(fraction=f"{shown(finding).value}{THIN}%")
+        sentences.append(say("At {fpr} false alarms {found}.", fpr=percent(fpr), found=found))
+    return sentences
 
 
 def data(result: BoundResult) -> str:
@@ -216,7 +228,7 @@ def summary_note(result: BoundResult) -> Markup:
     words = (
         "Numbers are cases of 100 in which the attacker is right, when {fraction} of the {units} are members. {sides}"
     )
-    meanings = dict.fromkeys(MEANING.get((each.bound_type, each.status), "") for each in result.successes)
+    meanings = dict.fromkeys(MEANING.get((finding.bound_type, finding.status), "") for finding in result.successes)
     return say(words, fraction=fraction, units=result.units, sides=" ".join(part for part in meanings if part))
 
 

@@ -91,9 +91,13 @@ class ProtectedResult:
     @property
     def attacks(self) -> tuple[Finding, ...]:
         """Accuracy of each attack on the release, the strongest first."""
-        known = (each for each in self.findings if each.quantity == "accuracy" and each.attack)
-        own = (each for each in known if each.release != WITHOUT and each.value is not None)
-        played = (each for each in own if math.isclose(each.operating_point.get("prior", 0.5), self.certificate.prior))
+        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.attack)
+        own = (finding for finding in known if finding.release != WITHOUT and finding.value is not None)
+        played = (
+            finding
+            for finding in own
+            if math.isclose(finding.operating_point.get("prior", 0.5), self.certificate.prior)
+        )
         return tuple(sorted(played, key=_lower_end, reverse=True))
 
     @property
@@ -104,7 +108,7 @@ class ProtectedResult:
     @property
     def rates(self) -> tuple[Finding, ...]:
         """Members found that the certificate allows at the false-alarm rates."""
-        return tuple(each for each in self._of("", "tpr") if not each.attack and each.bound_type == "upper")
+        return tuple(finding for finding in self._of("", "tpr") if not finding.attack and finding.bound_type == "upper")
 
     @property
     def pmp(self) -> Finding | None:
@@ -114,24 +118,24 @@ class ProtectedResult:
     @property
     def baselines(self) -> tuple[Finding, ...]:
         """Noise that other methods need for the same promise."""
-        return tuple(each for each in self.findings if each.quantity == "noise_rms" and each.release)
+        return tuple(finding for finding in self.findings if finding.quantity == "noise_rms" and finding.release)
 
     @property
     def totals(self) -> tuple[Finding, ...]:
         """Errors against the statistic of all records, ours and those of other methods."""
-        return tuple(each for each in self.findings if each.quantity == "total_error")
+        return tuple(finding for finding in self.findings if finding.quantity == "total_error")
 
     @property
     def noise_rms(self) -> float:
         """Root mean square of the noise over the coordinates."""
         rms = self.certificate.noise.rms
-        return math.sqrt(sum(each**2 for each in rms) / len(rms)) if rms else 0.0
+        return math.sqrt(sum(size**2 for size in rms) / len(rms)) if rms else 0.0
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The findings by release and scope, in order; those of the baselines are no part of it."""
         compared = (*self.baselines, *self.totals)
-        others = [each for each in self.findings if each not in compared]
+        others = [finding for finding in self.findings if finding not in compared]
         return parts_of(others, self.about)
 
     @property
@@ -150,14 +154,14 @@ class ProtectedResult:
         """What exceeds the certificate: an exact attack, or a ceiling that a test refuted."""
         if self.void:
             return ()
-        exact = (each for each in self.attacks if each.status == "certified")
-        beyond = [each.attack for each in exact if (each.value or 0.0) > self.promised + 1e-12]
+        exact = (finding for finding in self.attacks if finding.status == "certified")
+        beyond = [finding.attack for finding in exact if (finding.value or 0.0) > self.promised + 1e-12]
         refuted = [curve.name for curve in self.ceilings if curve.verdict and curve.verdict.word == "refuted"]
         return tuple(attack_words(name) for name in (*beyond, *refuted))
 
     def _of(self, release: str, quantity: str) -> tuple[Finding, ...]:
-        known = (each for each in self.findings if each.release == release and each.quantity == quantity)
-        return tuple(each for each in known if each.value is not None)
+        known = (finding for finding in self.findings if finding.release == release and finding.quantity == quantity)
+        return tuple(finding for finding in known if finding.value is not None)
 
 
 def protected_result(report: Report) -> ProtectedResult:
@@ -177,11 +181,11 @@ def protected_result(report: Report) -> ProtectedResult:
     }
     about = about.model_copy(update=unseeded)
     void = bool(about.certificate.void)
-    findings = (replace(each, scope=each.scope.unnamed) for each in report.findings)
-    curves = (replace(each, scope=each.scope.unnamed) for each in report.curves)
+    findings = (replace(finding, scope=finding.scope.unnamed) for finding in report.findings)
+    curves = (replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
     return ProtectedResult(
-        tuple(each for each in findings if not (void and _rests_on_certificate(each))),
-        tuple(each for each in curves if not (void and each.role == "certified")),
+        tuple(finding for finding in findings if not (void and _rests_on_certificate(finding))),
+        tuple(curve for curve in curves if not (void and curve.role == "certified")),
         about,
     )
 

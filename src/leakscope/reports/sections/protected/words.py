@@ -183,7 +183,7 @@ def values_note(result: ProtectedResult) -> str:
 def dots_note(result: ProtectedResult) -> Markup:
     """Explain the dots."""
     played = max((curve.n_nonmember for curve in result.curves), default=0)
-    measured = any(each.low is not None and each.status == "measured" for each in result.attacks)
+    measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
     parts = [
         say("Cases of 100 in which an attacker is right{promise}.", promise="" if result.void else SHADED),
         say("An attack is shown at the lower end of its interval.") if measured else Markup(""),
