@@ -15,7 +15,7 @@ from PIL import Image
 
 from leakscope.papers import PAPERS
 from leakscope.papers.printed import changes
-from leakscope.reports.claims import counted, measured, stated, verdict
+from leakscope.reports.render.claims import counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES = HERE / "_static" / "papers", HERE / "papers"

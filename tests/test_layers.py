@@ -46,7 +46,7 @@ HEAVY = {
     "pandas": r"data/(points|files|columns|candidates|features)\.py|releases/(estimator|networks/tensors)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
-    "jinja2": r"reports/html\.py",
+    "jinja2": r"reports/render/html\.py",
     "rich": r"runtime/observe\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
     "pydantic": r"plans/(plan|limits|audits|bounds|protects)\.py|reports/(about|content)\.py",
@@ -109,6 +109,21 @@ def test_imports_go_down(name):
             continue
         assert other in LAYER, f"{name} imports {imported}, which has no layer"
         assert LAYER[other] < LAYER[own], f"{name} (layer {LAYER[own]}) imports {imported} (layer {LAYER[other]})"
+
+
+# What each folder of reports may import of reports: its own files, and the folders before it.
+OF_REPORTS = ("sections", "charts", "render")
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "reports"])
+def test_imports_inside_of_reports_go_down(name):
+    """What a report says, then its charts, then pages and texts; the files on top need none of the three."""
+    folders = name.split("/")[1:-1]
+    allowed = OF_REPORTS[: OF_REPORTS.index(folders[0]) + 1] if folders else ()
+    for imported in imports(TREES[name]):
+        parts = imported.split(".")
+        if parts[:2] == ["leakscope", "reports"] and len(parts) > 2 and parts[2] in OF_REPORTS:
+            assert parts[2] in allowed, f"{name} imports {imported}"
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "papers"])

@@ -19,7 +19,7 @@ from leakscope.protection.sensitivity import Ranges, sensitivity
 from leakscope.releases.statistics.features import Cells, Histogram, SecondMoments
 from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.reports.phrases import title
-from leakscope.reports.protected_text import table
+from leakscope.reports.render.text import table
 from leakscope.runtime.observe import DataSets, Execution
 from tests.reports import made_protected
 

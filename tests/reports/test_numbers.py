@@ -9,6 +9,8 @@ from leakscope.reports.numbers import (
     count,
     digits,
     down,
+    fraction_places,
+    fractions,
     near,
     parameter,
     percent,
@@ -16,8 +18,6 @@ from leakscope.reports.numbers import (
     places,
     powers,
     settled,
-    share_places,
-    shares,
     significant,
     up,
 )
@@ -64,13 +64,13 @@ def test_intervals_in_words():
     ],
 )
 def test_shares_have_two_significant_digits_and_one_of_the_distance_to_100(value, printed):
-    assert shares(value).value == printed
+    assert fractions(value).value == printed
 
 
 @given(SHARE, SHARE, SHARE)
 def test_what_is_printed_contains_the_interval(a, b, c):
     low, value, high = sorted((a, b, c))
-    for text, scale in [(digits(value, low, high, scale=2, most=1), 100), (shares(value, low, high), 100)]:
+    for text, scale in [(digits(value, low, high, scale=2, most=1), 100), (fractions(value, low, high), 100)]:
         assert Fraction(text.low) <= Fraction(repr(low)) * scale
         assert Fraction(text.high) >= Fraction(repr(high)) * scale
         assert Fraction(text.low) <= Fraction(text.value) <= Fraction(text.high)
@@ -94,7 +94,7 @@ def test_decimals_follow_half_the_interval(low, high, expected):
 
 
 @pytest.mark.parametrize(
-    ("share", "printed"),
+    ("fraction", "printed"),
     [
         (0.001, "0.1"),
         (0.01, "1"),
@@ -106,8 +106,8 @@ def test_decimals_follow_half_the_interval(low, high, expected):
         (1e-5, "0.001"),
     ],
 )
-def test_percent_drops_zeros_and_keeps_a_thin_space(share, printed):
-    assert percent(share) == f"{printed}\u202f%"
+def test_percent_drops_zeros_and_keeps_a_thin_space(fraction, printed):
+    assert percent(fraction) == f"{printed}\u202f%"
 
 
 def test_signs_and_thousands():
@@ -130,8 +130,8 @@ def test_parameters(value, printed):
 
 
 @given(st.floats(1e-9, 1 - 1e-9))
-def test_decimals_of_a_share_keep_it_away_from_0_and_100(share):
-    text = near(100 * share, share_places(share))
+def test_decimals_of_a_share_keep_it_away_from_0_and_100(fraction):
+    text = near(100 * fraction, fraction_places(fraction))
     assert 0 < Fraction(text) < 100
 
 
@@ -165,16 +165,19 @@ def test_intervals_of_small_numbers():
 
 @given(SHARE, st.sampled_from(["upper", "lower"]))
 def test_a_bound_is_never_printed_as_stronger_than_it_is(value, side):
-    for text, scale in [(digits(value, scale=2, most=1, bound_type=side), 100), (shares(value, bound_type=side), 100)]:
+    for text, scale in [
+        (digits(value, scale=2, most=1, bound_type=side), 100),
+        (fractions(value, bound_type=side), 100),
+    ]:
         printed, exact = Fraction(text.value), Fraction(repr(value)) * scale
         assert printed >= exact if side == "upper" else printed <= exact
 
 
 @given(st.floats(1e-12, 1 - 1e-9))
-def test_what_a_ceiling_allows_is_rounded_up(share):
-    printed = Fraction(percent_at_most(share).removesuffix("\u202f%"))
-    assert Fraction(repr(settled(share))) * 100 <= printed
-    assert printed <= Fraction(repr(settled(share))) * 100 * Fraction(11, 10) + Fraction(1, 10**8)
+def test_what_a_ceiling_allows_is_rounded_up(fraction):
+    printed = Fraction(percent_at_most(fraction).removesuffix("\u202f%"))
+    assert Fraction(repr(settled(fraction))) * 100 <= printed
+    assert printed <= Fraction(repr(settled(fraction))) * 100 * Fraction(11, 10) + Fraction(1, 10**8)
 
 
 def test_rounding_noise_is_no_reason_to_round_up():

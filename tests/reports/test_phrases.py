@@ -21,10 +21,17 @@ from sklearn.tree import DecisionTreeClassifier
 import leakscope as ls
 from leakscope.auditing.gates import exit_code, failures
 from leakscope.core.findings import Scope
-from leakscope.reports import Report, phrases
+from leakscope.reports import Report, comparison, phrases
+from leakscope.reports.sections.audit import words
+from leakscope.reports.sections.protected import costs
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 
-TABLES = {"PHRASES": phrases.PHRASES, "SCOPES": phrases.SCOPES, "RELEASES": phrases.RELEASES}
+TABLES = {
+    "PHRASES": phrases.PHRASES,
+    "SCOPES": phrases.SCOPES,
+    "RELEASES": phrases.RELEASES,
+    "HEADLINES": words.HEADLINES,
+}
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 MARKER = re.compile(r"\u27e6(\w+)/(\w+)((?:\u27e8[^\u27e9]*\u27e9)*)\u27e7")
 
@@ -60,6 +67,7 @@ def with_phrases(text: str) -> str:
     return text
 
 
+ORIGINAL_HEADS = dict(costs.HEADS)
 ORIGINAL = {name: dict(table) for name, table in TABLES.items()}
 
 
@@ -128,6 +136,28 @@ def test_other_phrases_change_no_gate(marked) -> None:
     before = exit_code(report, limits), len(failures(report, limits))
     marked()
     assert (exit_code(report, limits), len(failures(report, limits))) == before
+
+
+@pytest.mark.parametrize("make", [made_protected.compared, made_protected.means, made_protected.no_noise])
+def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Report]) -> None:
+    """Which columns there are, and how they are aligned, is decided by their keys."""
+    page = make().to_html()
+    monkeypatch.setattr(costs, "HEADS", {column: f"[{column}]" for column in costs.HEADS})
+    other = make().to_html()
+    assert "[statistic]" in other or "[method]" in other or make is made_protected.no_noise
+    for column, heading in ORIGINAL_HEADS.items():
+        other = other.replace(f"[{column}]", heading)
+    assert other == page
+
+
+def test_other_words_match_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are compared by quantity, operating point and bound type, not by the words for them."""
+    first, second = made_bounds.dp(1.0), made_bounds.dp(2.0)
+    before = comparison.compare(first, second)
+    monkeypatch.setattr(comparison, "BOUND_TYPES", dict.fromkeys(comparison.BOUND_TYPES, "bound"))
+    after = comparison.compare(first, second)
+    columns = ("first", "second", "difference")
+    assert [[row[name] for name in columns] for row in after] == [[row[name] for name in columns] for row in before]
 
 
 def test_markers_are_seen(marked) -> None:

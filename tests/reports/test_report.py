@@ -7,8 +7,8 @@ from jsonschema import Draft202012Validator
 
 from leakscope.core.findings import QUANTITIES, Finding
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture
-from leakscope.reports import SHOWN_BY, Curve, Report, Verdict, plain
-from leakscope.reports.charts import CHARTS
+from leakscope.reports import Curve, Report, Verdict, plain
+from leakscope.reports.report import FORMS
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
 
@@ -92,13 +92,16 @@ def test_the_schema_knows_every_quantity():
     assert set(SCHEMA["$defs"]["FindingContent"]["properties"]["quantity"]["enum"]) == set(QUANTITIES)
 
 
-def test_every_kind_of_report_is_shown_by_functions_that_exist():
-    for kind, forms in SHOWN_BY.items():
-        assert set(forms) == {"table", "page", "notebook", "plot"}
-        for path in forms.values():
-            module, function = path.split(":")
-            assert callable(getattr(import_module(f"leakscope.reports.{module}"), function))
-        assert (kind in CHARTS) == (forms["plot"] == "plots:roc")
+def test_every_form_is_made_by_a_function_that_exists():
+    assert set(FORMS) == {"table", "page", "notebook", "plot"}
+    for path in FORMS.values():
+        module, function = path.split(":")
+        assert callable(getattr(import_module(f"leakscope.reports.{module}"), function))
+
+
+def test_every_kind_of_report_has_a_document():
+    for kind in ("audit", "attribute", "bound", "protected"):
+        assert callable(import_module(f"leakscope.reports.sections.{kind}.document").document)
 
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():

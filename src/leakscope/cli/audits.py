@@ -169,7 +169,7 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    print(import_module("leakscope.reports.columns").columns(rows))
+    print(import_module("leakscope.reports.render.text").columns(rows))
     print("* by default; all is every one of them")
 
 
@@ -188,9 +188,9 @@ def compare(
     if as_json:
         print(json.dumps(rows, indent=1))
     else:
-        clean = import_module("leakscope.reports.text").clean
+        clean = import_module("leakscope.reports.render.text").clean
         shown = [{name: clean(cell) for name, cell in row.items()} for row in rows]
-        print(import_module("leakscope.reports.columns").columns(shown))
+        print(import_module("leakscope.reports.render.text").columns(shown))
 
 
 def _refuse_idle(given: set[str]) -> None:

@@ -32,7 +32,7 @@ from leakscope.protection.attack_games import AttackConfig, AttackResult
 from leakscope.protection.attack_gaussian import GaussianAttacker
 from leakscope.protection.mechanism import Mechanism, game_of
 from leakscope.reports import Curve
-from leakscope.reports.protected_results import WITHOUT
+from leakscope.reports.phrases import WITHOUT
 
 Array = np.ndarray
 _N_OTHERS = 3  # records drawn at random in addition to the most exposed one, in `signals`

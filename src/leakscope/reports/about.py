@@ -1,4 +1,4 @@
-"""What a report says of itself beside its numbers: one frozen model for each kind of report.
+"""What a report says of itself: one frozen model for each kind of report.
 
 `schema.json` is generated from these models and from those of `content`.
 """
@@ -26,7 +26,7 @@ def _infinity(value: Any) -> Any:
 
 
 def _number(value: Any) -> float:
-    """A whole number stays one."""
+    """Read a number, infinities included; a whole number stays one."""
     number = _infinity(value)
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"must be a number, inf or -inf, got {one_line(repr(value), 40)}")
@@ -254,7 +254,7 @@ class BoundAbout(About):
     data: DataFacts | None
 
     def source_of(self, attack: str) -> str:
-        """The source of the theorem."""
+        """Return the source of the theorem."""
         return self.theorem.source
 
 
@@ -296,7 +296,7 @@ def about_as(kind: type[A], about: About) -> A:
 
 
 def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFacts, ...]:
-    """The releases of an audit; a bound and a protected release have none."""
+    """Return the releases of an audit; a bound and a protected release have none."""
     return about.releases if isinstance(about, AuditAbout | AttributeAbout) else ()
 
 

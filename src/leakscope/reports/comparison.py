@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
 from leakscope.reports.about import releases_of
 from leakscope.reports.phrases import place
 
-Key = tuple[str, str, str, str]
+OperatingPoint = tuple[tuple[str, float], ...]
+BOUND_TYPES = {"": "", "point": "", "upper": "upper bound", "lower": "lower bound"}
+
+
+class Key(NamedTuple):
+    """What two findings have in common that are compared."""
+
+    release: str
+    attack: str
+    quantity: str
+    at: OperatingPoint
+    bound_type: str  # of a theorem; empty for an attack
+    source: str  # where two theorems are about one number; mostly empty
+
+    @property
+    def title(self) -> str:
+        """The quantity, and where it was taken, in words."""
+        at = " ".join(f"{name} {value:g}" for name, value in self.at)
+        parts = [f"{self.quantity} {at}".strip(), BOUND_TYPES[self.bound_type], self.source]
+        return ", ".join(part for part in parts if part)
+
+
 OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched whichever it was
 
 
 def compare(first: Report, second: Report) -> list[dict[str, str]]:
-    """The findings of two reports, row by row, with whether their intervals are apart.
+    """Compare the findings of two reports row by row, and tell whether their intervals are apart.
 
     Parameters
     ----------
@@ -41,12 +64,11 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     rows = []
     for key in [*left, *(key for key in right if key not in left)]:
         before, after = left.get(key), right.get(key)
-        release, attack, quantity, at = key
         rows.append(
             {
-                "release": release or "-",
-                "attack": attack or "-",
-                "quantity": f"{quantity} {at}".strip().replace(" ,", ","),
+                "release": key.release or "-",
+                "attack": key.attack or "-",
+                "quantity": key.title,
                 "first": _shown(before),
                 "second": _shown(after),
                 "difference": _difference(before, after),
@@ -60,36 +82,29 @@ def _releases(report: Report) -> list[str]:
 
 
 def _place(report: Report, finding: Finding) -> str:
-    """The release of an audit; in a report of one release, whom a number is about."""
+    """Return the release of an audit; in a report of one release, whom a number is about."""
     return finding.release if releases_of(report.about) else place(finding)
 
 
 def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
-    """Findings by release, attack, quantity and where it was taken; those of an only release under all names."""
-    found, alone = {}, len(_releases(report)) == 1
-    for each in report.findings:
-        attack = "" if each.quantity in OF_ALL_ATTACKS else each.attack
-        at = _of_bound(each) if _is_bound(each) else _at(each, "prior")
-        for release in names if alone else [_place(report, each)]:
-            key = release, attack, each.quantity, at
-            if key in found and _is_bound(each):  # two theorems about one number
-                key = release, attack, each.quantity, f"{at}, {each.source}"
-            found[key] = each
-    return found
+    """Order findings by what is compared; those of an only release under all names."""
+    by_key: dict[Key, Finding] = {}
+    alone = len(_releases(report)) == 1
+    for finding in report.findings:
+        attack = "" if finding.quantity in OF_ALL_ATTACKS else finding.attack
+        is_bound = _is_bound(finding)
+        at = tuple((name, value) for name, value in finding.operating_point.items() if is_bound or name != "prior")
+        for release in names if alone else [_place(report, finding)]:
+            key = Key(release, attack, finding.quantity, at, finding.bound_type if is_bound else "", "")
+            if key in by_key and is_bound:
+                key = key._replace(source=finding.source)
+            by_key[key] = finding
+    return by_key
 
 
 def _is_bound(finding: Finding) -> bool:
-    """A theorem about any attacker, not the number of an attack."""
+    """Tell a theorem about any attacker from the number of an attack."""
     return not finding.attack and not (finding.quantity in OF_ALL_ATTACKS and finding.bound_type == "lower")
-
-
-def _of_bound(finding: Finding) -> str:
-    """Where a bound was taken, the prior included, and its side."""
-    return _at(finding) + {"upper": ", upper bound", "lower": ", lower bound", "point": ""}[finding.bound_type]
-
-
-def _at(finding: Finding, *but: str) -> str:
-    return " ".join(f"{name} {value:g}" for name, value in finding.operating_point.items() if name not in but)
 
 
 def _shown(finding: Finding | None) -> str:

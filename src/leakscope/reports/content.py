@@ -1,4 +1,4 @@
-"""What may stand in report.json, and the way back from it: `schema.json` is generated from these models.
+"""The contents of report.json, and how they are read: `schema.json` is generated from these models.
 
 Findings, scopes, terms and verdicts are read off their dataclasses, so that each field is declared once.
 """
@@ -70,7 +70,7 @@ NARROWER = get_type_hints(Narrower, include_extras=True)
 
 
 def _in_json(annotation: Any) -> Any:
-    """An annotation of a dataclass as JSON has it: lists for sequences, texts for infinities."""
+    """Return an annotation of a dataclass as JSON has it: lists for sequences, texts for infinities."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation in (float, str, int, bool):
         return {float: Number, str: Text, int: Annotated[int, Field(strict=True)], bool: Flag}[annotation]
@@ -88,7 +88,7 @@ def _in_json(annotation: Any) -> Any:
 
 
 def _model_of(dataclass: type, **others: Any) -> type[Facts]:
-    """The model of a dataclass: every field is required."""
+    """Make the model of a dataclass: every field is required."""
     hints = get_type_hints(dataclass)
     kinds = {name: _in_json(hints[name]) for name in (each.name for each in fields(dataclass)) if name not in others}
     narrower = {name: NARROWER[name] for name in kinds.keys() & NARROWER.keys()}
@@ -396,7 +396,7 @@ def read(path: str | os.PathLike[str], unverified: bool = False) -> Report:
 
 
 def _report_of(content: ReportContent, columns_in_order: Iterable[str]) -> Report:
-    """The report that a content describes."""
+    """Build the report that a content describes."""
     table = content.records.model_dump(exclude_unset=True)
     columns = {name: table[name] for name in columns_in_order}
     lengths = {len(column) for column in columns.values()}
@@ -423,7 +423,7 @@ def _curve(values: dict[str, Any]) -> Curve:
 
 
 def _first(error: ValidationError, content: Any) -> str:
-    """The first complaint of pydantic in one line."""
+    """Write the first complaint of pydantic in one line."""
     complaint = error.errors(include_url=False)[0]
     kind, steps = complaint["type"], complaint["loc"]
     if kind in ("missing", "extra_forbidden"):
@@ -438,7 +438,7 @@ def _first(error: ValidationError, content: Any) -> str:
 
 
 def _place(steps: Sequence[int | str], content: Any) -> str:
-    """The keys and rows of a place; pydantic also names the alternatives that it tried."""
+    """Join the keys and rows of a place; pydantic also names the alternatives that it tried."""
     place = ""
     for step in steps:
         if isinstance(content, list) and isinstance(step, int):

@@ -43,7 +43,7 @@ class Digits:
 
 
 def down(value: Number, places: int = 0) -> str:
-    """Rounded towards minus infinity.
+    """Round towards minus infinity.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def down(value: Number, places: int = 0) -> str:
 
 
 def up(value: Number, places: int = 0) -> str:
-    """Rounded towards plus infinity."""
+    """Round towards plus infinity."""
     return _write(value, places, ROUND_CEILING)
 
 
 def near(value: Number, places: int = 0) -> str:
-    """Rounded to the nearest, ties to even."""
+    """Round to the nearest, ties to even."""
     return _write(value, places, ROUND_HALF_EVEN)
 
 
 def count(n: int) -> str:
-    """A whole number with its thousands apart.
+    """Write a whole number with separators of thousands.
 
     Examples
     --------
@@ -88,17 +88,17 @@ def places(low: float, high: float, most: int = 4) -> int:
     return min(max(0, -half.normalize().adjusted()), most)
 
 
-def share_places(share: float) -> int:
+def fraction_places(fraction: float) -> int:
     """Decimals of a percentage: two significant digits, one of the distance to 100 %.
 
     Examples
     --------
-    >>> [share_places(share) for share in (0.65, 0.07, 0.0094, 0.9995)]
+    >>> [fraction_places(fraction) for fraction in (0.65, 0.07, 0.0094, 0.9995)]
     [0, 1, 2, 2]
     """
-    if not 0 < share < 1:
+    if not 0 < fraction < 1:
         return 0
-    needed = -1 - _exponent(share) if share <= 0.5 else -2 - _exponent(1 - share)
+    needed = -1 - _exponent(fraction) if fraction <= 0.5 else -2 - _exponent(1 - fraction)
     return min(max(0, needed), FINEST)
 
 
@@ -111,7 +111,7 @@ def digits(
     most: int = 4,
     bound_type: BoundType = "point",
 ) -> Digits:
-    """A value with its interval, ends outward; where the value is an end it is rounded like that end.
+    """Write a value with its interval, ends outward; a value that is an end is rounded like that end.
 
     Parameters
     ----------
@@ -140,22 +140,22 @@ def digits(
     return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), bound_type)
 
 
-def shares(
+def fractions(
     value: float, low: float | None = None, high: float | None = None, bound_type: BoundType = "point"
 ) -> Digits:
-    """A share in percent, with two significant digits; the sign is left to the sentence.
+    """Write a fraction in percent, with two significant digits; the sign is left to the sentence.
 
     Examples
     --------
-    >>> shares(0.0694, 0.0661, 0.0738)
+    >>> fractions(0.0694, 0.0661, 0.0738)
     Digits(value='6.9', low='6.6', high='7.4')
     """
-    n = share_places(value or high or 0.0)
+    n = fraction_places(value or high or 0.0)
     return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), bound_type)
 
 
 def significant(value: float, n: int = 2) -> str:
-    """A size to so many significant digits, however small or large.
+    """Write a size to so many significant digits, however small or large.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def significant(value: float, n: int = 2) -> str:
 
 
 def settled(value: float) -> float:
-    """A computed number without its last digits: 1 - 0.99 is 0.01, and is not rounded up from there.
+    """Drop the last digits of a computed number: 1 - 0.99 is 0.01, and is not rounded up from there.
 
     Examples
     --------
@@ -184,35 +184,35 @@ def settled(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def percent(share: float) -> str:
-    """A share to two significant digits, with its sign; digits that are zero are left out.
+def percent(fraction: float) -> str:
+    r"""Write a fraction to two significant digits, with its sign; digits that are zero are left out.
 
     Examples
     --------
     >>> percent(0.001), percent(0.05516)
-    ('0.1\\u202f%', '5.5\\u202f%')
+    ('0.1\u202f%', '5.5\u202f%')
     """
-    return _percent(share, near)
+    return _percent(fraction, near)
 
 
-def percent_at_most(share: float) -> str:
-    """What a ceiling allows: as `percent`, rounded up.
+def percent_at_most(fraction: float) -> str:
+    r"""Write what a ceiling allows: as `percent`, rounded up.
 
     Examples
     --------
     >>> percent_at_most(0.0546), percent_at_most(1 - 0.99)
-    ('5.5\\u202f%', '1\\u202f%')
+    ('5.5\u202f%', '1\u202f%')
     """
-    return _percent(settled(share), up)
+    return _percent(settled(fraction), up)
 
 
 def plain_number(value: float) -> str:
-    """A parameter as it was given: up to six significant digits, small powers of ten as ``1e-05``."""
+    """Write a parameter as it was given: up to six significant digits, small powers of ten as ``1e-05``."""
     return "infinity" if value == math.inf else f"{value:g}".replace("-", MINUS)
 
 
 def parameter(value: float) -> Markup:
-    """A parameter with powers of ten set as such.
+    """Write a parameter, with powers of ten set as such.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def parameter(value: float) -> Markup:
 
 
 def powers(text: str) -> Markup:
-    """A printed number with its power of ten set as such.
+    """Write a printed number with its power of ten set as such.
 
     Examples
     --------
@@ -239,8 +239,8 @@ def powers(text: str) -> Markup:
     return Markup(_POWER.sub(" \u00d7 10<sup>\\1</sup>", str(Markup.escape(text))))
 
 
-def _percent(share: float, rounded: Callable[[Number, int], str]) -> str:
-    text = rounded(_scaled(share, 2), share_places(share))
+def _percent(fraction: float, rounded: Callable[[Number, int], str]) -> str:
+    text = rounded(_scaled(fraction, 2), fraction_places(fraction))
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return f"{text}{THIN}%"

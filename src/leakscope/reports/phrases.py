@@ -20,8 +20,9 @@ SCOPES = {
     "halves": "halves of these {rows}, exact",
     "nominal": "these {rows}, nominal",
 }
+WITHOUT = "without_noise"  # the release of findings and curves that say what the noise is good for
 RELEASES = {  # of reports that name no release of the user's
-    "without_noise": "without noise",
+    WITHOUT: "without noise",
     "joint": "all releases of this draw that this ledger knows of",
     "joint_of_one": "the only release of this draw that this ledger knows of",
     "add_remove": "adjacency add_remove, a record is added or removed, as Opacus and TF Privacy count",
@@ -119,7 +120,7 @@ def plural(unit: str) -> str:
 
 
 def row_word(about: About) -> str:
-    """What the numbers of a report are about: its unit, or the cell of a table."""
+    """Return what the numbers of a report are about: its unit, or the cell of a table."""
     return ROWS[about.bound] if of_cells(about) else about.unit
 
 
@@ -129,7 +130,7 @@ def of_cells(about: About) -> TypeGuard[BoundAbout]:
 
 
 def words(term: Term) -> str:
-    """A term in words; an id that this version does not know stands for itself.
+    """Write a term in words; an id that this version does not know is printed as it is.
 
     Examples
     --------
@@ -160,12 +161,12 @@ def scope(which: Scope, row: str) -> str:
 
 
 def place(item: Finding | Curve) -> str:
-    """What the numbers of one part of a report have in common: the id of a release, else that of a scope."""
+    """Return the id of a release, else that of a scope: what the numbers of one part have in common."""
     return item.release or ("" if item.scope.kind == "every" else item.scope.kind)
 
 
 def title(release: str, which: Scope, row: str) -> str:
-    """A part of a bound or of a protected release: its release, or whom it is about."""
+    """Title a part of a bound or of a protected release: its release, or whom it is about."""
     if release in RELEASES:
         return RELEASES[release].format(row=row)
     if release:

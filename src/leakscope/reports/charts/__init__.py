@@ -1,0 +1,1 @@
+"""The charts of reports, on axes of matplotlib and as SVG."""

@@ -1,0 +1,137 @@
+"""What is written among the curves: names, values, and the limit of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from leakscope.reports.charts.canvas import MUTE, panel_size, write
+from leakscope.reports.charts.curves import FALSE_ALARMS, Curves, Line, coincide
+from leakscope.reports.charts.labels import Box, Field, Path, around, beside, shared, text_width
+from leakscope.reports.numbers import percent
+
+NAME, SMALL = 12.5, 11.5  # sizes of type
+_CAPITALS = 10.0  # height of a line of text
+_LONGEST_LIST = 10
+_PRIORITY = {"best": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, "unprotected": 3, "guessing": 4}
+
+
+class Annotations:
+    """Texts among curves; each is placed clear of the curves and of the texts before it.
+
+    Parameters
+    ----------
+    curves : Curves
+        Their lines are named.
+    taken : sequence of Box
+        Where nothing may be written.
+    """
+
+    def __init__(self, curves: Curves, taken: Sequence[Box] = ()) -> None:
+        self.curves, self.ax = curves, curves.ax
+        self.panel = panel_size(curves.ax)
+        self.taken = list(taken)
+
+    def limit(self, n_games: int) -> None:
+        """Draw a vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
+        floor, _ = self.ax.get_xlim()
+        if not n_games or not floor < FALSE_ALARMS / n_games < 1:
+            return
+        at, _ = self.curves.place(FALSE_ALARMS / n_games, 1.0)
+        bottom = 0.0 if at < self.panel[0] / 2 else 0.5  # the lower right corner is the inset's
+        self.ax.axvline(FALSE_ALARMS / n_games, bottom, color=MUTE, linewidth=0.7, linestyle=(0, (1, 2)))
+        text, x = f"under {FALSE_ALARMS} false alarms", at - 5 if at > 16 else at + 12
+        low, length = 10 + bottom * self.panel[1], text_width(text, 11)
+        write(self.ax, (x, low), text, size=11, color=MUTE, rotation=90)
+        self.taken += [Box(x - 4, low + length / 2, 12, length), Box(at, self.panel[1] / 2, 1, self.panel[1])]
+
+    def values(self, line: Line, fprs: Iterable[float]) -> None:
+        """Dots on a curve at these false-positive rates, with the members found there."""
+        low, high = self.ax.get_ylim()
+        for fpr in fprs:
+            tpr = line.found(fpr)
+            if line in self.curves.paths and fpr >= line.start and low <= tpr < high:
+                self.ax.plot([fpr], [tpr], "o", color=line.color, markersize=6, zorder=5)
+                self._around((fpr, tpr), line.said(fpr), NAME, color=line.color)
+
+    def points(self) -> None:
+        """Names of the attacks that are one point."""
+        for line in self.curves.lines:
+            if line.point is not None:
+                self._around(line.point, line.label, SMALL, color=line.color, weight=line.weight)
+
+    def names(self, partial: bool = False) -> bool:
+        """Write the name of every curve next to it; curves that are the same everywhere share a label.
+
+        Curves that only look alike where they are drawn have labels of their own, or are in the list.
+
+        If one finds no place (other than guessing), none is written, or with ``partial`` those that do.
+
+        Returns
+        -------
+        bool
+            They are written.
+        """
+        placed: list[tuple[Line, str, Box]] = []
+        named = [line for line in self.curves.paths if not line.vacuous]
+        named.sort(key=lambda line: _PRIORITY[line.role])
+        close = shared([self.curves.paths[line] for line in named])
+        for members in [part for group in close for part in _same([named[number] for number in group])]:
+            text = " = ".join(line.label for line in members)
+            others = self._field(path for line, path in self.curves.paths.items() if line not in members)
+            texts = self._field(box.points() for box in [*self.taken, *(box for _, _, box in placed)])
+            size = text_width(text, NAME, members[0].weight > 400), _CAPITALS
+            box = beside(self.curves.paths[members[0]], size, self.panel, others, texts)
+            if box is not None:
+                placed.append((members[0], text, box))
+            elif members[0].role != "guessing" and not partial:
+                return False
+        for line, text, box in placed:
+            style = {"size": NAME, "color": line.color, "weight": line.weight}
+            write(self.ax, box.start, text, rotation=box.angle, **style)
+        self.taken += [box for _, _, box in placed]
+        return True
+
+    def ordered_list(self, fprs: Iterable[float]) -> None:
+        """Write the names in the order of their values, in the lower right corner."""
+        named = [line for line in self.curves.paths if not line.vacuous]
+        measured = [line.start for line in named if line.role in ("best", "attack")]
+        reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
+        fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
+        named.sort(key=lambda line: -line.found(fpr))
+        rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
+        shown = [(line.said(fpr), line) for line in named[:_LONGEST_LIST]]
+        rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
+        if len(named) > _LONGEST_LIST:
+            rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))
+        left = self.panel[0] - 4 - max(text_width(text, SMALL, weight > 400) for text, _, weight in rows)
+        for place, (text, color, weight) in enumerate(reversed(rows)):
+            write(self.ax, (left, 10 + 14 * place), text, size=SMALL, color=color, weight=weight)
+
+    def _around(self, at: tuple[float, float], text: str, size: float, color: str, weight: int = 400) -> None:
+        """Write next to a dot; without a free place the dot stays without its text."""
+        dot = self.curves.place(*at)
+        shape = text_width(text, size, weight > 400), _CAPITALS
+        texts = self._field(box.points() for box in self.taken)
+        box = around(dot, shape, self.panel, self._field(self.curves.paths.values()), texts)
+        self.taken.append(Box(*dot, 7, 7))
+        if box is not None:
+            write(self.ax, box.start, text, size=size, color=color, weight=weight)
+            self.taken.append(box)
+
+    def _field(self, points: Iterable[Path]) -> Field:
+        return Field.of(np.concatenate([np.empty((0, 2)), *points]), self.panel)
+
+
+def _same(lines: Sequence[Line]) -> list[list[Line]]:
+    """Lines whose whole trade-offs are the same, in groups."""
+    groups: list[list[Line]] = []
+    for line in lines:
+        for group in groups:
+            if coincide(group[0].tradeoff, line.tradeoff):
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    return groups

@@ -1,0 +1,160 @@
+"""What all charts share: the colours, the type, and a panel whose lengths are pixels of the page.
+
+A pixel is a point of matplotlib (1/72 inch), so that the same numbers hold on the page and in a figure of
+any resolution. All text is placed by the start, middle or end of its baseline: its place does not
+depend on the fonts of the machine that draws it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal
+
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+INK, MUTE, RULE = "#1b1f24", "#5b6570", "#d3d8de"
+ATTACK, CLAIM, PAPER, WASH = "#0b5cad", "#b8430a", "#ffffff", "#f6f7f8"
+PALETTE = {
+    "ink": INK,
+    "mute": MUTE,
+    "rule": RULE,
+    "attack": ATTACK,
+    "claim": CLAIM,
+    "paper": PAPER,
+    "wash": WASH,
+}
+FAMILY = ("Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "Nimbus Sans", "DejaVu Sans")
+LONGEST_NAME = 22
+DOTTED, DASHED = (0, (1, 2.2)), (0, (6, 2.5))
+
+
+@dataclass(frozen=True)
+class Size:
+    """A chart and the room around its panel, in pixels.
+
+    Parameters
+    ----------
+    width, height : float
+        Of the chart.
+    left, right, bottom, top : float
+        Margins outside the panel.
+    """
+
+    width: float
+    height: float
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @property
+    def panel(self) -> tuple[float, float]:
+        """Width and height inside the margins."""
+        return self.width - self.left - self.right, self.height - self.bottom - self.top
+
+    def axes(self) -> Axes:
+        """Axes on a figure of its own that no window and no notebook knows."""
+        figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72)
+        FigureCanvasAgg(figure)
+        return self._panel_on(figure)
+
+    def shown(self) -> Axes:
+        """Axes on a figure of pyplot, which notebooks show."""
+        pyplot = import_module("matplotlib.pyplot")
+        return self._panel_on(pyplot.figure(figsize=(self.width / 72, self.height / 72)))
+
+    def _panel_on(self, figure: Figure) -> Axes:
+        inside = self.panel
+        fractions = (
+            self.left / self.width,
+            self.bottom / self.height,
+            inside[0] / self.width,
+            inside[1] / self.height,
+        )
+        return figure.add_axes(fractions)
+
+
+def panel_size(ax: Axes) -> tuple[float, float]:
+    """Width and height of a panel in pixels of the page."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None  # an axes that is drawn on has one
+    box = ax.get_window_extent()
+    return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
+
+
+def write(
+    ax: Axes,
+    at: tuple[float, float],
+    text: str,
+    *,
+    size: float = 12.5,
+    align: Literal["left", "center", "right"] = "left",
+    **style: Any,
+) -> Text:
+    """Write one line of plain text.
+
+    Parameters
+    ----------
+    ax : Axes
+    at : (x, y)
+        Start, middle or end of the baseline, in pixels from the lower left corner of the panel.
+    text : str
+        Drawn as it is: no mathematics, no markup.
+    size : float
+        Of the type, in pixels.
+    align : {"left", "center", "right"}
+    **style
+        Further properties of matplotlib's text.
+    """
+    font = {"family": fonts(), "size": size, "color": INK} | style
+    return ax.annotate(
+        text,
+        xy=(0, 0),
+        xycoords="axes fraction",
+        xytext=at,
+        textcoords="offset points",
+        ha=align,
+        va="baseline",
+        rotation_mode="anchor",
+        parse_math=False,
+        annotation_clip=False,
+        **font,
+    )
+
+
+def clear(ax: Axes, sides: tuple[str, ...] = ("left", "bottom"), color: str = INK, width: float = 0.8) -> None:
+    """Leave of a panel only these sides of its frame, without ticks or ground."""
+    ax.set_facecolor("none")
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        figure.patch.set_visible(False)
+    ax.minorticks_off()
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in sides)
+        spine.set(color=color, linewidth=width)
+
+
+@cache
+def fonts() -> tuple[str, ...]:
+    """List the families of the page that this machine has; the page itself asks for all of them."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return tuple(name for name in FAMILY if name in installed)
+
+
+def shorten(name: str, longest: int = LONGEST_NAME) -> str:
+    """Cut a name to what fits next to a curve.
+
+    Examples
+    --------
+    >>> shorten("an attack with a name that never ends")
+    'an attack with a name…'
+    """
+    return name if len(name) <= longest else name[: longest - 1].rstrip() + "…"

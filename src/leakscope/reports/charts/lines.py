@@ -1,0 +1,255 @@
+"""What is drawn on the axes of one release, for every kind of report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leakscope.core.checks import one_of
+from leakscope.core.tradeoff import EpsilonDelta, Piecewise
+from leakscope.reports import Curve, Report
+from leakscope.reports.charts.canvas import DASHED, DOTTED, shorten
+from leakscope.reports.charts.curves import FALSE_ALARMS, Line, Role
+from leakscope.reports.phrases import RELEASES, WITHOUT, place, row_word
+from leakscope.reports.sections.audit.result import Result, results
+from leakscope.reports.sections.bound.result import BoundResult, bound_result, curve_name
+from leakscope.reports.sections.curves import SMALL_ADVANTAGE
+from leakscope.reports.sections.parts import attack_words
+from leakscope.reports.sections.protected.result import protected_result
+from leakscope.reports.sections.words import GREEK
+
+LONGEST = 32  # characters of the name of a ceiling
+_DASH_DOT, _DOTS = (0, (4, 1.2, 1, 1.2)), (0, (2.2, 1.4))
+_CEILINGS: dict[str, tuple[Role, object]] = {
+    "claimed": ("ceiling", DASHED),
+    "certified": ("ceiling", DASHED),
+    "asymptotic": ("asymptotic", _DOTS),
+}
+_PARAMETER = re.compile(r"\b(epsilon|delta|eta|mu)(?= = )")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The curves of one release.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        In the order of drawing.
+    floor : float
+        Smallest rate on the axes.
+    fpr : sequence of float
+        Rates at which values are written.
+    valued : sequence of str
+        Roles of the lines that carry them.
+    n_nonmember : int
+        Games behind the false-alarm rate; 0 where nothing was measured.
+    remarks : sequence of str
+        What is not there to be seen.
+    """
+
+    lines: Sequence[Line]
+    floor: float
+    fpr: Sequence[float]
+    valued: Sequence[Role]
+    n_nonmember: int = 0
+    remarks: Sequence[str] = ()
+
+
+def chart(report: Report, release: str | None = None) -> Chart:
+    """Return the chart of a release, of the first one if none is named; all curves of a bound if none is.
+
+    Raises
+    ------
+    KeyError
+        If there is no such release.
+    """
+    return CHARTS[one_of("kind of report", report.about.kind, CHARTS)](report, release)
+
+
+def audit_chart(report: Report, release: str | None) -> Chart:
+    """Guessing, ceilings, and the attacks from the weakest to the best."""
+    found = {result.name: result for result in results(report)}
+    result = found[_known(release, list(found))]
+    floor = floor_of(report)
+    lines = lines_of(result, floor)
+    games = max((curve.n_nonmember for curve in result.curves), default=0)
+    claimed = any(line.role == "ceiling" for line in lines)
+    attacked = any(line.role in ("best", "attack") for line in lines)
+    remarks = [] if claimed else ["no claim was made"]
+    remarks += _vacuous(lines) + ([] if attacked else ["too few games for a curve"])
+    return Chart(lines, floor, result.about.fpr, ("best", "ceiling"), games, remarks)
+
+
+def bound_chart(report: Report, release: str | None) -> Chart:
+    """Guessing, the ceilings of a bound, and the attacks that were run as well."""
+    result = bound_result(report)
+    names = list(dict.fromkeys(place(curve) for curve in result.curves))
+    wanted = names if release is None else [_known(release, names)]
+    fpr = result.about.fpr
+    floor = _floor(report, fpr)
+    curves = [curve for curve in result.curves if place(curve) in wanted]
+    lines = [_guessing(floor)]
+    lines += [_bound_line(curve, result, floor) for curve in curves if curve.role != "measured"]
+    lines += [measured_line(curve, curve.name, best=True) for curve in curves if curve.role == "measured"]
+    games = max((curve.n_nonmember for curve in curves), default=0)
+    return Chart(lines, floor, fpr, ("best", "ceiling", "asymptotic"), games, _vacuous(lines))
+
+
+def protected_chart(report: Report, release: str | None) -> Chart:
+    """Guessing, the certified ceiling, the best attacker without noise, and the lower limits of attacks."""
+    result = protected_result(report)
+    names = list(dict.fromkeys(place(curve) for curve in result.curves))
+    wanted = names if release is None else [_known(release, names)]
+    curves = [curve for curve in result.curves if place(curve) in wanted]
+    floor, fpr = _floor(report, result.about.fpr), result.about.fpr
+    unprotected = [curve for curve in curves if curve.release == WITHOUT or curve.role == "asymptotic"]
+    played = [curve for curve in curves if curve.role == "measured" and curve not in unprotected]
+    played = [curve for curve in played if not curve.n_nonmember or curve.n_nonmember > FALSE_ALARMS]
+    played.sort(key=lambda curve: curve.tradeoff.advantage())
+    lines = [_guessing(floor)]
+    lines += [_protected_line(curve, floor) for curve in curves if curve.role in ("certified", "claimed")]
+    lines += [_unprotected_line(curve, floor) for curve in unprotected]
+    lines += [_lower_line(curve, best=curve is played[-1]) for curve in played]
+    games = max((curve.n_nonmember for curve in played), default=0)
+    remarks = ["no certificate"] if result.void else _vacuous(lines)
+    crowded = len(played) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
+    return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
+
+
+def _lower_line(curve: Curve, best: bool) -> Line:
+    """Return an attack at the lower limit of its curve: near the ceiling an estimate may exceed it by chance."""
+    if len(curve.fpr) and curve.n_nonmember:
+        low = np.maximum.accumulate(np.asarray(curve.low, dtype=float))
+        curve = replace(curve, tradeoff=Piecewise(curve.fpr, 1 - low), fpr=(), low=(), high=())
+    return measured_line(curve, attack_words(curve.name), best)
+
+
+def _unprotected_line(curve: Curve, floor: float) -> Line:
+    label = RELEASES[WITHOUT] + (" (asymptotic)" if curve.role == "asymptotic" else "")
+    return Line(label, curve.tradeoff, "unprotected", floor, dashes=_DASH_DOT)
+
+
+def _protected_line(curve: Curve, floor: float) -> Line:
+    """Return a ceiling; that of every record has no name of its own."""
+    role, dashes = _CEILINGS[curve.role]
+    label = shorten(f"ceiling, {curve.release}", LONGEST) if curve.release else "certified ceiling"
+    return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=curve.release, at_most=True)
+
+
+def _floor(report: Report, fpr: Sequence[float]) -> float:
+    """Return the decade below the smallest rate asked for, and below ten false alarms if attacks were run."""
+    floor = float(np.clip(10.0 ** (np.floor(np.log10(min(fpr, default=0.01))) - 1), 1e-5, 1e-2))
+    measured = any(curve.role == "measured" for curve in report.curves)
+    return min(floor, floor_of(report)) if measured else floor
+
+
+CHARTS: Mapping[str, Callable[[Report, str | None], Chart]] = {
+    "audit": audit_chart,
+    "bound": bound_chart,
+    "protected": protected_chart,
+}
+
+
+def lines_of(result: Result, floor: float) -> list[Line]:
+    """Return the lines of an audited release in the order of drawing: guessing, ceilings, attacks.
+
+    Parameters
+    ----------
+    result : Result
+    floor : float
+        Smallest false-positive rate on the page; ceilings begin there.
+    """
+    lines = [_guessing(floor)]
+    for curve in result.ceilings:
+        role, dashes = _CEILINGS[curve.role]
+        lines.append(Line(_ceiling_label(curve), curve.tradeoff, role, floor, dashes=dashes, at_most=role == "ceiling"))
+    rank = {name: place for place, name in enumerate((result.best, *result.attacks))}
+    measured = [curve for curve in result.curves if curve.role == "measured"]
+    played = [curve for curve in measured if curve.n_nonmember > FALSE_ALARMS]
+    for curve in sorted(played, key=lambda curve: (curve.name == result.best, -rank.get(curve.name, 0))):
+        stated = {
+            each.operating_point["fpr"]: each.value
+            for each in result.findings
+            if each.quantity == "tpr" and each.attack == curve.name and each.value is not None
+        }
+        title, best = result.attack_title(curve.name), curve.name == result.best
+        lines.append(measured_line(curve, title, best, stated))
+    return lines
+
+
+def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, float] | None = None) -> Line:
+    """Return the line of an attack, from ten false alarms or its strictest threshold on."""
+    fpr = np.asarray(curve.tradeoff.knots, dtype=float)
+    tpr = np.asarray(curve.tradeoff.tpr(fpr))
+    inner = np.unique(np.column_stack([fpr, tpr])[(fpr + tpr > 0) & (fpr + tpr < 2)], axis=0)
+    begin = 0.0
+    if len(inner):
+        begin = float(fpr[fpr > 0].min(initial=1.0))  # the strictest threshold
+        if curve.n_nonmember:
+            begin = max(begin, FALSE_ALARMS / curve.n_nonmember)
+    return Line(
+        shorten(title),
+        curve.tradeoff,
+        "best" if best else "attack",
+        begin,
+        (float(inner[0, 0]), float(inner[0, 1])) if len(inner) == 1 else None,
+        (curve.fpr, curve.low, curve.high),
+        _DASH_DOT if curve.name == "loss" else "solid",
+        stated or {},
+    )
+
+
+def _bound_line(curve: Curve, result: BoundResult, floor: float) -> Line:
+    """Return a ceiling of a bound under its own name."""
+    role, dashes = _CEILINGS[curve.role]
+    name = curve_name(curve, row_word(result.about))
+    label = shorten(_greek(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
+    rates = [each for each in result.findings if each.quantity == "tpr" and place(each) == place(curve)]
+    at_most = role == "ceiling" or any(each.bound_type == "upper" for each in rates)
+    return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=place(curve), at_most=at_most)
+
+
+def _guessing(floor: float) -> Line:
+    return Line("guessing", EpsilonDelta(0.0), "guessing", floor, dashes=DOTTED)
+
+
+def _known(name: str | None, names: Sequence[str]) -> str:
+    """Look up a release of the report, the first one if none is named."""
+    if names and name in (None, *names):
+        return names[0] if name is None else name
+    raise KeyError(f"no release {name!r}; this report has: {', '.join(names) or 'none'}")
+
+
+def _vacuous(lines: Sequence[Line]) -> list[str]:
+    labels = [line.label for line in lines if line.role == "ceiling" and line.vacuous]
+    return [f"{label}: a ceiling this high excludes nothing" for label in labels[:1]]
+
+
+def _ceiling_label(curve: Curve) -> str:
+    """``ceiling if ε = 4`` of a claim, ``certified ceiling`` of a proof, or its own name."""
+    if curve.role == "certified":
+        return "certified ceiling"
+    if curve.role == "asymptotic":
+        return f"{shorten(curve.name)} (asymptotic)"
+    return shorten("ceiling if " + _greek(curve.name), LONGEST)
+
+
+def _greek(name: str) -> str:
+    """Write the first parameter of a promise with its Greek letter; leave another name as it is."""
+    if not _PARAMETER.search(name):
+        return name
+    return _PARAMETER.sub(lambda word: GREEK[word[1]], name.split(",")[0].strip())
+
+
+def floor_of(report: Report, lowest: float = 1e-5) -> float:
+    """Return the decade below ten false alarms, the same for every release of a page.
+
+    At least two decades are drawn, and nothing below 0.001 %.
+    """
+    games = max((curve.n_nonmember for curve in report.curves), default=0)
+    decade = np.floor(np.log10(FALSE_ALARMS / games)) if games > FALSE_ALARMS else -2.0
+    return float(np.clip(10.0**decade, lowest, 1e-2))

@@ -1,0 +1,150 @@
+"""Claims of papers compared with our numbers: as text of 100 columns, and as one page with the figures.
+
+A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason`` and
+``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``, ``because``, ``ours``, ``error``,
+``difference``, ``verdict``, ``erratum`` and ``note``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from leakscope.reports.render.html import fragment, frame
+from leakscope.reports.render.text import clean, columns, wrapped
+from leakscope.version import __version__
+
+VERDICTS = {
+    "agrees": "agrees",
+    "cannot tell": "cannot tell",
+    "differs": "differs",
+    "erratum": "the paper errs",
+    "smaller": "smaller run",
+    "not run": "not run",
+}
+OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
+SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
+
+
+def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Write the claims of experiments as lines of at most 100 columns.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> claim = {"says": "Accuracy", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
+    ...     "verdict": "agrees", "erratum": None, "note": ""}
+    >>> document = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "",
+    ...     "claims": [claim]}
+    >>> print(claims_table([document]))
+    a/b: A title
+    1,000 games.
+    <BLANKLINE>
+    claim     printed  ours  verdict
+    Accuracy  1        1     agrees
+    <BLANKLINE>
+    1 agrees
+    """
+    blocks = []
+    for document in documents:
+        head = [clean(f"{document['name']}: {document['title']}"), *wrapped(document["run"] or document["reason"])]
+        rows = [
+            {
+                "claim": clean(claim["says"]),
+                "printed": stated(claim),
+                "ours": measured(claim),
+                "verdict": clean(verdict(claim)),
+            }
+            for claim in document["claims"]
+        ]
+        blocks += ["\n".join(head), columns(rows)]
+    return "\n\n".join([*blocks, counted(documents)])
+
+
+def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
+    """One page of claims and figures, without network or script.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+    figures : mapping of str to bytes
+        SVG by the experiment's name.
+
+    Returns
+    -------
+    str
+        HTML; everything is escaped.
+    """
+    parts = [
+        {
+            "document": document,
+            "anchor": document["name"].replace("/", "-"),
+            "figure": base64.b64encode(figures[document["name"]]).decode() if document["name"] in figures else "",
+            "rows": [(claim, stated(claim), measured(claim), verdict(claim)) for claim in document["claims"]],
+            "tally": counted([document]),
+        }
+        for document in documents
+    ]
+    return frame(
+        title="Five papers, reproduced and corrected",
+        facts=[counted(documents), f"leakscope {__version__}"],
+        about={"leakscope": __version__},
+        sections=[Markup(fragment("papers", parts=parts))],
+        digest="",
+    )
+
+
+def stated(claim: Mapping[str, Any]) -> str:
+    """Write the printed number with its sense."""
+    return "so" if claim["printed"] is None else SIGNS[claim["kind"]] + number(claim["printed"])
+
+
+def measured(claim: Mapping[str, Any]) -> str:
+    """Our number with its standard error."""
+    ours, error = claim["ours"], claim["error"]
+    if ours is None:
+        return "not clear" if claim["verdict"] == "cannot tell" else ""
+    if isinstance(ours, bool):
+        return "so" if ours else "not so"
+    return number(ours) + (f" +- {error:.2g}" if error else "")
+
+
+def verdict(claim: Mapping[str, Any]) -> str:
+    """Write the verdict in words, with the size of a difference and the erratum that explains it."""
+    said = VERDICTS[claim["verdict"]]
+    if claim["verdict"] == "erratum":
+        return f"{said}: erratum {claim['erratum']}"
+    if claim["verdict"] == "differs" and claim["difference"] is not None:
+        return f"{said} by {number(claim['difference'])}"
+    return said
+
+
+def counted(documents: Sequence[Mapping[str, Any]]) -> str:
+    """How many of each verdict, in words."""
+    found = Counter(claim["verdict"] for document in documents for claim in document["claims"])
+    words = {each: OF_SEVERAL.get(each, said) if found[each] > 1 else said for each, said in VERDICTS.items()}
+    return ", ".join(f"{found[each]} {said}" for each, said in words.items() if found[each])
+
+
+def number(value: float) -> str:
+    """Four digits, whole numbers whole.
+
+    Examples
+    --------
+    >>> number(376714), number(0.0123), number(7.771)
+    ('376,714', '0.0123', '7.771')
+    """
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value):,}"
+    return f"{value:.4g}"

@@ -1,0 +1,450 @@
+"""The report: findings, curves and records as one JSON value, from which page and plots are drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from leakscope.core import temporary
+from leakscope.core.checks import nearest
+from leakscope.core.findings import EVERY, Finding, Scope
+from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
+from leakscope.core.tradeoff import TradeOff
+from leakscope.core.untrusted import in_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from leakscope.reports.about import AnyAbout
+
+SCHEMA = 1
+DIGEST = "sha256"  # key of the digest, next to the content that it is of
+# control characters, marks of direction, line separators, lone surrogates
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when it is asked for
+    "table": "render.text:table",
+    "page": "render.html:page",
+    "notebook": "render.html:notebook",
+    "plot": "charts.figures:plot",
+}
+Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
+Word = Literal["refuted", "not_refuted", "cannot_be_tested", "proved"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit says of a claim.
+
+    Parameters
+    ----------
+    claim : str
+        The claim in words, as ``"epsilon = 4, delta = 1e-05, add/remove"``.
+    word : {"refuted", "not_refuted", "cannot_be_tested", "proved"}
+    quantity, allowed, measured : str, float, float
+        The quantity that the test bounds (epsilon, mu, eta), what the claim allows and the lower bound.
+    confidence : float
+        Of ``measured``.
+    attack : str
+        The attack that gave the bound.
+    operating_point : mapping
+        Operating point that shows it: fpr, tpr, low, high, ceiling, false_alarms.
+    reason : str
+        Why it cannot be tested, or what else refutes it.
+    """
+
+    claim: str
+    word: Word
+    quantity: str = ""
+    allowed: float | None = None
+    measured: float | None = None
+    confidence: float | None = None
+    attack: str = ""
+    operating_point: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A trade-off with what it is of.
+
+    Parameters
+    ----------
+    name : str
+        The attack's name, or the claim in words.
+    release : str
+    role : {"measured", "claimed", "certified", "asymptotic"}
+    tradeoff : TradeOff
+    fpr, low, high : sequences of float
+        A band: TPR from ``low`` to ``high`` at the false-positive rates ``fpr``.
+    confidence : float or None
+        Of the band, pointwise.
+    n_nonmember : int
+        Games behind the false-alarm rate (0 for a ceiling).
+    verdict : Verdict or None
+        Of a claim.
+    scope : Scope
+        Whom the trade-off is about.
+    """
+
+    name: str
+    release: str
+    role: Literal["measured", "claimed", "certified", "asymptotic"]
+    tradeoff: TradeOff
+    fpr: Sequence[float] = ()
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    confidence: float | None = None
+    n_nonmember: int = 0
+    verdict: Verdict | None = None
+    scope: Scope = EVERY
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of an audit, a bound or a protected release.
+
+    Parameters
+    ----------
+    about : AuditAbout, AttributeAbout, BoundAbout or ProtectedAbout
+        Plan, versions, digests, seed, and the facts of each release: `leakscope.reports.about`.
+    findings : sequence of Finding
+    curves : sequence of Curve
+    record_table : mapping of str to list or array
+        One table by columns, a row a record.
+    """
+
+    about: AnyAbout
+    findings: Sequence[Finding] = ()
+    curves: Sequence[Curve] = ()
+    record_table: Table = field(default_factory=dict)
+
+    def curve(self, name: str, release: str | None = None) -> TradeOff:
+        """Return the trade-off of an attack or of a claim, of the first release that has it."""
+        for curve in self.curves:
+            if curve.name == name and release in (None, curve.release):
+                return curve.tradeoff
+        names = sorted({curve.name for curve in self.curves})
+        raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
+
+    def records(self) -> pd.DataFrame:
+        """Return the records as a frame, a row a record."""
+        return import_module("pandas").DataFrame(dict(self.record_table))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the findings as a frame, a row a finding."""
+        return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
+
+    def table(self) -> str:
+        """Return what was found, as text at most 100 columns wide."""
+        return self._as("table")
+
+    def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
+        """Attacks and ceilings on one log-log axis (of an attribute: right guesses), on ``ax`` or on a new figure."""
+        return self._as("plot", ax=ax, release=release)
+
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, records: bool = True, publish: bool = False
+    ) -> str:
+        """Canonical JSON, which carries a SHA-256 of its own content.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it: to a temporary file in the same folder, which is then renamed. A report on data is
+            readable by its owner alone (0600, in a folder of 0700 if that is made here).
+        records : bool
+            Whether it may tell of single records; see `without_records`.
+        publish : bool
+            Without records, and with the permissions of any other file.
+
+        Returns
+        -------
+        str
+        """
+        report = self if records and not publish else self.without_records()
+        text = _layout(report._content())
+        if path is not None:
+            write(path, text, private=self.on_data and not publish)
+        return text
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, records: bool = True, *, publish: bool = False
+    ) -> str:
+        """Render the page: one file without network or scripts to load.
+
+        Parameters
+        ----------
+        path, records, publish
+            As in `to_json`.
+
+        Returns
+        -------
+        str
+        """
+        report = self if records and not publish else self.without_records()
+        text = report._as("page")
+        if path is not None:
+            write(path, text, private=self.on_data and not publish)
+        return text
+
+    def without_records(self) -> Report:
+        """Return the report without what tells of single records: `leakscope.reports.publication`.
+
+        Returns
+        -------
+        Report
+            Without the table of records, without findings about one record and without the numbers and names of
+            records.
+        """
+        return import_module("leakscope.reports.publication").without_records(self)
+
+    @property
+    def on_data(self) -> bool:
+        """Whether it is made from records: not from numbers alone as ``bound dp``, and no public certificate."""
+        if self.about.kind == "protected":
+            return self.about.audience == "owner"
+        return self.about.kind != "bound" or self.about.data is not None
+
+    def digest(self) -> str:
+        """First 16 hexadecimal digits of the SHA-256 that the JSON carries."""
+        return self._digest[:16]
+
+    @cached_property
+    def _digest(self) -> str:
+        return self._content()["sha256"]
+
+    def _repr_html_(self) -> str:
+        return self._as("notebook")
+
+    def _as(self, form: str, **options: Any) -> Any:
+        """Show this report in one of the ``FORMS``."""
+        module, function = FORMS[form].split(":")
+        return getattr(import_module(f"leakscope.reports.{module}"), function)(self, **options)
+
+    def _content(self) -> dict[str, Any]:
+        curves = [
+            {item.name: getattr(curve, item.name) for item in fields(curve)}
+            | {
+                "tradeoff": curve.tradeoff.to_dict(),
+                "verdict": None if curve.verdict is None else asdict(curve.verdict),
+                "scope": asdict(curve.scope),
+            }
+            for curve in self.curves
+        ]
+        content = plain(
+            {
+                "schema": SCHEMA,
+                "about": self.about.model_dump(),
+                "findings": [asdict(finding) for finding in self.findings],
+                "curves": curves,
+                "records": self.record_table,
+            }
+        )
+        return {"schema": SCHEMA, DIGEST: digest_of(content), **content}
+
+    @classmethod
+    @in_one_line
+    def from_json(cls, path: str | os.PathLike[str], *, unverified: bool = False) -> Report:
+        """Read what ``to_json`` wrote.
+
+        Parameters
+        ----------
+        path : path
+        unverified : bool
+            Whether a report is read whose content is not what its SHA-256 says, because it was edited by hand.
+
+        Raises
+        ------
+        ValueError
+            In one line: if the file is not a report of this schema, or not as it was written.
+        """
+        return import_module("leakscope.reports.content").read(path, unverified)
+
+
+def _layout(content: Mapping[str, Any]) -> str:
+    """Write the JSON with an indent of one; long columns by the encoder in C, which knows no indent."""
+    columns = ",\n".join(f"  {_dumps(name)}: {_column(values)}" for name, values in content["records"].items())
+    records = f"{{\n{columns}\n }}" if columns else "{}"
+    rest = _dumps({name: value for name, value in content.items() if name != "records"}, indent=1)
+    return f'{rest.removesuffix("}").rstrip()},\n "records": {records}\n}}\n'
+
+
+def _column(values: list[Any]) -> str:
+    """Write a column as it is printed two levels deep."""
+    if not values or any(isinstance(value, (list, dict)) for value in values):
+        return _dumps(values, indent=1).replace("\n", "\n  ")
+    inside = _dumps(values, separators=(",\n   ", ": ")).removeprefix("[").removesuffix("]")
+    return f"[\n   {inside}\n  ]"
+
+
+def _dumps(value: Any, **layout: Any) -> str:
+    """JSON with the letters of all languages; what a terminal would obey, and lone surrogates, as escapes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
+    return _UNSEEN.sub(lambda found: "".join(f"\\u{ord(char):04x}" for char in found[0]), text)
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """Compute the SHA-256 of the content of a report.
+
+    It is that of the JSON of all keys but ``sha256``, with sorted keys, without spaces, every letter outside of ASCII
+    written as an escape: ``json.dumps(content, sort_keys=True, separators=(",", ":"))`` in Python.
+
+    Parameters
+    ----------
+    content : mapping
+        The report as a JSON parser gives it.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from leakscope.reports import digest_of
+    >>> digest_of({"a": 1, "sha256": "?"}) == digest_of({"a": 1})
+    True
+    """
+    rest = {key: value for key, value in content.items() if key != DIGEST}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Write claims of papers compared with our numbers as text.
+
+    Parameters
+    ----------
+    documents : sequence of mapping of str to object
+        As `leakscope.reports.render.claims` describes them.
+
+    Returns
+    -------
+    str
+        Lines of at most 100 columns.
+
+    Examples
+    --------
+    >>> from leakscope.reports import claims_table
+    >>> claims_table([])
+    ''
+    """
+    return import_module("leakscope.reports.render.claims").claims_table(documents)
+
+
+def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
+    """Write claims of papers compared with our numbers as a page.
+
+    Parameters
+    ----------
+    documents : sequence of mapping of str to object
+        As `leakscope.reports.render.claims` describes them.
+    figures : mapping of str to bytes
+        SVG by the experiment's name.
+
+    Returns
+    -------
+    str
+        HTML, without network or script to load.
+
+    Examples
+    --------
+    >>> from leakscope.reports import claims_page
+    >>> claims_page([], {}).startswith("<!doctype html>")
+    True
+    """
+    return import_module("leakscope.reports.render.claims").claims_page(documents, figures)
+
+
+def write(path: str | os.PathLike[str], text: str, private: bool = False) -> None:
+    """Write to a temporary file in the same folder, then rename it.
+
+    A reader sees the old file or the new one, never half of one.
+
+    Parameters
+    ----------
+    path : path
+    text : str
+    private : bool
+        For its owner alone: the file 0600, folders that are made for it 0700.
+    """
+    target = Path(path)
+    make_folder(target.parent, private)
+    temporary.sweep(target.parent, temporary.parts_of(target))
+    part = temporary.part_of(target)
+    try:
+        with os.fdopen(open_new(part, OWNER_ALONE if private else 0o666), "wb") as file:
+            file.write(text.encode("utf-8", "replace"))  # a lone surrogate of a file name is no letter
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path, private: bool = False) -> None:
+    """Make a folder and those above it, readable by their owner alone if asked for; one that is there stays as it is.
+
+    Parameters
+    ----------
+    folder : Path
+    private : bool
+    """
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=OWNERS_FOLDER if private else 0o777, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir()  # raises an error that says what is there instead
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: without numpy, infinities as "inf" and "-inf".
+
+    Parameters
+    ----------
+    value : object
+        Text, numbers, arrays, sequences and mappings of these.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.reports import plain
+    >>> plain({"rates": np.array([0.5, np.inf])})
+    {'rates': [0.5, 'inf']}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and np.isfinite(value).all():
+        return value.tolist()  # a column of a million numbers, without a look at each
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise ValueError("NaN cannot stand in a report")
+        if math.isinf(value):
+            return "inf" if value > 0 else "-inf"
+        return value
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    return plain(value.tolist())  # numpy scalars and arrays

@@ -1,0 +1,150 @@
+"""Claims and what the audit says of them, in three words: refuted, not refuted, proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from leakscope.reports import Curve, Verdict
+from leakscope.reports.numbers import THIN, digits, down, fractions, near, parameter, percent, percent_at_most, up
+from leakscope.reports.phrases import plural
+from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.audit.words import level
+from leakscope.reports.sections.words import GREEK, PARAMETER, capital, joined, say, sentence
+
+NAMES = {
+    "refuted": "Refuted",
+    "not_refuted": "Not refuted",
+    "cannot_be_tested": "Cannot be tested",
+    "proved": "Proved",
+}
+ADJACENCY = {"add/remove": " for adding or removing one {unit}", "replace one": " for replacing one {unit}"}
+CLAIMS = {
+    "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta})",
+    "epsilon": "{title} is differentially private with ε\u00a0=\u00a0{epsilon}{delta}{adjacency}",
+    "mu": "{title} is Gaussian differentially private with μ\u00a0=\u00a0{mu}{adjacency}",
+}
+POINT = (
+    "At {fpr} false alarms the claim allows any attacker {ceiling} of the members; "
+    "{attack} finds {found} ({level}: {interval})."
+)
+ALLOWED = "These attacks show that any true {letter} is at least {least}{level}, which {allowed} allows."
+NEVER = "An audit can refute such a claim; it can never prove it."
+RULED_OUT = "What was seen rules out every noise with an ε below {least}{level}; the accountant says {allowed}."
+THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
+EXPOSED = (
+    "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
+)
+NOT_EXPOSED = (
+    "Record by record, with half of the models as targets, the test does not show a {unit} that is guessed more often "
+    "than the claim allows ({level}all {units} at once)."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A claim, the word on it and the reason."""
+
+    word: str
+    name: str
+    claim: Markup
+    reason: Markup
+    text: Markup
+
+
+def lines(results: Sequence[Result]) -> list[Line]:
+    """Write a line for each claim that has a verdict, in the order of the releases."""
+    return [_line(result, verdict) for result in results for verdict in result.verdicts]
+
+
+def _line(result: Result, verdict: Verdict) -> Line:
+    """Write a claim for a page, and in one paragraph for a text."""
+    name, why = NAMES[verdict.word], reason(result, verdict)
+    text = say("{name}: {title}, {claim}. {why}", name=name, title=result.title, claim=verdict.claim, why=why)
+    return Line(verdict.word, name, claim(result, verdict), why, text)
+
+
+def contradictions(results: Sequence[Result]) -> list[Curve]:
+    """Proved ceilings that a measurement exceeds, so that one of the two is wrong.
+
+    Where an accountant's curve is refuted it is the training that is wrong: a finding, and no contradiction.
+    """
+    curves = [curve for result in results for curve in result.curves if curve.role == "certified"]
+    judged = [(curve, curve.verdict) for curve in curves if curve.verdict is not None]
+    return [curve for curve, made in judged if made.word == "refuted" and made.quantity != "curve"]
+
+
+def claim(result: Result, verdict: Verdict) -> Markup:
+    """Write the claim as a sentence; one that is not in the usual form is printed as it is."""
+    values = {name: float(value) for name, value in PARAMETER.findall(verdict.claim)}
+    pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
+    unit = result.about.unit
+    adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
+    gaps = {name: parameter(value) for name, value in values.items()}
+    gaps["delta"] = say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
+    right = near(100 * (result.prior_accuracy_in_game + values.get("eta", 0.0)), 1).removesuffix(".0")
+    words = {"unit": unit, "title": result.title, "claim": verdict.claim, "right": right}
+    return say(pattern, adjacency="".join(adjacency), **words, **gaps)
+
+
+def reason(result: Result, verdict: Verdict) -> Markup:
+    """Give the reason for the verdict."""
+    if verdict.word in {"cannot_be_tested", "proved"}:
+        return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
+    bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
+    above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
+    if verdict.word == "refuted":
+        told = say("{reason}", reason=capital(sentence(verdict.reason))) if verdict.reason else Markup("")
+        return joined([_point(result, verdict) if above else Markup(""), bound, told])
+    return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
+
+
+def _point(result: Result, verdict: Verdict) -> Markup:
+    """Where the attack is seen above the ceiling."""
+    at = verdict.operating_point
+    text = fractions(at["tpr"], at["low"], at["high"])
+    return say(
+        POINT,
+        fpr=percent(at["fpr"]),
+        ceiling=percent_at_most(at["ceiling"]),
+        attack=result.attack_title(verdict.attack),
+        found=f"{text.value}{THIN}%",
+        level=level(result),
+        interval=text.interval,
+    )
+
+
+def _bound(verdict: Verdict) -> Markup:
+    """State the lower bound of the claimed quantity, and whether the claim allows it."""
+    letter = GREEK["epsilon"] if verdict.quantity == "curve" else GREEK.get(verdict.quantity, verdict.quantity)
+    measured = verdict.measured or 0.0
+    if measured <= 0:
+        at = f" at {percent(verdict.confidence)}" if verdict.confidence else ""
+        return say("These attacks give no lower bound of {letter} above 0{level}.", letter=letter, level=at)
+    at = f" ({percent(verdict.confidence)})" if verdict.confidence else ""
+    if verdict.quantity == "curve":
+        allowed = verdict.allowed or 0.0
+        says = up(allowed, 2) if math.isfinite(allowed) else "infinity"
+        return say(RULED_OUT, least=down(measured, 2), level=at, allowed=says)
+    if verdict.word == "refuted":
+        words = "Any true {letter} is at least {least}{level}."
+        return say(words, letter=letter, least=down(measured, 2), level=at)
+    return say(ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0))
+
+
+def _accuracy(result: Result, verdict: Verdict) -> Markup:
+    """State the lower limit of the accuracy against the most exposed record, and whether the claim allows it."""
+    unit, right = result.about.unit, result.prior_accuracy_in_game + (verdict.measured or 0.0)
+    at = f"{percent(verdict.confidence)}, " if verdict.confidence else ""
+    words = EXPOSED if verdict.word == "refuted" else NOT_EXPOSED
+    least = digits(right, right, scale=2, most=1).value
+    return say(words, unit=unit, units=plural(unit), least=least, level=at)
+
+
+def _unsupported(verdict: Verdict) -> Markup:
+    """Say that the band clears the ceiling but the test does not."""
+    at = verdict.operating_point
+    return say(THIN_AIR, fpr=percent(at["fpr"]), n=near(at.get("false_alarms", 0)))

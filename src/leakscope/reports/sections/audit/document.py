@@ -1,0 +1,194 @@
+"""The sections of an audit of membership."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from leakscope.core.findings import Finding
+from leakscope.reports import Report
+from leakscope.reports.numbers import near, percent
+from leakscope.reports.sections.audit import claims, method, notes, sources, words
+from leakscope.reports.sections.audit.records import exposed
+from leakscope.reports.sections.audit.result import Result, results
+from leakscope.reports.sections.curves import SMALL_ADVANTAGE
+from leakscope.reports.sections.document import (
+    Block,
+    Columns,
+    Document,
+    Figure,
+    Heading,
+    Panel,
+    Section,
+    findings_section,
+    interval_head,
+    noted,
+)
+from leakscope.reports.sections.findings import groups, not_run, ordered
+from leakscope.reports.sections.quantities import shown
+from leakscope.reports.sections.words import joined
+
+MOST_CURVES = 4
+NAME = 22  # columns for the name of an attack
+
+
+def document(report: Report) -> Document:
+    """Write an audit down.
+
+    Parameters
+    ----------
+    report : Report
+        In one without records (`leakscope.reports.Report.without_records`) the most exposed are counted, not shown,
+        and the histogram of games is there only if there are at least 100 records.
+    """
+    found = results(report)
+    about = found[0].about
+    table = groups(found, ordered)
+    head = interval_head(about.confidence)
+    caption = f"A lower bound means: the best attacker reaches at least this. {notes.over(found)}"
+    prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
+    parts = [
+        _contradictions(found),
+        _summary(found),
+        _claims(found),
+        _curves(found),
+        _records(found),
+        findings_section(table, head, caption),
+        Section("audit_method", {"found": found, "played": method, "level": words.level(found[0])}, noted(about)),
+    ]
+    return Document(
+        about,
+        words.question(found),
+        words.facts(found),
+        words.lede(found),
+        head,
+        table,
+        [part for part in parts if part is not None],
+        [Panel(result.title, Figure("roc", result, f"{prefix}-{i}")) for i, result in enumerate(_worst(found))],
+    )
+
+
+def _contradictions(found: Sequence[Result]) -> Section | None:
+    """Proved ceilings that a measurement exceeds."""
+    curves = claims.contradictions(found)
+    names = [f"{curve.release}: {curve.name}" for curve in curves]
+    return Section("contradictions", {"names": names}) if names else None
+
+
+def _summary(found: Sequence[Result]) -> Section:
+    """Show the accuracy of the best attack on each release."""
+    releases = [_release(result, f"s{i}") for i, result in enumerate(found)]
+    content = {"lede": words.lede(found), "releases": releases, "note": notes.summary(found)}
+    text: list[Block] = [[words.lede(found)]]
+    for result in found:
+        text += _text_of(result, alone=len(found) == 1)
+    return Section("summary", content, text)
+
+
+def _release(result: Result, prefix: str) -> dict[str, Any]:
+    """Collect the big number, the paragraph and the dot plot of a release."""
+    accuracy = result.accuracy
+    big, unit = "—", ""
+    if accuracy is not None and result.too_few:
+        big, unit = str(round((accuracy.value or 0) * result.n_games)), f"of {result.n_games}"
+    elif accuracy is not None:
+        big, unit = shown(accuracy).value, "of 100"
+    figure = None if result.too_few else Figure("audit_dots", result, prefix)
+    return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
+
+
+def _claims(found: Sequence[Result]) -> Section | None:
+    """Each claim with its verdict."""
+    lines = claims.lines(found)
+    if not lines:
+        return None
+    return Section("claims", {"claims": lines}, [[line.text for line in lines]])
+
+
+def _curves(found: Sequence[Result]) -> Section | None:
+    """ROC of the releases, of the worst four where there are more; then their gains over guessing."""
+    drawn = [result for result in _worst(found) if not result.too_few]
+    if not drawn:
+        return None
+    captions = {result.name: notes.curves(result) for result in drawn}
+    apart = len(set(captions.values())) > 1  # a note that is the same for all is printed once, under all of them
+    several = len(found) > 1
+    panels = []
+    for place, result in enumerate(drawn):
+        caption = captions[result.name] if apart else ""
+        title = result.title if several else ""
+        panels.append(Panel(title, Figure("roc", result, f"r{place}"), caption=caption))
+    if max(result.advantage for result in drawn) < SMALL_ADVANTAGE:
+        for place, result in enumerate(drawn):
+            panels.append(Panel(result.title if several else "", Figure("gain", result, f"g{place}")))
+    captioned = any(panel.caption for panel in panels)
+    note = joined([*([] if captioned else [notes.curves(found[0])]), notes.doubled(found)])
+    ceilings = any(result.ceilings for result in found)
+    heading = "The attack and its ceiling" if ceilings else "The attack"
+    return Section("curves", {"heading": heading, "intro": notes.curves_intro(found), "panels": panels, "note": note})
+
+
+def _records(found: Sequence[Result]) -> Section | None:
+    """Histograms of games won, or the sentence in their place, and the most exposed records."""
+    panels = []
+    for place, result in enumerate(found):
+        if result.games is None or result.too_few:
+            continue
+        drawn = Figure("histogram", result, f"h{place}") if result.first_exposed and result.games.won else None
+        panels.append(Panel(result.title, drawn, above="" if result.n_exposed else words.exposure(result)))
+    if not panels:
+        return None
+    tables = [exposed(result) for result in found if not result.too_few]
+    content = {
+        "several": len(found) > 1,
+        "intro": notes.records_intro(found),
+        "panels": panels,
+        "note": notes.histograms(found) if any(panel.figure for panel in panels) else "",
+        "exposed": [table for table in tables if table is not None],
+        "legend": notes.strips(found),
+    }
+    return Section("records", content)
+
+
+def _worst(found: Sequence[Result]) -> Sequence[Result]:
+    """Select the four releases that reveal most, in the order of the plan."""
+    if len(found) <= MOST_CURVES:
+        return found
+    order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
+    return [result for result in found if result in order]
+
+
+def _text_of(result: Result, alone: bool) -> list[Block]:
+    """Lay out a release in a text: its attacks, those that did not run, its most exposed record."""
+    names = [*(_cut(result.attack_title(name)) for name in result.attacks), "baseline"]
+    attacks = Columns("attack", names, list(_columns(result)))
+    failed = (each for each in result.findings if each.quantity == "accuracy" and each.attack)
+    below = joined([words.exposure(result), words.bounds(result), sources.note(result)])
+    return [[*([] if alone else [Heading(result.title)]), attacks], not_run(result, failed), [below]]
+
+
+def _columns(result: Result) -> Iterator[tuple[str, list[str]]]:
+    """Lay out a title and a cell for each attack, then the baseline."""
+    baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
+    prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}"
+    yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in result.attacks), baseline]
+    yield "AUC", [*(_cell(result, name, "auc") for name in result.attacks), "0.5"]
+    for fpr in result.about.fpr:
+        cells = [_cell(result, name, "tpr", fpr) for name in result.attacks]
+        yield f"TPR at FPR {percent(fpr)}", [*cells, percent(fpr)]
+
+
+def _cell(result: Result, attack: str, quantity: str, fpr: float | None = None) -> str:
+    """``91.3 (91.1..91.5)``, or a dash."""
+    finding: Finding | None = result.find(quantity, attack, **({} if fpr is None else {"fpr": fpr}))
+    if finding is None:
+        return "-"
+    text = shown(finding)
+    ends = f" ({text.low}..{text.high})" if text.low and text.high else ""
+    if finding.refused:
+        ends = " (too few models)"
+    return f"{text.value}{' %' if quantity == 'tpr' else ''}{ends}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME else name[: NAME - 3] + "..."

@@ -1,0 +1,91 @@
+"""How the numbers were made: the games, the intervals, the assumptions and the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope.reports.numbers import count, percent
+from leakscope.reports.phrases import plural
+from leakscope.reports.sections.audit.notes import over
+from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.words import sentence, several
+
+GAMES = {
+    "half_split": "{models}, each trained on a random half of the {units}; {judged} are judged.",
+    "one_model": "One trained model; {judged} are judged, {fraction} of them members.",
+    "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
+    "average_datum": "{models}; for each one {unit} is drawn, which is in its data or not, at random.",
+    "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
+    "signals": "Signals of {models} at {judged} were given, together with their membership.",
+    "scores": "Scores of {judged} by {models} were given, together with their membership.",
+}
+KNOWLEDGE = {
+    "distribution": "The attacker who sees the steps knows the distribution of the gradients of the other {units}, "
+    "not which of them are in a batch.",
+    "others": "The attacker who sees the steps knows which of the other {units} are in each batch, "
+    "and their gradients.",
+}
+
+
+def game(result: Result) -> str:
+    """Say what was played, in a few sentences."""
+    facts, unit = result.facts, result.about.unit
+    played = GAMES[facts.game].format(
+        models=several(facts.models, "model"),
+        judged=several(facts.judged, unit),
+        unit=unit,
+        units=plural(unit),
+        fraction=percent(facts.prior),
+    )
+    known = KNOWLEDGE[facts.knowledge].format(units=plural(unit)) if facts.knowledge else ""
+    return " ".join(part for part in (played, known, _population(result), _references(result)) if part)
+
+
+def _population(result: Result) -> str:
+    n, unit = result.facts.population, result.about.unit
+    return f"{several(n, unit)} are population: in no model and not judged." if n else ""
+
+
+def _references(result: Result) -> str:
+    """Who is compared with whom."""
+    facts = result.facts
+    if not facts.references:
+        return "There are no reference models."
+    references = several(facts.references, "reference model")
+    if facts.targets == facts.models:
+        return f"Every model is attacked once; the other {count(facts.references)} are its references."
+    return f"{references} stand behind each of {several(facts.targets, 'attacked model')}."
+
+
+def release(result: Result) -> str:
+    """Say what was released, fitted on what."""
+    facts, data = result.facts, result.facts.data
+    parts = [sentence(facts.description)] if facts.description else []
+    if data.name or data.digest:
+        size = several(data.records, result.about.unit)
+        parts.append(f"Data: {', '.join(part for part in (data.name, size) if part)}")
+        parts[-1] += f", digest {data.digest}." if data.digest else "."
+    return " ".join(parts)
+
+
+def limits(results: Sequence[Result]) -> str:
+    """Say what the numbers do not tell."""
+    n_attacks = len(results[0].about.attacks)
+    unit = results[0].about.unit
+    shared = (
+        f"Games against one {unit} share reference models: their limits are set at a quarter of the level, as much as "
+        "simulated audits of noise ask for."
+    )
+    overlap = (
+        "Models that are each other's references are not independent trials: the intervals of attacks that learn from "
+        "them are widened as simulated audits of noise ask for."
+    )
+    best = f"The best of {n_attacks} attacks is quoted; its interval is not widened for that choice."
+    parts = [
+        over(results),
+        shared if any(result.games for result in results) else "",
+        overlap if any(result.facts.targets == result.facts.models > 1 for result in results) else "",
+        best if n_attacks > 1 else "",
+        "A better attack may exist.",
+    ]
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,73 @@
+"""What the page says of members and others: whether they come from one source, as far as a classifier can tell."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from leakscope.core.findings import Finding
+from leakscope.reports.numbers import digits, percent
+from leakscope.reports.phrases import plural
+from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.quantities import shown
+
+FOUND = (
+    "<b>Members and others do not come from one source.</b> Without the model, a classifier that sees only the {units} "
+    "tells them apart with an AUC of {area} ({level}: {interval}). An attack on the model may succeed for "
+    "the same reason."
+)
+WITHHELD = "No verdict, limit or ε is given for {title}; --accept-shift gives them all the same."
+ACCEPTED = "This was accepted: what follows is read as if the model alone caused it."
+NOT_FOUND = (
+    "Without the model, a classifier that sees only the {units} does not tell members from others (AUC {area}, "
+    "{level}: {interval}). With so many {units} it finds, 9 times out of 10, a difference that it can turn into "
+    "an AUC of {smallest}{shift}; a smaller difference may be there."
+)
+ONE_COLUMN = ", such as a shift of one column by {shift} standard deviations"
+UNTESTED = "Whether members and others come from one source was not tested: {reason}."
+
+
+def without_model(result: Result) -> Finding | None:
+    """Return the finding, with or without a value; None where leakscope drew the membership."""
+    found = (finding for finding in result.findings if finding.quantity == "membership_without_model")
+    return next(found, None)
+
+
+def differ(result: Result) -> bool:
+    """Whether members and others are told apart without the model."""
+    finding = without_model(result)
+    return finding is not None and (finding.low or 0.0) > 0.5
+
+
+def accepted(result: Result) -> bool:
+    """Whether the user accepts that."""
+    return bool(result.about.plan.get("accept_shift"))
+
+
+def warning(result: Result) -> Markup:
+    """Write the warning that members and others differ, which comes first; else nothing."""
+    finding = without_model(result)
+    if finding is None or not differ(result):
+        return Markup("")
+    rest = Markup(ACCEPTED) if accepted(result) else Markup(WITHHELD).format(title=result.title)
+    return Markup(" ").join([_numbers(FOUND, result, finding), rest])
+
+
+def note(result: Result) -> Markup:
+    """Say that no difference was found, and how large one would have to be; or why there was no test."""
+    finding = without_model(result)
+    if finding is None or differ(result):
+        return Markup("")
+    if finding.value is None:
+        return Markup(UNTESTED).format(reason=finding.reason)
+    shift = finding.detail.get("smallest_shift")
+    column = "" if shift is None else ONE_COLUMN.format(shift=digits(shift, most=2).value)
+    smallest = digits(finding.detail["smallest_auc"], most=2).value
+    return _numbers(NOT_FOUND, result, finding, smallest=smallest, shift=column)
+
+
+def _numbers(pattern: str, result: Result, finding: Finding, **gaps: str) -> Markup:
+    """Fill a sentence with the area and its interval."""
+    text = shown(finding)
+    level = percent(result.about.confidence if finding.confidence is None else finding.confidence)
+    units = plural(result.about.unit)
+    return Markup(pattern).format(area=text.value, interval=text.interval, level=level, units=units, **gaps)

@@ -1,0 +1,1 @@
+"""A calibration, or a release with noise."""

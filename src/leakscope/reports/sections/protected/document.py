@@ -1,0 +1,182 @@
+"""The sections of a protected release: its values, its certificate, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leakscope.reports import Report
+from leakscope.reports.phrases import title
+from leakscope.reports.sections.document import (
+    BOUNDS_CAPTION,
+    Block,
+    Document,
+    Figure,
+    Panel,
+    Rows,
+    Section,
+    curves_section,
+    findings_section,
+    interval_head,
+    noted,
+)
+from leakscope.reports.sections.findings import Group, as_given, cells, groups, row
+from leakscope.reports.sections.parts import Part
+from leakscope.reports.sections.protected import certificate, costs, words
+from leakscope.reports.sections.protected.costs import Cells
+from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
+from leakscope.reports.sections.words import joined, say
+
+MOST_ROWS = 8  # values that a page shows at once; the others fold
+MOST_FOLDED = 200
+MOST_VALUES = 40  # rows of a table in a text
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells by column: those that are shown, those that fold, and how many are left out."""
+
+    columns: Sequence[str]
+    rows: Sequence[Cells]
+    folded: Sequence[Cells]
+    n_left_out: int
+
+
+def document(report: Report) -> Document:
+    """Write a protected release, or a calibration that released nothing, down.
+
+    Neither the values without noise, nor the seed of the noise, nor who is most exposed is in it.
+
+    Raises
+    ------
+    ValueError
+        If the report has a table of records.
+    """
+    result = protected_result(report)
+    about, head = result.about, interval_head(result.about.confidence)
+    own = _groups(result)
+    table = [*own, *_others(result)]
+    text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
+    parts = [
+        Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
+        _summary(result),
+        _certificate(result),
+        _curves(result) if result.curves else None,
+        _cost(result),
+        _other_methods(result),
+        findings_section(table, head, BOUNDS_CAPTION, [text]),
+        Section("protected_method", {"found": result, "certified": words}, noted(about)),
+    ]
+    figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
+    return Document(
+        about,
+        words.question(result),
+        words.facts(result),
+        joined([words.warning(result), words.lede(result), words.promise(result)]),
+        head,
+        table,
+        [part for part in parts if part is not None],
+        [Panel("", figure)] if result.curves else [],
+        ("release", "other_methods", "certificate", "cost", "findings", "protected_method"),
+    )
+
+
+def _summary(result: ProtectedResult) -> Section:
+    """Show what is promised, and what was released."""
+    big, unit = words.big(result)
+    values = costs.values(result)
+    lede, promise = words.lede(result), words.promise(result)
+    content = {
+        "warning": words.warning(result),
+        "lede": lede,
+        "void": result.void,
+        "big": big,
+        "big_unit": unit,
+        "promise": promise,
+        "heads": costs.HEADS,
+        "texts": costs.TEXTS,
+        "values": _table(values),
+        "values_note": words.values_note(result),
+        "figure": Figure("protected_dots", result, "s0"),
+        "figure_note": words.dots_note(result),
+    }
+    text = [[words.warning(result)], [joined([lede, promise])], [Rows(costs.headed(values), MOST_VALUES)]]
+    return Section("release", content, text)
+
+
+def _certificate(result: ProtectedResult) -> Section:
+    """Show the promise and what it rests on."""
+    heading, short = ("No certificate", "No certificate") if result.void else ("The certificate", "Certificate")
+    verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
+    content = {
+        "heading": heading,
+        "void": result.void,
+        "warning": words.warning(result) if result.about.insecure_seed else "",
+        "promised": promised,
+        "verdict": verdict,
+        "rows": rows,
+    }
+    first = say(
+        "{heading}: {promised} {verdict}",
+        heading=short,
+        promised=promised,
+        verdict=f"({verdict}.)" if verdict else "",
+    )
+    return Section("certificate", content, [[first, *(say("{name}: {text}", name=n, text=t) for n, t in rows)]])
+
+
+def _curves(result: ProtectedResult) -> Section:
+    """Show the curves and how to read them."""
+    heading, intro, note = words.curves_heading(result), words.curves_intro(result), words.curves_note(result)
+    return curves_section(result, heading, intro, note)
+
+
+def _cost(result: ProtectedResult) -> Section:
+    """Show what the noise costs; on a page also what other methods would."""
+    table = costs.costs(result)
+    intro = joined([costs.cost(result), words.accuracy(result)])
+    content: dict[str, Any] = {
+        "heads": costs.HEADS,
+        "texts": costs.TEXTS,
+        "intro": intro,
+        "k": result.certificate.k,
+        "costs": _table(table),
+        "comparison": _table(costs.comparison(result)),
+        "totals": _table(costs.totals(result)),
+        "total": costs.total(result),
+    }
+    return Section("cost", content, [[Rows(costs.headed(table), MOST_VALUES), intro]])
+
+
+def _other_methods(result: ProtectedResult) -> Section:
+    """Other methods for the same promise, in a text before the certificate."""
+    totals: Block = [Rows(costs.headed(costs.totals(result)), MOST_VALUES), costs.total(result)]
+    return Section("other_methods", None, [[Rows(costs.headed(costs.comparison(result)), MOST_VALUES)], totals])
+
+
+def _groups(result: ProtectedResult) -> list[Group]:
+    """Group the findings of the release, or of the calibration, and of the same without noise."""
+    own = "This release" if result.values else "This calibration"
+    return [
+        replace(group, title=own) if part.of_all else group
+        for part, group in zip(result.parts, groups(result.parts, as_given), strict=True)
+    ]
+
+
+def _others(result: ProtectedResult) -> list[Group]:
+    """Group the findings of all baselines together, each under its name."""
+    if not result.baselines:
+        return []
+    part = Part("", result.baselines, result.about)
+    rows = [(title(each.release, each.scope, result.unit), row(part, each)) for each in result.baselines]
+    named = [replace(row, quantity=say("{name}: {said}", name=name, said=row.quantity)) for name, row in rows]
+    return [Group("Other methods, for the same promise", named, ())]
+
+
+def _table(rows: Sequence[Cells]) -> Table | None:
+    """Return the rows of a table, the first few open; nothing without rows."""
+    if not rows:
+        return None
+    folded = rows[MOST_ROWS : MOST_ROWS + MOST_FOLDED]
+    return Table(list(rows[0]), rows[:MOST_ROWS], folded, len(rows) - MOST_ROWS - len(folded) if folded else 0)

@@ -1,0 +1,200 @@
+"""A protected release as the report reads it: its certificate, its values, and its findings by what they are of."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leakscope.core.findings import Finding
+from leakscope.reports import Curve, Report
+from leakscope.reports.about import CertificateFacts, ProtectedAbout, ReleasedValue, about_as
+from leakscope.reports.phrases import WITHOUT, plural
+from leakscope.reports.sections.parts import Part, attack_words, parts_of
+
+SEED_OPTION = re.compile(r"(--insecure-seed)[ =]\S+")
+SEED_KEY = "insecure_seed"
+
+
+@dataclass(frozen=True)
+class ProtectedResult:
+    """A release with noise and its certificate.
+
+    Parameters
+    ----------
+    findings, curves : sequences
+        Without the numbers of single records; those that a void certificate would certify are left out.
+    about : ProtectedAbout
+        Of the report, without the seed of the release.
+    """
+
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    about: ProtectedAbout
+
+    @property
+    def certificate(self) -> CertificateFacts:
+        """What is promised, under which game, coupling and confidence."""
+        return self.about.certificate
+
+    @property
+    def values(self) -> Sequence[ReleasedValue]:
+        """What was released, a row a coordinate; empty where only the noise was calibrated."""
+        return self.about.values
+
+    @property
+    def public(self) -> bool:
+        """Whether this is for publication; otherwise it holds exact functions of the data."""
+        return self.about.audience == "public"
+
+    @property
+    def unit(self) -> str:
+        """What a record is called."""
+        return self.about.unit
+
+    @property
+    def units(self) -> str:
+        """Several of them."""
+        return plural(self.unit)
+
+    @property
+    def prior_accuracy(self) -> float:
+        """Accuracy of a guess from the prior alone."""
+        return max(self.certificate.prior, 1 - self.certificate.prior)
+
+    @property
+    def promised(self) -> float:
+        """Accuracy that no attacker exceeds."""
+        return self.prior_accuracy + self.certificate.eta
+
+    @property
+    def on_average(self) -> bool:
+        """The promise is for a record drawn at random, not for each of them."""
+        return self.certificate.promise == "average"
+
+    @property
+    def void(self) -> bool:
+        """There is no certificate."""
+        return bool(self.certificate.void)
+
+    @property
+    def proved(self) -> bool:
+        """The certificate holds, and what it says may be published."""
+        return not self.void and not self.about.insecure_seed and not self.contradictions
+
+    @property
+    def best(self) -> Finding | None:
+        """Accuracy of the best attack on the release."""
+        return next(iter(self.attacks), None)
+
+    @property
+    def attacks(self) -> tuple[Finding, ...]:
+        """Accuracy of each attack on the release, the strongest first."""
+        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.attack)
+        own = (finding for finding in known if finding.release != WITHOUT and finding.value is not None)
+        played = (
+            finding
+            for finding in own
+            if math.isclose(finding.operating_point.get("prior", 0.5), self.certificate.prior)
+        )
+        return tuple(sorted(played, key=_lower_end, reverse=True))
+
+    @property
+    def without_noise(self) -> Finding | None:
+        """Accuracy of the best attack if there were no noise."""
+        return max(self._of(WITHOUT, "accuracy"), key=_lower_end, default=None)
+
+    @property
+    def rates(self) -> tuple[Finding, ...]:
+        """Members found that the certificate allows at the false-alarm rates."""
+        return tuple(finding for finding in self._of("", "tpr") if not finding.attack and finding.bound_type == "upper")
+
+    @property
+    def pmp(self) -> Finding | None:
+        """Epsilon of practical membership privacy of the release."""
+        return next(iter(self._of("", "pmp_epsilon")), None)
+
+    @property
+    def baselines(self) -> tuple[Finding, ...]:
+        """Noise that other methods need for the same promise."""
+        return tuple(finding for finding in self.findings if finding.quantity == "noise_rms" and finding.release)
+
+    @property
+    def totals(self) -> tuple[Finding, ...]:
+        """Errors against the statistic of all records, ours and those of other methods."""
+        return tuple(finding for finding in self.findings if finding.quantity == "total_error")
+
+    @property
+    def noise_rms(self) -> float:
+        """Root mean square of the noise over the coordinates."""
+        rms = self.certificate.noise.rms
+        return math.sqrt(sum(size**2 for size in rms) / len(rms)) if rms else 0.0
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The findings by release and scope, in order; those of the baselines are no part of it."""
+        compared = (*self.baselines, *self.totals)
+        others = [finding for finding in self.findings if finding not in compared]
+        return parts_of(others, self.about)
+
+    @property
+    def ceilings(self) -> tuple[Curve, ...]:
+        """Curves that no attacker exceeds."""
+        return tuple(curve for curve in self.curves if curve.role == "certified")
+
+    @property
+    def advantage(self) -> float:
+        """The largest advantage of an attack or a ceiling; that without noise does not count."""
+        drawn = (curve for curve in self.curves if curve.role in ("certified", "measured") and curve.release != WITHOUT)
+        return max((curve.tradeoff.advantage() for curve in drawn), default=1.0)
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """What exceeds the certificate: an exact attack, or a ceiling that a test refuted."""
+        if self.void:
+            return ()
+        exact = (finding for finding in self.attacks if finding.status == "certified")
+        beyond = [finding.attack for finding in exact if (finding.value or 0.0) > self.promised + 1e-12]
+        refuted = [curve.name for curve in self.ceilings if curve.verdict and curve.verdict.word == "refuted"]
+        return tuple(attack_words(name) for name in (*beyond, *refuted))
+
+    def _of(self, release: str, quantity: str) -> tuple[Finding, ...]:
+        known = (finding for finding in self.findings if finding.release == release and finding.quantity == quantity)
+        return tuple(finding for finding in known if finding.value is not None)
+
+
+def protected_result(report: Report) -> ProtectedResult:
+    """Read the release of a report.
+
+    Raises
+    ------
+    ValueError
+        If the report has a table of records: a protected release never shows one.
+    """
+    if report.record_table:
+        raise ValueError(f"a protected release shows no records, got the columns {', '.join(report.record_table)}")
+    about = about_as(ProtectedAbout, report.about)
+    unseeded = {
+        "command": SEED_OPTION.sub(r"\1", about.command),
+        "plan": {key: value for key, value in about.plan.items() if key != SEED_KEY},
+    }
+    about = about.model_copy(update=unseeded)
+    void = bool(about.certificate.void)
+    findings = (replace(finding, scope=finding.scope.unnamed) for finding in report.findings)
+    curves = (replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
+    return ProtectedResult(
+        tuple(finding for finding in findings if not (void and _rests_on_certificate(finding))),
+        tuple(curve for curve in curves if not (void and curve.role == "certified")),
+        about,
+    )
+
+
+def _rests_on_certificate(finding: Finding) -> bool:
+    """Tell whether a finding is a bound on every attacker of the release itself."""
+    bounds = finding.quantity != "noise_rms" and finding.release != WITHOUT
+    return bounds and not finding.attack and finding.value is not None and finding.status == "certified"
+
+
+def _lower_end(finding: Finding) -> float:
+    return (finding.value if finding.low is None else finding.low) or 0.0

@@ -1,0 +1,32 @@
+"""How the numbers of each quantity are printed: in cases of 100, in percent, or as they are."""
+
+from __future__ import annotations
+
+from leakscope.core.findings import Finding
+from leakscope.reports.numbers import Digits, digits, fractions, settled
+
+FRACTIONS = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
+SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
+    "accuracy": (2, 1),
+    "baseline_accuracy": (2, 1),
+    "most_exposed": (2, 0),
+    "attribute_accuracy": (2, 1),
+    "attribute_gain": (2, 1),
+    "epsilon": (0, 2),
+    "pmp_epsilon": (0, 4),
+    "largest_epsilon": (0, 4),
+    "largest_mu": (0, 4),
+    "smallest_cell": (0, 0),
+}
+
+
+def shown(finding: Finding) -> Digits:
+    """Write a finding's numbers in the unit of its quantity: cases of 100, percent, or none."""
+    value = settled(finding.value or 0.0)
+    low, high = (None if end is None else settled(end) for end in (finding.low, finding.high))
+    if low == high == value:  # exact: no interval
+        low = high = None
+    if finding.quantity in FRACTIONS:
+        return fractions(value, low, high, finding.bound_type)
+    scale, most = SCALES.get(finding.quantity, (0, 4))
+    return digits(value, low, high, scale=scale, most=most, bound_type=finding.bound_type)

@@ -1,0 +1,111 @@
+"""What every sentence is made of: patterns with gaps for numbers, never free text.
+
+Every sentence is ``Markup``: what is filled in is escaped, and ``striptags`` gives the plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+from markupsafe import Markup
+
+from leakscope.reports.about import About, AttributeAbout, AuditAbout
+from leakscope.reports.numbers import count, down, near, parameter
+from leakscope.reports.phrases import plural
+
+Words = TypeVar("Words", bound=str)
+GREEK = {"epsilon": "ε", "delta": "δ", "eta": "η", "mu": "μ"}
+PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = (inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\w)")
+_KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
+
+
+def say(pattern: str, **gaps: object) -> Markup:
+    """Fill and escape the gaps of a sentence.
+
+    Examples
+    --------
+    >>> print(say("<b>{name}</b> leaks.", name="a < b"))
+    <b>a &lt; b</b> leaks.
+    """
+    made = Markup(pattern).format(**gaps)
+    unit = str(gaps.get("unit", ""))
+    return Markup(made.replace(f" a {unit}", f" {article(unit)} {unit}")) if unit and " a {unit}" in pattern else made
+
+
+def article(unit: str) -> str:
+    """Return the article of a unit: ``a record``, ``an image``, ``a user``."""
+    return "an" if unit[:1].lower() in "aeio" else "a"
+
+
+def joined(sentences: Iterable[Markup]) -> Markup:
+    """Sentences that are not empty, with a space between."""
+    return Markup(" ").join(sentence for sentence in sentences if sentence)
+
+
+def several(n: int, unit: str) -> str:
+    """``1,500 records``, ``1 record``."""
+    return f"{count(n)} {unit if n == 1 else plural(unit)}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """Join items as ``a, b and c``."""
+    *others, last = items
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def capital(text: Words) -> Words:
+    """Write the first letter large and leave the rest as it is."""
+    return type(text)(text[:1].upper() + text[1:])
+
+
+def sentence(text: str) -> str:
+    """With a full stop."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def cited(source: str) -> str:
+    """Keys of the bibliography as a name and a year.
+
+    Examples
+    --------
+    >>> cited("yeom2018, Adversary 2")
+    'Yeom 2018, Adversary 2'
+    """
+    return _KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
+
+
+def lettered(text: str) -> Markup:
+    r"""Parameters with Greek letters and powers of ten.
+
+    Examples
+    --------
+    >>> lettered("delta = 1e-05 <b>")
+    Markup('δ\xa0=\xa010<sup>−5</sup> &lt;b&gt;')
+    """
+    parts, end = [], 0
+    for found in PARAMETER.finditer(text):
+        before, letter, value = text[end : found.start()], GREEK[found[1]], parameter(float(found[2]))
+        parts.append(say("{before}{letter}\u00a0=\u00a0{value}", before=before, letter=letter, value=value))
+        end = found.end()
+    return Markup("").join([*parts, Markup.escape(text[end:])])
+
+
+def baseline(accuracy: float) -> str:
+    """State the baseline accuracy: that of a guess from the prior alone."""
+    right = near(100 * accuracy, 1).removesuffix(".0")
+    return f"guessing from the prior alone gives {right}"
+
+
+def least_of_100(low: float | None) -> str:
+    """Write a lower limit in whole cases of 100."""
+    return down(round(100 * (low or 0.0), 9))
+
+
+def execution(about: About) -> str:
+    """How many models came from the store and how many were made in this run; empty where no store was used."""
+    if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:
+        return ""
+    reused, made = about.execution.reused, about.execution.made
+    return f"Models: {reused:,} came from the store, {made:,} were made in this run."

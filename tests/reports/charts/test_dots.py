@@ -1,0 +1,82 @@
+"""The dot plot of the summary."""
+
+from typing import Any
+
+import pytest
+from matplotlib.colors import to_hex
+
+from leakscope.reports.charts.canvas import ATTACK, MUTE
+from leakscope.reports.charts.dots import Row, dots, dots_size
+
+ROWS = (
+    Row("gap", 51.6, "51.6"),
+    Row("LiRA", 57.9, "57.9", "best"),
+    Row("shadow", None, "—"),
+)
+EXPOSED = Row("most exposed record", 100.0, "≥ 85", "exposed", low=85.2)
+
+
+def texts(axes: Any) -> dict[str, Any]:
+    return {text.get_text(): text for text in axes.texts}
+
+
+def lines(axes: Any) -> list[Any]:
+    return list(axes.lines)
+
+
+def patches(axes: Any) -> list[Any]:
+    return list(axes.patches)
+
+
+def markers(axes: Any) -> list[tuple[float, float]]:
+    return [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines(axes) if line.get_marker() == "o"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "claim", "end"),
+    [
+        (ROWS, None, 60),
+        ((*ROWS, Row("RMIA", 61.0, "61.0")), None, 75),
+        ((*ROWS, EXPOSED), None, 100),
+        (ROWS, 70.0, 75),
+        (ROWS, 95.0, 100),
+        ((Row("loss", 52.0, "52.0", low=49.0, high=60.5),), None, 75),
+    ],
+)
+def test_axis_is_the_narrowest_that_holds_every_row_and_the_claim(rows, claim, end):
+    axes = dots(rows, claim, ax=dots_size(len(rows)).axes())
+    assert axes.get_xlim() == (50, end)
+    assert str(end) in texts(axes)
+
+
+def test_a_dot_a_row_with_name_and_value_and_none_without_a_value():
+    axes = dots((*ROWS, EXPOSED), ax=dots_size(4).axes())
+    assert markers(axes) == [(51.6, 0), (57.9, -1), (100, -3)]
+    written = texts(axes)
+    assert {"gap", "LiRA", "shadow", "—", "51.6", "≥ 85", "most exposed record"} <= set(written)
+    assert to_hex(written["LiRA"].get_color()) == ATTACK
+    assert to_hex(written["shadow"].get_color()) == MUTE
+
+
+def test_most_exposed_record_has_a_wide_bar_from_its_lower_limit():
+    axes = dots((EXPOSED,), ax=dots_size(1).axes())
+    wide = [line for line in lines(axes) if line.get_linewidth() == 6]
+    assert [tuple(line.get_xdata()) for line in wide] == [(85.2, 100.0)]
+
+
+def test_claim_is_a_vertical_with_its_forbidden_side_tinted():
+    axes = dots(ROWS, 55.0, ax=dots_size(3).axes())
+    assert any(tuple(line.get_xdata()) == (55.0, 55.0) for line in lines(axes))
+    (tint,) = patches(axes)
+    assert (tint.get_x(), tint.get_x() + tint.get_width()) == (55.0, 60.0)
+
+
+def test_a_value_below_guessing_stays_on_the_axis():
+    assert markers(dots((Row("gap", 48.9, "48.9"),), ax=dots_size(1).axes())) == [(50.0, 0.0)]
+
+
+def test_long_names_are_cut():
+    axes = dots((Row("n" * 60, 55.0, "55.0"),), ax=dots_size(1).axes())
+    assert "n" * 21 + "…" in texts(axes)

@@ -1,0 +1,103 @@
+"""The histogram of a bound over the records."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from leakscope.reports.charts.histograms import SPREAD, spread
+from leakscope.reports.charts.labels import Box, text_width
+from leakscope.reports.sections.bound.ranking import is_logarithmic
+
+
+def drawn(accuracy: Any, weights: Any = None, median: float | None = None, **words: Any) -> Any:
+    accuracy = np.asarray(accuracy, dtype=float)
+    weights = np.ones(len(accuracy)) if weights is None else np.asarray(weights, dtype=float)
+    return spread(
+        accuracy, weights, float(np.median(accuracy)) if median is None else median, ax=SPREAD.axes(), **words
+    )
+
+
+def texts(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def heights(axes: Any) -> np.ndarray:
+    (bars,) = axes.patches
+    return bars.get_path().vertices.reshape(-1, 5, 2)[:, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "limits"),
+    [
+        ([0.5, 0.59], (50, 60)),
+        ([0.5, 0.509], (50, 51)),
+        ([0.5, 0.52], (50, 52)),
+        ([0.54], (50, 55)),
+        ([0.5, 0.61], (50, 75)),
+        ([0.5, 0.76], (50, 100)),
+        ([0.93, 0.97], (50, 100)),
+    ],
+)
+def test_axis_is_the_narrowest_that_holds_all(accuracy, limits):
+    assert drawn(accuracy).get_xlim() == limits
+
+
+def test_axis_begins_lower_for_a_bound_below_one_half():
+    assert drawn([0.31, 0.4]).get_xlim() == (30, 60)
+
+
+def test_every_record_is_in_a_bar():
+    accuracy = np.linspace(0.5, 1.0, 400)
+    assert heights(drawn(accuracy)).sum() == 400
+    assert heights(drawn(accuracy, np.full(400, 3.0))).sum() == 1200
+    assert heights(drawn([1.0, 1.0])).tolist() == [2]
+
+
+def test_a_bar_that_would_not_be_seen_makes_the_scale_logarithmic():
+    assert not is_logarithmic(np.array([0.0, 100.0, 2.0]))
+    assert is_logarithmic(np.array([0.0, 100.0, 1.0]))
+    axes = drawn([0.99] + [0.51] * 20_000)
+    assert axes.get_yscale() == "log"
+    assert {"1", "100", "10,000", "records"} <= set(texts(axes)) or {"1", "10", "1,000", "10,000"} <= set(texts(axes))
+    assert drawn([0.99, 0.51]).get_yscale() == "linear"
+
+
+def test_median_and_most_exposed_are_marked_on_the_safe_side():
+    axes = drawn([0.90001, 0.55001, 0.55001], bound_type="upper")
+    assert {"most exposed 90.1", "median 55.1"} <= set(texts(axes))
+    lines = sorted(float(line.get_xdata()[0]) for line in axes.lines)
+    assert lines == pytest.approx([55.001, 90.001])
+    assert "most exposed 90.0" in texts(drawn([0.90099, 0.6], bound_type="lower"))
+
+
+def test_one_mark_where_all_are_equal():
+    axes = drawn([0.7, 0.7])
+    assert [text for text in texts(axes) if "0.0" in text] == ["most exposed 70.0"]
+
+
+@pytest.mark.parametrize("spreading", [0.001, 0.02, 0.2])
+@pytest.mark.parametrize("top", [0.51, 0.8, 1.0])
+def test_the_marks_do_not_cover_one_another(spreading, top):
+    rng = np.random.default_rng(3)
+    accuracy = np.r_[top, np.clip(top - spreading * rng.exponential(size=3000), 0.5, top)]
+    boxes = []
+    for text in drawn(accuracy).texts:
+        if text.get_text().startswith(("median", "most")):
+            width, (x, y) = text_width(text.get_text(), text.get_fontsize()), text.get_position()
+            boxes.append(
+                Box(x - width / 2 if text.get_horizontalalignment() == "right" else x + width / 2, y, width, 8)
+            )
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart_x = abs(one.x - other.x) - (one.width + other.width) / 2
+            assert max(apart_x, abs(one.y - other.y) - 8) >= 0
+
+
+def test_without_axes_a_figure_of_pyplot_shows_it():
+    axes = spread(np.array([0.6, 0.7]), np.ones(2), 0.6)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    assert figure.number in plt.get_fignums()
+    plt.close(figure)

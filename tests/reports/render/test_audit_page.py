@@ -1,0 +1,312 @@
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from leakscope.core.findings import Finding
+from leakscope.core.tradeoff import Gaussian
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.render.html import notebook, page
+from tests.reports import samples
+from tests.reports.abouts import changed
+from tests.reports.made import ATTACKS, made, spread
+from tests.reports.page_reading import Page
+
+SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
+EVIL = '"><script>alert(1)</script></style></title><img src=x onerror=alert(2)>'
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return {name: page(getattr(samples, name)()) for name in SAMPLES}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_page_is_whole_and_needs_nothing_from_outside(pages, name):
+    text = pages[name]
+    read = Page(text)
+    assert len(text.encode()) < 500_000
+    assert len(read.all("script")) == 1
+    assert read.all("link") == []
+    sources = [attrs["src"] for attrs in read.all("img")]
+    assert all(source is not None and source.startswith("data:image/png;base64,") for source in sources)
+    assert not re.search(r"https?://(?!www\.w3\.org/)", text)
+    assert "@import" not in text
+    assert "url(http" not in text
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_ids_are_unique_and_references_resolve(pages, name):
+    read = Page(pages[name])
+    ids = [attrs["id"] for _, attrs in read.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = [attrs["aria-labelledby"] or "" for _, attrs in read.elements if "aria-labelledby" in attrs]
+    assert named
+    assert {part for labels in named for part in labels.split()} <= set(ids)
+
+
+def test_headings_go_in_order_and_landmarks_are_there(pages):
+    read = Page(pages["two_models"])
+    levels = [int(tag[1]) for tag, _ in read.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for landmark in ("header", "main", "footer"):
+        assert len(read.all(landmark)) == 1
+    assert read.all("html")[0]["lang"] == "en"
+    assert all("scope" in attrs for attrs in read.all("th"))
+    assert all(attrs.get("alt") for attrs in read.all("img"))
+
+
+def test_sections_stand_in_the_order_of_the_design(pages):
+    found = re.findall(r'<h2 id="(s-\w+)"', pages["two_models"])
+    assert found == ["s-sum", "s-claims", "s-roc", "s-rec", "s-find", "s-how"]
+    assert re.findall(r'<h2 id="(s-\w+)"', pages["one_model_no_claim"]) == [
+        "s-sum",
+        "s-roc",
+        "s-find",
+        "s-how",
+    ]
+    assert re.findall(r'<h2 id="(s-\w+)"', pages["tiny"]) == [
+        "s-sum",
+        "s-find",
+        "s-how",
+    ]  # too few for a curve
+
+
+def test_the_policy_admits_our_script_and_nothing_else(pages):
+    text = pages["few_models"]
+    script = text[text.index("<script>") + len("<script>") : text.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(attrs["content"] for attrs in Page(text).all("meta") if "http-equiv" in attrs)
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_the_same_json_gives_the_same_bytes(tmp_path):
+    report = samples.few_models()
+    report.to_json(tmp_path / "report.json")
+    again = Report.from_json(tmp_path / "report.json")
+    assert page(again) == page(report)
+    assert notebook(again) == notebook(report)
+    assert report.digest() in page(report)
+
+
+def test_text_of_the_user_is_text():
+    records = samples.two_models().record_table
+    evil = made(
+        won=spread(64, w32=99, w64=1),
+        verdict=Verdict(EVIL, "cannot_be_tested", reason=EVIL),
+        facts={"title": EVIL, "description": EVIL, "data": {"name": EVIL, "digest": EVIL, "records": 5}},
+        about={
+            "title": EVIL,
+            "unit": EVIL,
+            "date": EVIL,
+            "command": EVIL,
+            "notes": [EVIL],
+            "versions": {EVIL: EVIL},
+            "plan": {EVIL: EVIL, "model": [{"spec": EVIL}]},
+            "attacks": {"lira": {"title": EVIL, "source": EVIL, "summary": EVIL}},
+        },
+        findings=(Finding("auc", None, reason=EVIL, release="forest", attack="lira", source=EVIL),),
+    )
+    row = {name: [values[0]] for name, values in records.items()} | {
+        "release": ["forest"],
+        "label": [EVIL],
+        "exposed": [True],
+        "preview": [{"fields": {EVIL: EVIL}}],
+    }
+    report = replace(evil, record_table=row)
+    clean = Page(page(replace(made(won=spread(64, w32=99, w64=1)), record_table={})))
+    for text, scripts in [(page(report), 1), (notebook(report), 0)]:
+        read = Page(text)
+        assert len(read.all("script")) == scripts
+        assert not any("onerror" in attrs for _, attrs in read.elements)
+        assert all((attrs["src"] or "").startswith("data:") for attrs in read.all("img"))
+    assert Page(page(report)).text("title")[0] == EVIL
+    assert Page(page(report)).text("script") == clean.text("script")
+
+
+def test_a_page_without_records_shows_none():
+    report = samples.two_models()
+    shown, hidden = page(report), page(report.without_records())
+    labels = {str(label) for label in report.record_table["label"]}
+    assert "Internal." in shown
+    assert 'class="strip"' in shown
+    assert "data:image/png" in shown
+    for part in ("Internal.", 'class="strip"', "data:image/png", '<table class="rec'):
+        assert part not in hidden
+    assert not any(f">{label}<" in hidden for label in labels)
+    assert "games of 64 that the attacker won" in hidden  # the histogram of 1,500 records stays
+
+
+def test_a_histogram_of_few_records_counts_as_showing_them():
+    report = made(won=spread(64, w32=40, w64=5), facts={"judged": 45})
+    assert "games of 64 that the attacker won" in page(report)
+    assert "games of 64 that the attacker won" not in page(report.without_records())
+
+
+def test_findings_come_first_by_attack_then_by_quantity(pages):
+    read = Page(pages["two_models"])
+    table = read.texts[[data for _, data in read.texts].index("All findings") :]
+    cells = [data for tag, data in table if tag == "td"]
+    first = [cell for cell in cells if cell.startswith(("ε of", "Accuracy", "Advantage", "Area"))][:8]
+    assert first == [
+        "ε of any guarantee at δ = 10",
+        "Accuracy, most exposed record",
+        "Accuracy of LiRA, prior\u00a0½",
+        "Advantage of LiRA",
+        "Area under the curve, LiRA",
+        "Accuracy of RMIA, prior\u00a0½",
+        "Advantage of RMIA",
+        "Area under the curve, RMIA",
+    ]
+
+
+def test_rates_without_a_value_for_one_reason_share_a_row(pages):
+    assert "TPR of gap at FPR\u00a01\u202f% and 0.1\u202f%" in pages["two_models"]
+    assert pages["two_models"].count("one point, at FPR") == 2  # one a release
+
+
+def test_more_than_forty_findings_fold_at_an_attack():
+    names = [f"attack{n}" for n in range(9)]
+    attacks = {name: {"title": name, "source": "", "summary": ""} for name in names}
+    found = [
+        Finding(
+            quantity,
+            0.9 - n / 100,
+            0.89 - n / 100,
+            0.91 - n / 100,
+            operating_point={"fpr": fpr} if fpr else {},
+            release="forest",
+            attack=name,
+        )
+        for n, name in enumerate(names)
+        for quantity, fpr in [("accuracy", 0), ("advantage", 0), ("auc", 0), ("tpr", 0.1), ("tpr", 0.01)]
+    ]
+    report = made(about={"attacks": attacks | ATTACKS}, findings=tuple(found))
+    text = page(report)
+    main, folded = text.split("the weakest attacks, ")
+    assert int(folded.split()[0]) == 45 + 1 - main.count('<tr class="f"')
+    assert main.count('<tr class="f"') <= 40
+    assert "Accuracy of attack0" in main
+    assert "Accuracy of attack8" in folded
+    assert "Accuracy of attack8" not in main
+
+
+def test_contradiction_stands_on_top():
+    verdict = Verdict("mu = 1, add/remove", "refuted", "mu", 1.0, 2.0)
+    report = made()
+    proof = Curve("proof", "forest", "certified", Gaussian(1.0), verdict=verdict)
+    text = page(replace(report, curves=(*report.curves, proof)))
+    assert text.index("Two results contradict each other") < text.index('class="lede"')
+    assert "Two results contradict each other" not in page(report)
+
+
+def test_two_panels_only_where_the_advantage_is_small():
+    def advantage(value):
+        return Finding("advantage", value, value - 0.01, value + 0.01, release="forest", attack="lira")
+
+    assert "gain over guessing (TPR" not in page(made(findings=(advantage(0.2),)))
+    assert "gain over guessing (TPR" in page(made((0.55, 0.54, 0.56), findings=(advantage(0.1),)))
+
+
+def test_curves_are_drawn_for_the_worst_four_of_many():
+    one = made()
+    facts, curve, finding = one.about.releases[0], one.curves[0], one.findings[0]
+    names = ["a", "b", "c", "d", "e", "f"]
+    report = replace(
+        one,
+        about=changed(
+            one.about, releases=[facts.model_dump() | {"name": name, "title": f"model {name}"} for name in names]
+        ),
+        curves=tuple(replace(curve, release=name) for name in names),
+        findings=tuple(
+            replace(finding, release=name, value=0.6 + n / 20, low=0.59 + n / 20, high=0.61 + n / 20)
+            for n, name in enumerate(names)
+        ),
+    )
+    titles = [title for title in Page(page(report)).text("title") if "members found" in title]
+    assert [title[:7] for title in titles] == ["model c", "model d", "model e", "model f"]
+
+
+def test_a_handful_of_games_gets_a_count_and_no_percentages(pages):
+    assert "too few for a curve" in pages["tiny"]
+    assert "too few for a percentage" in pages["tiny"]
+    assert "<svg" not in pages["tiny"]
+
+
+def test_method_and_plan_are_on_the_page(pages):
+    text = pages["two_models"]
+    for part in (
+        "pip install leakscope==0.1.0",
+        "leakscope audit --dataset digits --seed 0",
+        "numpy 2.4.6",
+        "seed 0",
+    ):
+        assert part in text
+    assert "fpr = [0.01, 0.001]" in text
+    assert "52 records stand in both members and others" in text
+    assert "Carlini et al. 2022" in text
+
+
+def test_notebook_is_a_fragment_with_styles_of_its_own():
+    text = notebook(samples.few_models())
+    read = Page(text)
+    assert read.elements[0] == ("div", {"class": "leakscope"})
+    assert read.all("html") == read.all("script") == []
+    rules = re.findall(r"^([^{}\n]+) \{", text, flags=re.M)
+    assert rules
+    assert all(rule.startswith(".leakscope") for rule in rules)
+    assert samples.few_models()._repr_html_() == text
+
+
+GAP = {"bound_type": "lower", "status": "certified", "source": "delgrosso2021, Theorem 2", "release": "forest"}
+
+
+def test_what_a_theorem_says_of_any_attacker_is_no_attack():
+    bound = Finding("accuracy", 0.5317, operating_point={"prior": 0.5}, **GAP)
+    other = Finding("mu", 1.2, bound_type="upper", status="asymptotic", source="azize2024", release="forest")
+    text = page(made(findings=(bound, other)))
+    read = Page(text)
+    assert (
+        "Some attacker is right in at least 53.1 of 100 cases, by the gap between training and test error" in read.whole
+    )
+    cells = read.text("td")
+    row = cells.index("Accuracy of some attacker, prior\u00a0½")
+    assert cells[row + 1 : row + 6] == ["53.1 of 100", "exact", "lower bound", "certified", "Delgrosso 2021, Theorem 2"]
+    assert row < cells.index("Accuracy of LiRA, prior\u00a0½")  # before the attacks, so that it never folds
+    assert "μ of the trade-off" in cells
+    assert read.whole.count("is right in 91.3 of 100 cases") == 1
+
+
+def test_a_theorem_alone_gives_no_best_attack():
+    bound = Finding("accuracy", 0.9, operating_point={"prior": 0.5}, **GAP)
+    advantage = Finding("advantage", 0.8, **GAP)
+    report = made(facts={"best": ""})
+    text = Page(page(replace(report, findings=(bound, advantage), curves=()))).whole
+    assert "None of the attacks could be played" in text
+    assert "at least 90.0 of 100 cases, by the gap" in text
+
+
+def test_proved_and_asymptotic_ceilings_stand_in_the_chart_and_judge_nothing():
+    report = made()
+    added = (
+        Curve("dp-sgd", "forest", "certified", Gaussian(2.0)),
+        Curve("leakage", "forest", "asymptotic", Gaussian(1.0)),
+    )
+    text = Page(page(replace(report, curves=(*report.curves, *added)))).whole
+    for said in (
+        "The attack and its ceiling",
+        "No curve can enter the hatched region, whatever the attacker does. Dotted: what the best attacker reaches",
+        "The certified ceiling is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 2.",
+        "The asymptotic curve is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 1.",
+        "certified ceiling",
+        "leakage (asymptotic)",
+    ):
+        assert said in text
+    assert "Refuted" not in text.replace("Refuted, not refuted", "").replace("Refuted: a measured", "")
+    assert "contradict" not in text

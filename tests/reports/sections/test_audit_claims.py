@@ -1,0 +1,90 @@
+import pytest
+
+from leakscope.core.tradeoff import Gaussian
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.sections.audit import claims as verdicts
+from leakscope.reports.sections.audit.result import results
+from tests.reports.made import made
+
+CLAIM = "epsilon = 4, delta = 1e-05, replace one"
+SEEN = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.0546, "false_alarms": 48}
+
+
+def line(verdict, **facts):
+    return verdicts.lines(results(made(verdict=verdict, facts=facts)))[0]
+
+
+def said(verdict, **facts):
+    return line(verdict, **facts).reason.striptags()
+
+
+def test_refuted_names_point_and_bound():
+    reason = said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", SEEN))
+    assert reason == (
+        "At 0.1 % false alarms the claim allows any attacker 5.5 % of the members; LiRA finds 43 % "
+        "(95 %: 41 to 46). Any true ε is at least 5.76 (99.9 %)."
+    )
+
+
+def test_refuted_without_a_point_above_the_ceiling_names_the_bound_alone():
+    below = SEEN | {"low": 0.05}
+    assert said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", below)).startswith("Any true ε")
+
+
+def test_not_refuted_never_proves():
+    reason = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999, "lira", SEEN | {"low": 0.01}))
+    assert reason == (
+        "These attacks show that any true ε is at least 2.96 (99.9 %), which 4 allows. "
+        "An audit can refute such a claim; it can never prove it."
+    )
+    nothing = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 0.0, 0.999))
+    assert nothing.startswith("These attacks give no lower bound of ε above 0 at 99.9 %. An audit can refute")
+
+
+def test_not_refuted_although_the_band_is_above_says_how_thin_it_is():
+    reason = said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.96, 0.999, "lira", SEEN))
+    assert reason.endswith("The curve lies above the ceiling at 0.1 %, but only 48 false alarms support that point.")
+
+
+def test_eta_speaks_of_the_most_exposed_record():
+    refuted = said(Verdict("eta = 0.1", "refuted", "eta", 0.1, 0.3512, 0.999))
+    assert refuted == (
+        "For the most exposed record the attacker is right in at least 85.1 of 100 cases (99.9 %, all records at once)."
+    )
+    standing = said(Verdict("eta = 0.1", "not_refuted", "eta", 0.1, 0.0, 0.999))
+    assert "the test does not show a record that is guessed more often than the claim allows" in standing
+
+
+PRIVATE = "Random forest is differentially private with ε = "
+GAUSSIAN = "Random forest is Gaussian differentially private with μ = "
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (CLAIM, f"{PRIVATE}4 (δ = 10\u22125) for replacing one record"),
+        ("epsilon = 0.5, add/remove", f"{PRIVATE}0.5 for adding or removing one record"),
+        ("mu = 1, add/remove", f"{GAUSSIAN}1 for adding or removing one record"),
+        (
+            "eta = 0.1",
+            "No record of Random forest is guessed in more than 60 of 100 cases (η = 0.1)",
+        ),
+        ("it leaks <i>nothing</i>", "Random forest: it leaks <i>nothing</i>"),
+    ],
+)
+def test_claims_in_words(claim, words):
+    assert line(Verdict(claim, "not_refuted", "epsilon", 4.0, 0.0)).claim.striptags() == words
+
+
+def test_other_words():
+    tested = line(Verdict(CLAIM, "cannot_be_tested", reason="one-run games need coins"))
+    assert (tested.name, tested.reason) == ("Cannot be tested", "One-run games need coins.")
+    assert line(Verdict(CLAIM, "proved", reason="")).name == "Proved"
+
+
+def test_a_refuted_certificate_is_a_contradiction_and_a_refuted_claim_is_not():
+    verdict = Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.0)
+    claimed = made(verdict=verdict)
+    assert verdicts.contradictions(results(claimed)) == []
+    certified = Curve("proof", "forest", "certified", Gaussian(1.0), verdict=verdict)
+    assert verdicts.contradictions(results(Report(claimed.about, (), (certified,), {}))) == [certified]

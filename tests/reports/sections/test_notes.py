@@ -1,0 +1,124 @@
+import json
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from leakscope.core.findings import Finding, Term
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.about import GamesFacts
+from leakscope.reports.sections.audit import method, notes
+from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.method import assumptions, intervals
+from tests.reports import samples
+from tests.reports.made import games, made, spread
+from tests.reports.test_report import SCHEMA
+
+
+def plain(markup):
+    return markup.striptags()
+
+
+@pytest.mark.parametrize(
+    "won",
+    [spread(64, w32=1), spread(64, w10=5, w20=5), spread(64, w10=6, w20=5), spread(64, w1=1, w2=1, w64=1)],
+)
+def test_against_half_of_the_records_the_attacker_wins_at_least(won):
+    each = np.repeat(np.arange(65), won)  # games won, a number a record
+    share = float(notes.median(GamesFacts(**games(won))).rstrip("\u202f%"))
+    assert (each >= share / 100 * 64 - 1e-9 - 0.5 * 0.64).sum() * 2 >= len(each)
+    assert ((each >= share / 100 * 64 + 1).sum()) * 2 < len(each) + 1
+
+
+def test_summary_note_names_unit_and_what_the_interval_is_over():
+    note = plain(notes.summary(results(made(about={"unit": "person"}))))
+    assert "when half of the people are members" in note
+    assert note.endswith("Intervals speak of training the models again; the people are fixed.")
+    assert "when 20 % of the records are members" in plain(notes.summary(results(made(facts={"prior": 0.2}))))
+    assert "the models are fixed" in plain(notes.summary(results(samples.one_model_no_claim())))
+
+
+def test_note_of_the_curves_counts_games_and_names_the_ceiling():
+    report = made(verdict=Verdict("epsilon = 4, delta = 1e-05, replace one", "not_refuted", "epsilon", 4.0, 0.0))
+    note = plain(notes.curves(results(report)[0]))
+    assert "3,200 member and 3,200 non-member games (64 models, 100 records)." in note
+    assert note.endswith("with ε = 4 and δ = 10\u22125.")
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "words"),
+    [
+        (EpsilonDelta(0.0, 0.2), "The ceiling is TPR ≤ FPR + 0.2."),
+        (Gaussian(1.5), "with μ = 1.5."),
+        (EpsilonDelta(float("inf")), "record"),  # allows everything: nothing to say of it
+    ],
+)
+def test_formula_of_a_ceiling(ceiling, words):
+    report = made()
+    claimed = Curve("claim", "forest", "claimed", ceiling)
+    note = plain(notes.curves(results(Report(report.about, report.findings, (*report.curves, claimed), {}))[0]))
+    assert words in note
+    assert ("The ceiling" in note) == (ceiling.to_dict() != EpsilonDelta(float("inf")).to_dict())
+
+
+def test_an_add_remove_claim_is_doubled_where_halves_have_a_fixed_size():
+    verdict = Verdict("epsilon = 2, add/remove", "not_refuted", "epsilon", 2.0, 0.0)
+    assert "doubled" in plain(notes.doubled(results(made(verdict=verdict))))
+    assert plain(notes.doubled(results(made(verdict=verdict, facts={"sampling": "poisson"})))) == ""
+    replaced = Verdict("epsilon = 2, replace one", "not_refuted", "epsilon", 2.0, 0.0)
+    assert plain(notes.doubled(results(made(verdict=replaced)))) == ""
+
+
+def test_intro_of_the_curves_says_where_the_attack_is_inside():
+    at = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.055}
+    claim = "epsilon = 4, delta = 1e-05, replace one"
+    inside = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at))
+    assert "LiRA on Random forest lies inside it at 0.1 % false alarms." in plain(notes.curves_intro(results(inside)))
+    below = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at | {"low": 0.01}))
+    assert "lies inside" not in plain(notes.curves_intro(results(below)))
+    assert "hatched" not in plain(notes.curves_intro(results(made())))
+
+
+def test_histogram_note_says_from_where_a_record_is_exposed():
+    note = plain(notes.histograms(results(made(won=spread(64, w32=60, w64=40)))))
+    first = results(made(won=spread(64, w32=60, w64=40)))[0].first_exposed
+    assert f"Blue: {first} games or more, which happens to none of 100 records by guessing" in note
+    assert "at least 50 % of the games" in note
+
+
+def test_records_in_several_lists_are_named():
+    report = samples.two_models()
+    table = {column: [values[0], values[0]] for column, values in report.record_table.items()}
+    table |= {"release": ["forest", "regression"], "exposed": [True, True]}
+    both = results(Report(report.about, report.findings, report.curves, table))
+    assert f"Record {table['record'][0]} is in more than one list." in plain(notes.strips(both))
+
+
+@pytest.mark.parametrize("game", ["half_split", "one_model", "per_datum", "average_datum", "canaries", "scores"])
+def test_every_game_has_a_sentence(game):
+    result = results(made(facts={"game": game, "population": 10}))[0]
+    assert "10 records are population" in method.game(result)
+    assert "Every model is attacked once; the other 63 are its references." in method.game(result)
+
+
+def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
+    distribution, others = (
+        method.game(results(made(facts={"knowledge": known}, about={"unit": "person"}))[0])
+        for known in ("distribution", "others")
+    )
+    assert (
+        "knows the distribution of the gradients of the other people, not which of them are in a batch." in distribution
+    )
+    assert "knows which of the other people are in each batch, and their gradients." in others
+    assert "Who sees the steps" not in method.game(results(made())[0])
+    Draft202012Validator(SCHEMA).validate(json.loads(made(facts={"knowledge": "distribution"}).to_json()))
+
+
+def test_method_lists_intervals_and_assumptions_once():
+    common = {"release": "forest", "method": (Term("cluster_t"),), "assumptions": ("models are independent",)}
+    found = (Finding("auc", 0.7, 0.6, 0.8, **common), Finding("advantage", 0.3, 0.2, 0.4, **common))
+    listed = results(made(findings=found))
+    assert intervals(listed) == [("area under the curve and advantage", "Cluster t.")]
+    assert assumptions(listed) == ["Models are independent."]
+    assert method.limits(listed).endswith("A better attack may exist.")
