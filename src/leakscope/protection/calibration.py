@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.checks import gain_over_prior
-from leakscope.core.findings import Term
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import integer
 from leakscope.core.tradeoff import TradeOff
@@ -56,6 +55,7 @@ from leakscope.protection.rounding import (
 from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
+NoNoise = Literal["", "equal_records", "table", "total", "equal_outputs"]
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
 _LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
@@ -92,8 +92,9 @@ class Calibrated:
         What a ledger keeps, where the pairs are known.
     sampling_std : array of shape (d,) or None
         Standard deviation of the statistic over samples of k records.
-    reason : Term or None
-        Why no noise is needed.
+    reason : {"", "equal_records", "table", "total", "equal_outputs"}
+        Why no noise is needed: all records have the same values; enough of them share theirs; enough subsets have the
+        same total; enough pairs have the same output.
     declared : bool
         The noise was given, and only its promise was checked; otherwise its scale was computed from all records.
     printed_shape : PrintedShape or None
@@ -113,7 +114,7 @@ class Calibrated:
     exposed: int | None = None
     shifts: Shifts | None = None
     sampling_std: Float[Array, " d"] | None = None
-    reason: Term | None = None
+    reason: NoNoise = ""
     declared: bool = False
     printed_shape: PrintedShape | None = None
 
@@ -162,12 +163,11 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
     declared = _declared(target, mechanism.d)
     # where the draw alone keeps the promise, no noise is added, unless one was declared
     if declared is None and not varied.any():
-        return replace(without_noise, coupling="swap", reason=Term("equal_records"))
+        return replace(without_noise, coupling="swap", reason="equal_records")
     if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
         proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
         if proof is not None:
-            reason = Term(f"unneeded_{proof.coupling}")
-            return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=reason)
+            return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=proof.coupling)
     # every cell of a table gets noise: one without would show that all records agree in it
     noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
     as_it_is = isinstance(target.noise, Noise) or declared is not None
@@ -373,8 +373,8 @@ class _Search:
 
     def _equal_outputs(self, calibration: Calibrated) -> Calibrated:
         """Add no noise where so many pairs have the same output that the target is kept without."""
-        reason = Term("equal_outputs", eta=self.target.eta)
-        return replace(calibration, noisy_coords=np.zeros_like(self.noisy_coords), eta=self.target.eta, reason=reason)
+        no_coords = np.zeros_like(self.noisy_coords)
+        return replace(calibration, noisy_coords=no_coords, eta=self.target.eta, reason="equal_outputs")
 
     def _kept(self, calibration: Calibrated) -> Calibrated:
         """Refuse a noise that was given and keeps less than the target."""

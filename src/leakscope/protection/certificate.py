@@ -29,7 +29,6 @@ from leakscope.reports.about import (
     ReleasedValue,
     envelope,
 )
-from leakscope.reports.phrases import words
 
 Array = np.ndarray
 SOURCES: Mapping[str, str] = {
@@ -40,6 +39,13 @@ SOURCES: Mapping[str, str] = {
     "disjoint": "ours: joint convexity over data sets that share as little as possible",
     "table": "ours: the posterior of a cell's records given its count",
     "total": "ours: the distribution of a total by its characteristic function",
+}
+NO_NOISE: Mapping[str, str] = {
+    "": "",
+    "equal_records": "all records have the same values",
+    "table": "enough records share their values: the draw alone keeps the promise",
+    "total": "enough subsets have the same total: the draw alone keeps the promise",
+    "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
 }
 DRAWN = "the {k:,} records in use were drawn uniformly from all {n:,}, in secret, and nothing else tells who they are"
 KNOWS = (
@@ -249,9 +255,14 @@ def has_ledger(job: Job) -> bool:
     return isinstance(job.plan, ProtectionPlan) and job.plan.ledger is not None
 
 
+def no_noise_words(calibration: Calibrated) -> str:
+    """Say why no noise is needed."""
+    return NO_NOISE[calibration.reason].format(eta=calibration.eta)
+
+
 def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"] | None) -> list[str]:
     """List what a reader should know of the noise."""
-    notes = [] if calibration.reason is None else [words(calibration.reason)]
+    notes = [no_noise_words(calibration)] if calibration.reason else []
     if value is not None and not np.isfinite(value).all():
         notes.append("the statistic failed on the draw; that it did is all that is released")
     labels = np.array(job.mechanism.labels)

@@ -30,12 +30,11 @@ from leakscope.noise.keyed import SCHEME, KeyedGenerator, canonical_digest
 from leakscope.noise.ledger import Draw, Entry, Ledger, Query
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.calibration import Calibrated
-from leakscope.protection.certificate import ROLLED_BACK, SOURCES
+from leakscope.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakscope.protection.jobs import Job
 from leakscope.protection.pairs import Fitted, Measured, measured
 from leakscope.releases.specs import NoCanonicalForm, canonical
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
-from leakscope.reports.phrases import words
 
 Array = np.ndarray
 _MOST_EXACT = 2000  # records of which a ledger keeps all lengths of the exact swap, 8 n^2 bytes
@@ -202,7 +201,7 @@ class Memory:
             ledger holds a release of this query with other bytes.
         """
         if calibration.noise is None or calibration.shifts is None:
-            reason = "" if calibration.reason is None else words(calibration.reason)
+            reason = no_noise_words(calibration)
             raise ValueError(f"no noise was needed, and such releases do not add up under a ledger: {reason}")
         if not isinstance(calibration.noise, GaussianNoise):
             raise ValueError(f"only Gaussian releases add up under a ledger, got {type(calibration.noise).__name__}")

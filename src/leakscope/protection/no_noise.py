@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,13 +22,13 @@ class Unneeded:
 
     Parameters
     ----------
-    coupling : str
-        What proves it: ``"table"``, ``"total"``, or a coupling whose pairs hardly differ.
+    coupling : {"table", "total"}
+        What proves it: the counts of equal records, or the distribution of their total.
     eta : float
         Proved accuracy above the better prior guess.
     """
 
-    coupling: str
+    coupling: Literal["table", "total"]
     eta: float
 
 
@@ -60,7 +61,9 @@ def unneeded(
     >>> unneeded(np.repeat(np.eye(2), [20, 980], axis=0), k=500, eta=0.05) is None
     True
     """
-    for name, exact_eta in (("table", _of_table), ("total", _of_total)):
+    proofs: tuple[tuple[Literal["table", "total"], Callable[..., Float[Array, " n"] | None]], ...]
+    proofs = (("table", _of_table), ("total", _of_total))
+    for name, exact_eta in proofs:
         eta_of_records = exact_eta(features, k)
         if eta_of_records is None:
             continue

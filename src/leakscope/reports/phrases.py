@@ -90,11 +90,6 @@ PHRASES = {  # of the terms of findings
     "gaussian_known": "Gaussian distribution with the exact mean and covariance, guess by the posterior",
     "gaussian_learned": "Gaussian distribution learned from {learned:,} other releases, threshold from {aside:,}",
     "posterior": "posterior over the data sets",
-    # why no noise is needed
-    "equal_records": "all records have the same values",
-    "unneeded_table": "enough records share their values: the draw alone keeps the promise",
-    "unneeded_total": "enough subsets have the same total: the draw alone keeps the promise",
-    "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
     # other methods than ours
     "covariance_of_draws": "covariance from {worked:,} of {drawn:,} draws",
     "covariance_of_features": "covariance from the features of all records",
