@@ -145,6 +145,19 @@ class TestTables:
         with pytest.raises(ValueError, match=r"on disk would take .* MB of memory; allowed are 256 MB"):
             load(str(path), "b")
 
+    @pytest.mark.parametrize("categories", [False, True])
+    def test_a_text_that_is_no_utf_8(self, tmp_path, categories):
+        """One byte of one text is changed in the file: the reader finds it, not whoever looks at the text later."""
+        path = tmp_path / "a.parquet"
+        frame = pd.DataFrame({"a": [f"city {n % 7}" for n in range(50)], "b": np.arange(50) % 2})
+        (frame.astype({"a": "category"}) if categories else frame).to_parquet(path, compression=None)
+        content = path.read_bytes()
+        assert content.count(b"city 3") >= 1
+        path.write_bytes(content.replace(b"city 3", b"c\xffty 3"))
+        with pytest.raises(ValueError, match="a.parquet: cannot be read as parquet: ") as caught:
+            load(str(path), "b")
+        assert len(str(caught.value).splitlines()) == 1
+
     def test_ordinary_texts_of_parquet_come_back(self, tmp_path):
         frame = pd.DataFrame({"a": [f"city {n % 7}" for n in range(50_000)], "b": np.arange(50_000) % 2})
         frame.to_parquet(tmp_path / "a.parquet")

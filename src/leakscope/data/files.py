@@ -213,7 +213,18 @@ def _parsed(path: Path) -> pd.DataFrame:
         except ImportError:
             raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
         _refuse_large_parquet(path, parquet)
-        return pd.read_parquet(path)
+        frame = pd.read_parquet(path)
+        _decode_texts(frame)
+        return frame
+
+
+def _decode_texts(frame: pd.DataFrame) -> None:
+    """Decode all texts once: pyarrow keeps their bytes, and finds what is no UTF-8 only when they are read."""
+    for _, column in frame.items():
+        values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+        if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
+            values.to_numpy(dtype=object)
+    frame.columns.to_numpy(dtype=object)
 
 
 def _refuse_large_parquet(path: Path, parquet: Any) -> None:
