@@ -154,7 +154,7 @@ class TestTables:
         content = path.read_bytes()
         assert content.count(b"city 3") >= 1
         path.write_bytes(content.replace(b"city 3", b"c\xffty 3"))
-        with pytest.raises(ValueError, match="a.parquet: cannot be read as parquet: ") as caught:
+        with pytest.raises(ValueError, match=r"a\.parquet: cannot be read as parquet: ") as caught:
             load(str(path), "b")
         assert len(str(caught.value).splitlines()) == 1
 

@@ -55,7 +55,7 @@ class Claim:
         return ", ".join(words)
 
     def in_game(self, game: Game) -> Claim:
-        """The claim about the neighbours that the game has: one record swapped, or one in or out.
+        """Translate the claim to the neighbours that the game has: one record swapped, or one in or out.
 
         A fixed-size half swaps one record for another, which is two steps of adding and removing:
         (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta) (group privacy, Dwork & Roth 2014,
@@ -79,7 +79,7 @@ class Claim:
         return self
 
     def ceiling(self, game: Game) -> TradeOff:
-        """The curve below which no attacker's fnr can be, in the game that was played.
+        """Return the curve below which no attacker's fnr can be, in the game that was played.
 
         eta at prior 1/2 is EpsilonDelta(0, 2 eta); at a prior p the line
         ``p fnr + (1 - p) fpr >= min(p, 1 - p) - eta`` (its mirror image is the attacker who guesses the

@@ -220,7 +220,8 @@ def _parsed(path: Path) -> pd.DataFrame:
 
 def _decode_texts(frame: pd.DataFrame) -> None:
     """Decode all texts once: pyarrow keeps their bytes, and finds what is no UTF-8 only when they are read."""
-    for _, column in frame.items():
+    for position in range(frame.shape[1]):
+        column = frame.iloc[:, position]
         values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
         if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
             values.to_numpy(dtype=object)

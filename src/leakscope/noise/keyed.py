@@ -88,28 +88,40 @@ def _canonical(value: Any) -> bytes:
         return _part(b"none", b"")
     if isinstance(value, bool | np.bool_):
         return _part(b"bool", b"1" if value else b"0")
-    if isinstance(value, int | np.integer):
-        if abs(int(value)) > _LARGEST_EXACT:
-            return _part(b"integer", str(int(value)).encode())
-        return _part(b"number", _doubles(float(value)))
-    if isinstance(value, float | np.floating):
-        return _part(b"number", _doubles(float(value)))
+    if isinstance(value, int | np.integer | float | np.floating):
+        return _canonical_number(value)
     if isinstance(value, str):
         return _part(b"text", value.encode("utf-8", "surrogatepass"))
     if isinstance(value, bytes):
         return _part(b"bytes", value)
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biuf":
-            raise TypeError(f"an array of {value.dtype} has no canonical bytes")
-        return _part(b"array", _canonical(list(value.shape)) + _doubles(value))
+        return _canonical_array(value)
     if isinstance(value, Mapping):
-        pairs = sorted((str(name), content) for name, content in value.items())
-        if len({name for name, _ in pairs}) < len(value):
-            raise TypeError("a mapping has two keys of the same text")
-        return _part(b"mapping", b"".join(_canonical(name) + _canonical(content) for name, content in pairs))
+        return _canonical_mapping(value)
     if isinstance(value, Sequence):
         return _part(b"sequence", b"".join(_canonical(item) for item in value))
     raise TypeError(f"{type(value).__name__} has no canonical bytes")
+
+
+def _canonical_number(value: Any) -> bytes:
+    """Encode a number: 1 and 1.0 alike, and whole numbers that no double holds by their digits."""
+    if isinstance(value, int | np.integer) and abs(int(value)) > _LARGEST_EXACT:
+        return _part(b"integer", str(int(value)).encode())
+    return _part(b"number", _doubles(float(value)))
+
+
+def _canonical_array(value: np.ndarray) -> bytes:
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"an array of {value.dtype} has no canonical bytes")
+    return _part(b"array", _canonical(list(value.shape)) + _doubles(value))
+
+
+def _canonical_mapping(value: Mapping[Any, Any]) -> bytes:
+    """Encode a mapping in the order of the texts of its keys."""
+    pairs = sorted((str(name), content) for name, content in value.items())
+    if len({name for name, _ in pairs}) < len(value):
+        raise TypeError("a mapping has two keys of the same text")
+    return _part(b"mapping", b"".join(_canonical(name) + _canonical(content) for name, content in pairs))
 
 
 def _part(kind: bytes, content: bytes) -> bytes:

@@ -340,46 +340,74 @@ def _source(name: str, file: str) -> bytes:
 @lru_cache(maxsize=1024)
 def _imports(content: bytes, package: str) -> _Imports:
     """Read what a source file imports, wherever in the file."""
-    tree = ast.parse(content)
-    needed: list[str] = []
-    possible: list[str] = []
-    starred: list[str] = []
-    bound: dict[str, str] = {}  # local names of modules, or of what may be one
-    dynamic = ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                needed.append(alias.name)
-                bound[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-                dynamic = dynamic or (alias.name if alias.name in LOADERS else "")
-        elif isinstance(node, ast.ImportFrom):
-            module = _absolute(node, package)
-            needed.append(module)
-            for alias in node.names:
-                full = f"{module}.{alias.name}"
-                if alias.name == "*":
-                    starred.append(module)
-                    continue
-                possible.append(full)
-                bound[alias.asname or alias.name] = full
-                chosen = module in LOADERS and full not in HARMLESS
-                of_sys = module == "sys" and alias.name in OF_SYS
-                by_name = alias.name in CHOOSING
-                dynamic = dynamic or (full if chosen or of_sys or by_name else "")
-        elif isinstance(node, ast.Name) and node.id in CHOOSING:
-            dynamic = dynamic or node.id
-        elif isinstance(node, ast.Attribute) and node.attr in {"__import__", "import_module", "exec_module"}:
-            dynamic = dynamic or node.attr
+    tree, reader = ast.parse(content), _ImportReader(package)
+    reader.visit(tree)
     for chain in _chains(tree):
-        start = bound.get(chain[0])
+        reader.follow(chain)
+    needed, possible = dict.fromkeys(reader.needed), dict.fromkeys(reader.possible)
+    return _Imports(tuple(needed), tuple(possible), tuple(reader.starred), reader.dynamic)
+
+
+class _ImportReader(ast.NodeVisitor):
+    """Collects the imports of a tree.
+
+    Parameters
+    ----------
+    package : str
+        Of the file, for relative imports.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.needed: list[str] = []
+        self.possible: list[str] = []
+        self.starred: list[str] = []
+        self.bound: dict[str, str] = {}  # local names of modules, or of what may be one
+        self.dynamic = ""  # the first thing that reading cannot follow
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """Read ``import a.b as c``."""
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self.needed.append(alias.name)
+            self.bound[alias.asname or top] = alias.name if alias.asname else top
+            self._refuse(alias.name, alias.name in LOADERS)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """Read ``from a import b as c``; the name may be a module or something in one."""
+        module = _absolute(node, self.package)
+        self.needed.append(module)
+        for alias in node.names:
+            full = f"{module}.{alias.name}"
+            if alias.name == "*":
+                self.starred.append(module)
+                continue
+            self.possible.append(full)
+            self.bound[alias.asname or alias.name] = full
+            loader = module in LOADERS and full not in HARMLESS
+            of_sys = module == "sys" and alias.name in OF_SYS
+            self._refuse(full, loader or of_sys or alias.name in CHOOSING)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        """Look for functions that import or run what their argument names."""
+        self._refuse(node.id, node.id in CHOOSING)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """Look for the same as attributes of modules."""
+        self._refuse(node.attr, node.attr in {"__import__", "import_module", "exec_module"})
+        self.generic_visit(node)
+
+    def follow(self, chain: Sequence[str]) -> None:
+        """Read a chain of attributes, as ``a.b.c``, whose first name is that of a module."""
+        start = self.bound.get(chain[0])
         if start is None:
-            continue
-        if start == "sys" and chain[1] in OF_SYS:
-            dynamic = dynamic or f"sys.{chain[1]}"
-        possible.extend(".".join([start, *chain[1:end]]) for end in range(2, len(chain) + 1))
-    return _Imports(tuple(dict.fromkeys(needed)), tuple(dict.fromkeys(possible)), tuple(starred), dynamic)
+            return
+        self._refuse(f"sys.{chain[1]}", start == "sys" and chain[1] in OF_SYS)
+        self.possible.extend(".".join([start, *chain[1:end]]) for end in range(2, len(chain) + 1))
+
+    def _refuse(self, name: str, is_dynamic: bool) -> None:
+        if is_dynamic and not self.dynamic:
+            self.dynamic = name
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

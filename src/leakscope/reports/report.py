@@ -62,6 +62,12 @@ class Verdict:
         Operating point that shows it: fpr, tpr, low, high, ceiling, false_alarms.
     reason : str
         Why it cannot be tested, or what else refutes it.
+
+    Examples
+    --------
+    >>> from leakscope.reports import Verdict
+    >>> Verdict("epsilon = 1, replace one", "refuted", "epsilon", allowed=1.0, measured=1.7, confidence=0.999).word
+    'refuted'
     """
 
     claim: str
@@ -96,6 +102,13 @@ class Curve:
         Of a claim.
     scope : Scope
         Whom the trade-off is about.
+
+    Examples
+    --------
+    >>> from leakscope.core.tradeoff import Gaussian
+    >>> from leakscope.reports import Curve
+    >>> Curve("mu = 1", "", "certified", Gaussian(1.0)).role
+    'certified'
     """
 
     name: str
@@ -123,6 +136,13 @@ class Report:
     curves : sequence of Curve
     record_table : mapping of str to list or array
         One table by columns, a row a record.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> report = ls.bound("dp", epsilon=1.0)
+    >>> report.to_frame().columns[:3].tolist()
+    ['quantity', 'value', 'low']
     """
 
     about: AnyAbout
@@ -379,6 +399,16 @@ def write(path: str | os.PathLike[str], text: str, private: bool = False) -> Non
     text : str
     private : bool
         For its owner alone: the file 0600, folders that are made for it 0700.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from leakscope.reports import write
+    >>> with TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "new" / "report.txt", "all of it")
+    ...     (Path(folder) / "new" / "report.txt").read_text()
+    'all of it'
     """
     target = Path(path)
     make_folder(target.parent, private)
@@ -401,6 +431,15 @@ def make_folder(folder: Path, private: bool = False) -> None:
     ----------
     folder : Path
     private : bool
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from leakscope.reports import make_folder
+    >>> with TemporaryDirectory() as folder:
+    ...     make_folder(Path(folder) / "a" / "b")
+    ...     (Path(folder) / "a" / "b").is_dir()
+    True
     """
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
@@ -420,6 +459,7 @@ def plain(value: Any) -> Any:
     Returns
     -------
     object
+        Of None, bool, int, float, str, lists and dicts alone.
 
     Raises
     ------
