@@ -8,8 +8,7 @@ import pytest
 
 from leakscope.noise.families import FAMILIES
 from leakscope.plans.plan import read
-from leakscope.plans.protects import NOISES, STATISTICS, CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.releases.statistics import statistic
+from leakscope.plans.protects import NOISES, CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
 RATES: dict[str, Any] = {"sample_rate": 0.01, "steps": 1000}
@@ -21,7 +20,6 @@ def test_every_field_says_what_it_is(kind) -> None:
 
 
 def test_the_names_are_those_of_the_rooms() -> None:
-    assert tuple(statistic.STATISTICS) == STATISTICS
     assert tuple(FAMILIES) == NOISES
 
 

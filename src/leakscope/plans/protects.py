@@ -10,13 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from leakscope.core.checks import one_of, positive
 from leakscope.plans.bounds import Adjacency, Batches, Drop, SampleRate, Source
 from leakscope.plans.plan import FilePath, PagePlan, Plan, a_fraction, columns
+from leakscope.plans.statistics import STATISTICS
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
 Inside = Annotated[float, a_fraction(above=True, below=True)]
 MaybeInside = Annotated[float | None, a_fraction(above=True, below=True)]
 NOISES = ("gaussian", "gaussian_diagonal", "gaussian_isotropic", "laplace", "norm", "ball")
-STATISTICS = ("mean", "sum", "second_moment", "covariance", "histogram", "table", "quantiles", "ols", "logistic")
 COUNTS = ("histogram", "table")
 REGRESSIONS = ("ols", "logistic")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
@@ -33,8 +33,7 @@ class CalibrationPlan(PagePlan):
     statistic: str = Field(
         default="mean",
         min_length=1,
-        description="one of mean, sum, second_moment, covariance, histogram, table, quantiles, ols, logistic, or "
-        "module:function",
+        description=f"one of {', '.join(STATISTICS)}, or module:function",
     )
     by: tuple[str, ...] = Field(default=(), description='columns of a histogram or a table, as a,b or a,"b, c"')
     levels: dict[str, tuple[Any, ...]] = Field(

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
-from types import MappingProxyType
 from typing import Any, Literal, final
 
 import numpy as np
@@ -23,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from leakscope.core.checks import one_of
 from leakscope.core.seeds import stream
 from leakscope.core.types import Points
+from leakscope.plans.statistics import STATISTICS
 from leakscope.releases.source_code import NoCanonicalForm
 from leakscope.releases.specs import described, identity, imported, own, reason
 from leakscope.releases.statistics.algorithms import Algorithm, Function
@@ -260,31 +260,6 @@ class Fit:
 
 
 Statistic = Linear | Covariance | Fit
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A row of ``STATISTICS``: a summary, the class with its parameters, and how it is computed."""
-
-    summary: str
-    path: str
-    form: Literal["mean", "sum", "fit", "covariance"]
-
-
-_HERE = "leakscope.releases.statistics"
-STATISTICS: Mapping[str, Kind] = MappingProxyType(
-    {
-        "mean": Kind("mean of each column", f"{_HERE}.features:Columns", "mean"),
-        "sum": Kind("sum of each column", f"{_HERE}.features:Columns", "sum"),
-        "second_moment": Kind("mean products of columns", f"{_HERE}.features:SecondMoments", "mean"),
-        "covariance": Kind("covariance of the columns", "", "covariance"),
-        "histogram": Kind("counts in bins of columns", f"{_HERE}.features:Histogram", "sum"),
-        "table": Kind("counts in the cells of a table", f"{_HERE}.features:Cells", "sum"),
-        "quantiles": Kind("quantiles of each column", f"{_HERE}.algorithms:Quantiles", "fit"),
-        "ols": Kind("coefficients of least squares", f"{_HERE}.algorithms:LeastSquares", "fit"),
-        "logistic": Kind("coefficients of a logistic regression", f"{_HERE}.logistic:Logistic", "fit"),
-    }
-)
 
 
 def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) -> Statistic:

@@ -1,0 +1,48 @@
+"""The statistics that can be released by name. A row is all that a plan and the command line need of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of ``STATISTICS``.
+
+    Parameters
+    ----------
+    summary : str
+        What it is.
+    path : str
+        Import path of the class whose fields are its parameters.
+    form : {"mean", "sum", "fit", "covariance"}
+        Mean or sum of features of single records; a fit; or a covariance.
+
+    Examples
+    --------
+    >>> STATISTICS["mean"].summary
+    'mean of each column'
+    """
+
+    summary: str
+    path: str
+    form: Literal["mean", "sum", "fit", "covariance"]
+
+
+_HERE = "leakscope.releases.statistics"
+STATISTICS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "mean": Kind("mean of each column", f"{_HERE}.features:Columns", "mean"),
+        "sum": Kind("sum of each column", f"{_HERE}.features:Columns", "sum"),
+        "second_moment": Kind("mean products of columns", f"{_HERE}.features:SecondMoments", "mean"),
+        "covariance": Kind("covariance of the columns", "", "covariance"),
+        "histogram": Kind("counts in bins of columns", f"{_HERE}.features:Histogram", "sum"),
+        "table": Kind("counts in the cells of a table", f"{_HERE}.features:Cells", "sum"),
+        "quantiles": Kind("quantiles of each column", f"{_HERE}.algorithms:Quantiles", "fit"),
+        "ols": Kind("coefficients of least squares", f"{_HERE}.algorithms:LeastSquares", "fit"),
+        "logistic": Kind("coefficients of a logistic regression", f"{_HERE}.logistic:Logistic", "fit"),
+    }
+)
