@@ -63,7 +63,7 @@ def largest_tail(right, made, coins, promises, choices=2):
     everything = (np.arange(size) < n).astype(float)[None]
     goal = -((np.arange(size) >= right) & (np.arange(size) < n)).astype(float)
     found = linprog(goal, A_ub=bounds, b_ub=limits, A_eq=everything, b_eq=[1.0], method="highs")
-    assert found.accuracy
+    assert found.success
     return -found.fun
 
 

@@ -79,11 +79,12 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
         n_out, distance_out, variance_out = outside.without_own_row(block, phi)
         n_in, distance_in, variance_in = inside.without_own_row(block, phi)
         log_ratio = np.log(variance_out / variance_in)
-        log_ratio += distance_out**2 / variance_out
-        log_ratio -= distance_in**2 / variance_in
+        log_ratio += np.square(distance_out, out=distance_out) / variance_out
+        log_ratio -= np.square(distance_in, out=distance_in) / variance_in
         log_ratio /= 2
         log_ratio[np.abs(log_ratio) < 1e-12] = 0  # rounding of phi alone would tell which row was left out
-        return np.where((n_out > 0) & (n_in > 0), log_ratio, 0)
+        log_ratio[(n_out <= 0) | (n_in <= 0)] = 0
+        return log_ratio
 
     return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
 
@@ -153,14 +154,22 @@ class _References:
         n, squares = self.n[block.place], self.squares[block.place]
         own = _own_rows(block, self.with_point, phi.dtype)
         distance = phi - self.mean[block.place]
-        growth = 1 + own / np.maximum(n - 1, 1)  # n / (n - 1) where a row is taken out, else 1
+        growth = 1 + own * (1 / np.maximum(n - 1, 1))  # n / (n - 1) where a row is taken out, else 1
         if np.isinf(self.weight):
             variance = np.broadcast_to(self.pooled, phi.shape)
         else:
-            variance = squares + self.weight * self.pooled - own * growth * distance**2
-            variance /= np.maximum(n + self.weight - own, 1)
-            variance = np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST))
-        return n - own, growth * distance, variance
+            # (squares + weight pooled - own growth distance^2) / (n + weight - own), at least a floor: the steps work
+            # in place, and divide by columns alone, for this is where the time of LiRA goes
+            variance = np.square(distance)
+            variance *= growth
+            variance *= own
+            np.subtract(squares + self.weight * self.pooled, variance, out=variance)
+            per_all = 1 / np.maximum(n + self.weight, 1)
+            per_others = 1 / np.maximum(n + self.weight - 1, 1)
+            variance *= per_all + own * (per_others - per_all)
+            np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST), out=variance)
+        distance *= growth
+        return n - own, distance, variance
 
 
 def _references(signals: Signals, variance: str) -> tuple[_References, _References]:
@@ -176,9 +185,10 @@ def _references(signals: Signals, variance: str) -> tuple[_References, _Referenc
         for side in (0, 1):
             n, mean, squares = moments[side, :, block.place]
             own = _own_rows(block, bool(side), dtype) * target
-            n_pooled[side] += np.sum(n * target, axis=0) - np.sum(own, axis=0)
-            square_pooled[side] += np.sum(squares * target, axis=0)
-            square_pooled[side] -= np.sum(n / np.maximum(n - 1, 1) * own * (phi - mean) ** 2, axis=0)
+            n_pooled[side] += n[:, 0] @ target - own.sum(axis=0)
+            taken_out = np.square(phi - mean)
+            taken_out *= own
+            square_pooled[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ taken_out
     pooled = np.maximum(square_pooled / np.maximum(n_pooled, 1), _LEAST).astype(dtype)
     sides = []
     for side in (0, 1):
