@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from leakscope.core.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
-_ENTRIES = 1 << 18  # models x points of a block: a few arrays of that size stay in the cache
+_ENTRIES = 1 << 17  # models x points of a block: a few arrays of that size stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
