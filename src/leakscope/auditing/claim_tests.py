@@ -41,7 +41,7 @@ class ClaimTest:
         reference is a target; of the first model alone, where the memberships of the models depend on each
         other. Attacks that do not apply have none.
     accuracy : mapping of str to float
-        Lower limit of the accuracy against the most exposed record, at the level of this claim_test.
+        Lower limit of the accuracy against the most exposed record, at the level of this test.
     """
 
     method: str

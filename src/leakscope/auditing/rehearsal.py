@@ -24,14 +24,14 @@ from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import first_line
 
 Array = np.ndarray
-PER_CLASS = 4  # points of each class in the claim_test fit
-FEWEST = 24  # points of the claim_test fit: neighbours and folds of an estimator need some
+PER_CLASS = 4  # points of each class in the trial fit
+FEWEST = 24  # points of the trial fit: neighbours and folds of an estimator need some
 COLUMNS = 200  # judged points, and as many of the population, on which a named attack is tried
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a claim_test fit of a release has shown.
+    """What a trial fit of a release has shown.
 
     Parameters
     ----------

@@ -3,9 +3,9 @@
 Sums and means of features need no fit: their shifts follow from the features of all records, nothing is sampled,
 and so shape and grid of the noise may be chosen with the same features. Any other statistic is fitted on random
 pairs of data sets. There a pilot, with pairs of its own that are then thrown away, chooses the coupling, the shape
-of the noise; the certifying pairs choose one number, the scale, which costs no confidence.
+of the noise and the grid. The certifying pairs then choose one number, the scale, which costs no confidence.
 
-Scale and shape are rounded as they are printed (``printing``), and the grid follows from them: so a shift counts with
+Scale and shape are rounded as they are printed (`rounding`), and the grid follows from them: so a shift counts with
 what the grid may add to it. A scale that was declared beforehand is only checked.
 """
 
@@ -237,7 +237,7 @@ def _declared(target: PrivacyTarget, d: int) -> Noise | None:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The search for the scale: what is fixed before it, and what becomes of the numbers until they are released.
+    """The search for the scale: what is fixed before it, and how outputs are rounded.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ class _Search:
         return replace(calibration, noisy_coords=no_coords, eta=self.target.eta, reason="equal_outputs")
 
     def _kept(self, calibration: Calibrated) -> Calibrated:
-        """Refuse a noise that was given and keeps less than the target."""
+        """Refuse a given noise whose proved eta is above the target; add the shape as it is printed."""
         eta = self.target.eta
         if calibration.eta > eta:
             raise ValueError(f"this noise is proved to keep eta = {calibration.eta:.6g} only, asked for {eta:g}")

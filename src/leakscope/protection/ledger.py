@@ -83,7 +83,7 @@ class ReleaseSubject:
 
     @property
     def digest(self) -> str:
-        """Of all but the number of the repetition, which is counted by this digest."""
+        """Digest of what is released, without the number of its repetition, which is counted by this digest."""
         return canonical_digest(
             {
                 "scheme": self.scheme,
@@ -109,8 +109,8 @@ class ReleaseSubject:
     def draw(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
         """Draw the noise of the release that has this exact value; 0 in coordinates that get none."""
         drawn = np.zeros(len(self.noisy_coords))
-        randomness = KeyedGenerator(key, f"noise {self.release_digest(exact)}")
-        drawn[self.noisy_coords] = self.noise.sample(np.zeros(int(self.noisy_coords.sum())), randomness)
+        generator = KeyedGenerator(key, f"noise {self.release_digest(exact)}")
+        drawn[self.noisy_coords] = self.noise.sample(np.zeros(int(self.noisy_coords.sum())), generator)
         return drawn
 
 

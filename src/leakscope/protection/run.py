@@ -1,8 +1,8 @@
 """A calibration and a release, step by step.
 
 Everything that can be refused is refused before the next step: first the plan (`jobs`), then the ledger, the noise,
-what would be published exactly, the last question of the caller. Only then are the records in use drawn, and the
-ledger is written before the value is published.
+what would be published exactly, the last question of the caller. Only then are the records in use drawn, unless a
+ledger already holds the draw, and the ledger is written before the value is published.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Protected:
     value : array of shape (d,)
         What may be published.
     noise : Noise or None
-        The distribution of the noise; None where none was needed. The draw itself is kept in the ledger, if there is
-        one, and nowhere else.
+        The distribution of the noise; None where none was needed. Its values are kept nowhere; with a ledger they
+        follow from its key.
     certificate : Report
         What is promised, with the value: for publication. In addition to what was declared public and the released
         value it holds scale and shape of the noise, rounded, and nothing else of the data.
