@@ -23,8 +23,8 @@ HERE = Execution(n_jobs=1)
 X = np.random.default_rng(5).normal(size=(40, 3)) * [1, 10, 0.1] + [0, 5, 1]
 SOUND, PRINTED = Algorithm1(), Algorithm1("printed", n_subsets=32)
 LINE = (
-    "the certificate is void, for reproduction only: the noise was calibrated on the data in use, so its size gives "
-    "members away"
+    "the certificate is void, for reproduction only: the noise was calibrated on the data in use, so its size reveals "
+    "members"
 )
 
 
