@@ -9,7 +9,7 @@ from leakscope.core.types import Game, NotApplicable, Signals
 def test_judged_values_land_where_the_game_looks_for_them(signals):
     array = signals.arrays["loss"]
     out = score_points(
-        signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 17
+        signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 16
     )  # 2 points a block
     np.testing.assert_array_equal(out, signals.targets("loss"))
     assert out.T.flags.c_contiguous
@@ -17,7 +17,7 @@ def test_judged_values_land_where_the_game_looks_for_them(signals):
 
 def test_blocks_cover_the_points_once(signals):
     points = target_points(signals.game)
-    seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 16)]
+    seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 15)]
     np.testing.assert_array_equal(np.concatenate(seen), points)
     assert max(map(len, seen)) == 4
 
