@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import log_ndtr
 
 from leakscope.attacks.blocks import Block, blocks, require_references, score_points, target_points
@@ -76,14 +76,15 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
 
     def score(block: Block) -> Float[Array, "B T"]:
         phi = _phi(signals, block.targets)
-        n_out, distance_out, variance_out = outside.without_own_row(block, phi)
-        n_in, distance_in, variance_in = inside.without_own_row(block, phi)
+        distance_out, variance_out = outside.without_own_row(block, phi)
+        distance_in, variance_in = inside.without_own_row(block, phi)
         log_ratio = np.log(variance_out / variance_in)
-        log_ratio += np.square(distance_out, out=distance_out) / variance_out
-        log_ratio -= np.square(distance_in, out=distance_in) / variance_in
+        log_ratio += np.divide(distance_out, variance_out, out=distance_out)
+        log_ratio -= np.divide(distance_in, variance_in, out=distance_in)
         log_ratio /= 2
         log_ratio[np.abs(log_ratio) < 1e-12] = 0  # rounding of phi alone would tell which row was left out
-        log_ratio[(n_out <= 0) | (n_in <= 0)] = 0
+        outside.set_where_missing(block, log_ratio)
+        inside.set_where_missing(block, log_ratio)
         return log_ratio
 
     return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
@@ -128,10 +129,12 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     outside, _ = _references(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
-        n_out, distance, variance_out = outside.without_own_row(block, _phi(signals, block.targets))
-        z = distance / np.sqrt(variance_out)
+        phi = _phi(signals, block.targets)
+        distance, variance_out = outside.without_own_row(block, phi)
+        z = np.copysign(np.sqrt(distance / variance_out), phi - outside.mean[block.place])
         z[np.abs(z) < 1e-7] = 0  # rounding of phi alone would tell which row was left out
-        return log_ndtr(np.where(n_out > 0, z, 0))
+        outside.set_where_missing(block, z)
+        return log_ndtr(z)
 
     return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
 
@@ -149,27 +152,34 @@ class _References:
 
     def without_own_row(
         self, block: Block, phi: Float[Array, "B T"]
-    ) -> tuple[Float[Array, "B T"], Float[Array, "B T"], Float[Array, "B T"]]:
-        """Compute the number of references, phi less their mean, and their variance, for each target."""
+    ) -> tuple[Float[Array, "B T"], Float[Array, "B T"]]:
+        """Compute the squared distance of phi to the mean, and the variance, for each target."""
         n, squares = self.n[block.place], self.squares[block.place]
-        own = _own_rows(block, self.with_point, phi.dtype)
+        without_one = n / np.maximum(n - 1, 1)
+        own = _own_rows(block, self.with_point, phi.dtype)  # 1 or 0: products with columns are faster than np.where
         distance = phi - self.mean[block.place]
-        growth = 1 + own * (1 / np.maximum(n - 1, 1))  # n / (n - 1) where a row is taken out, else 1
+        distance *= distance
+        own_distance = own * distance
         if np.isinf(self.weight):
             variance = np.broadcast_to(self.pooled, phi.shape)
         else:
-            # (squares + weight pooled - own growth distance^2) / (n + weight - own), at least a floor: the steps work
-            # in place, and divide by columns alone, for this is where the time of LiRA goes
-            variance = np.square(distance)
-            variance *= growth
+            # (squares - own_distance n / (n - 1) + weight pooled) / (n - own + weight), in place
+            variance = squares + self.weight * self.pooled
+            variance -= own_distance * without_one
+            per_all, per_others = (1 / np.maximum(n - one + self.weight, 1) for one in (0, 1))
+            own *= per_others - per_all
+            own += per_all
             variance *= own
-            np.subtract(squares + self.weight * self.pooled, variance, out=variance)
-            per_all = 1 / np.maximum(n + self.weight, 1)
-            per_others = 1 / np.maximum(n + self.weight - 1, 1)
-            variance *= per_all + own * (per_others - per_all)
             np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST), out=variance)
-        distance *= growth
-        return n - own, distance, variance
+        own_distance *= without_one**2 - 1
+        distance += own_distance
+        return distance, variance
+
+    def set_where_missing(self, block: Block, scores: Float[Array, "B T"]) -> None:
+        """Set the scores of targets without a reference on this side to 0."""
+        n = self.n[block.place]
+        if n.min() <= 1:
+            scores[n <= block.left_out(self.with_point)] = 0
 
 
 def _references(signals: Signals, variance: str) -> tuple[_References, _References]:
