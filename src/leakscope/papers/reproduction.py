@@ -19,7 +19,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.core.checks import known_keywords
 from leakscope.papers import PAPERS, Experiment, data, figures
 from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Claim, printed
@@ -132,7 +131,6 @@ class Reproduction:
                         (new / f"figure.{kind}").write_bytes(figures.as_bytes(self.figure(), kind))
 
 
-@known_keywords()
 def reproduce(
     name: str,
     *,
