@@ -1,7 +1,8 @@
 """Games: who is in and who is out, drawn from the seed stream "game".
 
 Row m depends on the seed and on m alone, so that 128 models begin with the same 64. Rows are drawn
-independently and never balanced by column: with leave one out a balanced column gives its own row away.
+independently and never balanced by column: a column of which the number of members is known reveals, with leave one
+out, whether the row that was left out holds the point.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def rows(scores: Scores) -> Rows:
     ------
     NotApplicable
         If no row has both members and non-members; or if there is one point a target and the targets are
-        each other's references: then leaving one out gives its membership away.
+        each other's references: then leaving one out reveals its membership.
 
     Examples
     --------
