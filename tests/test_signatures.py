@@ -336,7 +336,9 @@ class TestUnknownWords:
     @pytest.mark.parametrize("name", [name for name in ls.__all__ if inspect.isfunction(getattr(ls, name))])
     def test_every_public_function_lists_its_keywords(self, name: str) -> None:
         if name == "reproduce":  # papers use the public package alone, so this line is Python's own
-            with pytest.raises(TypeError, match=r"^reproduce\(\) got an unexpected keyword argument 'no_such_keyword'$"):
+            with pytest.raises(
+                TypeError, match=r"^reproduce\(\) got an unexpected keyword argument 'no_such_keyword'$"
+            ):
                 ls.reproduce(no_such_keyword=1)
             return
         first = ("gap",) if name == "bound" else ()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.special import log_ndtr
 
 from leakscope.attacks.blocks import Block, blocks, require_references, score_points, target_points
