@@ -23,8 +23,8 @@ def peak_gigabytes() -> float:
     rng = np.random.default_rng(0)
     log_odds = rng.standard_normal((N_POINTS, N_MODELS), dtype=np.float32).T
     member = rng.integers(0, 2, size=(N_POINTS, N_MODELS), dtype=np.bool_).T
-    judged = np.ones(N_POINTS, dtype=bool)
-    lira(Signals(Game("half_split", member, judged, N_MODELS), None, {"log_odds": log_odds}))
+    is_target_point = np.ones(N_POINTS, dtype=bool)
+    lira(Signals(Game("half_split", member, is_target_point, N_MODELS), None, {"log_odds": log_odds}))
     return peak_bytes() / 1e9
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import norm
 
 from leakscope.attacks.lira import lira
-from leakscope.attacks.rmia import rank_share
+from leakscope.attacks.rmia import rank_fraction
 from leakscope.core.types import Game, Signals
 
 Array = np.ndarray
@@ -50,8 +50,8 @@ def noise(n_models: int, n_targets: int) -> Signals:
     rng = np.random.default_rng(0)
     log_odds = rng.standard_normal((N_POINTS, n_models), dtype=np.float32).T
     member = (rng.random((N_POINTS, n_models)) < 0.5).T
-    judged = np.ones(N_POINTS, dtype=bool)
-    return Signals(Game("half_split", member, judged, n_targets), None, {"log_odds": log_odds})
+    is_target_point = np.ones(N_POINTS, dtype=bool)
+    return Signals(Game("half_split", member, is_target_point, n_targets), None, {"log_odds": log_odds})
 
 
 def lira_per_point(signals: Signals, n_points: int) -> list[float]:
@@ -78,17 +78,17 @@ def lira_nan_pass(signals: Signals, target: int) -> Array:
     return scores
 
 
-def pairwise_share(judged: Array, population: Array) -> Array:
+def pairwise_fraction(targets: Array, population: Array) -> Array:
     """RMIA by the matrix of all pairs."""
-    return (judged[:, None] / population[None, :] >= 2).mean(axis=1)
+    return (targets[:, None] / population[None, :] >= 2).mean(axis=1)
 
 
 def rows() -> list[Row]:
     """LiRA of one target, LiRA of every model (leave one out), RMIA of one target."""
     one, every = noise(N_MODELS + 1, 1), noise(N_MODELS, N_MODELS)
     ratios = np.random.default_rng(1).lognormal(size=N_POINTS + N_POPULATION)
-    judged, population = ratios[:N_POINTS], ratios[N_POINTS:]
-    logs = np.log(judged), np.log(population)
+    targets, population = ratios[:N_POINTS], ratios[N_POINTS:]
+    logs = np.log(targets), np.log(population)
     part = N_POINTS // 50
     return [
         Row(
@@ -105,8 +105,8 @@ def rows() -> list[Row]:
         ),
         Row(
             f"RMIA, {N_POINTS:,} x {N_POPULATION:,}, against the matrix of pairs",
-            cpu_seconds(lambda: rank_share(*logs)),
-            cpu_seconds(lambda: pairwise_share(judged[:part], population)) * 50,
+            cpu_seconds(lambda: rank_fraction(*logs)),
+            cpu_seconds(lambda: pairwise_fraction(targets[:part], population)) * 50,
             250,
         ),
     ]

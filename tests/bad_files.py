@@ -127,7 +127,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "no_member.npz": arrays(loss=LOSS),
     "deep.npz": arrays(member=np.ones((2, 3, 4)), loss=LOSS),
     "all_in.npz": arrays(member=np.ones((8, 20)), loss=LOSS),
-    "judged.npz": arrays(member=MEMBER, loss=LOSS, judged=np.ones(3)),
+    "is_target_point.npz": arrays(member=MEMBER, loss=LOSS, is_target_point=np.ones(3)),
     "targets.npz": arrays(member=MEMBER, loss=LOSS, n_targets=99),
     "half_targets.npz": arrays(member=MEMBER, loss=LOSS, n_targets=2.5),
     "broken.py": text("def f(:\n"),

@@ -13,16 +13,16 @@ N_POINTS, N_ASIDE, N_JUDGED = 30, 7, 11
 
 
 def random_signals(n_models: int, leave_one_out: bool, own_points: bool, population: bool, seed: int = 0) -> Signals:
-    """Arrays of noise: references fixed or leave one out, judged (N,) or (T, N), with or without population."""
+    """Arrays of noise: references fixed or leave one out, target points (N,) or (T, N), with or without population."""
     rng = np.random.default_rng([seed, n_models, leave_one_out, own_points, population])
     member = rng.random((n_models, N_POINTS)) < 0.5
     playing = np.arange(N_POINTS) < N_POINTS - N_ASIDE * population
     member[:, ~playing] = False
     n_targets = n_models if leave_one_out else 3
-    judged = playing
+    is_target_point = playing
     if own_points:
-        judged = np.zeros((n_targets, N_POINTS), dtype=bool)
-        for row in judged:
+        is_target_point = np.zeros((n_targets, N_POINTS), dtype=bool)
+        for row in is_target_point:
             row[rng.choice(np.flatnonzero(playing), N_JUDGED, replace=False)] = True
     if not population:
         member[0] |= ~member.any(axis=0)
@@ -36,7 +36,7 @@ def random_signals(n_models: int, leave_one_out: bool, own_points: bool, populat
         "correct": (log_prob.argmax(axis=2) == labels).astype(float),
         "log_prob": log_prob,
     }
-    return Signals(Game("half_split", member, judged, n_targets), None, arrays, labels)
+    return Signals(Game("half_split", member, is_target_point, n_targets), None, arrays, labels)
 
 
 DESIGNS = list(product((7, 40), (False, True), (False, True), (False, True)))
@@ -67,14 +67,14 @@ def judged_by() -> Callable[[Game, int], Array]:
     """The points that a target judges."""
 
     def points(game: Game, target: int) -> Array:
-        return np.flatnonzero(game.judged if game.judged.ndim == 1 else game.judged[target])
+        return np.flatnonzero(game.is_target_point if game.is_target_point.ndim == 1 else game.is_target_point[target])
 
     return points
 
 
 @pytest.fixture
 def loop(references, judged_by) -> Callable[[Signals, Callable[[int, int, list[int]], float]], Array]:
-    """Score every target at every judged point from a function of target, point and reference rows."""
+    """Score every target at every target point from a function of target, point and reference rows."""
 
     def scores(signals: Signals, score: Callable[[int, int, list[int]], float]) -> Array:
         game = signals.game

@@ -77,7 +77,7 @@ def test_such_references_would_tell_the_answer() -> None:
     given = signals(np.random.default_rng(0), memory=50.0, ignores=True)
     member = GAME.member.copy()
     member[:, true_rows()] = GAME.member[:, OF[true_rows()]]
-    told = Signals(Game("told", member, GAME.judged, M), None, given.arrays, given.labels)
+    told = Signals(Game("told", member, GAME.is_target_point, M), None, given.arrays, given.labels)
     with pytest.raises(NotApplicable, match="tell who was in the data of the attacked one"):
         find("lira")[0](told)
 

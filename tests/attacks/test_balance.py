@@ -140,7 +140,7 @@ class TestApart:
                 members[pattern] += int(inside[0, point])
             return np.zeros((1, n_points))
 
-        one = Signals(Game("signals", game.member, game.judged, 1), None, signals.arrays)
+        one = Signals(Game("signals", game.member, game.is_target_point, 1), None, signals.arrays)
         apart(one, found, count)
         share = n_in / n_models
         assert 5 < len(seen) < 40
@@ -152,7 +152,7 @@ class TestApart:
         signals = shown(game_of(complements(12, 300)), 1.0)
         for target in (0, 7):
             rows = np.r_[target, [m for m in range(12) if m % 6 != target % 6]]
-            alone = Game("signals", signals.game.member[rows], signals.game.judged, 1)
+            alone = Game("signals", signals.game.member[rows], signals.game.is_target_point, 1)
             arrays = {key: array[rows] for key, array in signals.arrays.items()}
             expected = ATTACKS[name](Signals(alone, None, arrays)).value[0]
             np.testing.assert_allclose(ATTACKS[name](signals).value[target], expected, rtol=1e-9, atol=1e-9)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from leakscope.attacks.blocks import blocks, log_mean_exp, require_references, score_points, target_points
+from leakscope.attacks.blocks import all_target_points, blocks, log_mean_exp, require_references, score_points
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
@@ -16,7 +16,7 @@ def test_judged_values_land_where_the_game_looks_for_them(signals):
 
 
 def test_blocks_cover_the_points_once(signals):
-    points = target_points(signals.game)
+    points = all_target_points(signals.game)
     seen = [np.arange(30)[block.columns] for block in blocks(signals.game, points, 1 << 15)]
     np.testing.assert_array_equal(np.concatenate(seen), points)
     assert max(map(len, seen)) == 4

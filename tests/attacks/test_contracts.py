@@ -52,7 +52,7 @@ def auc(scores: np.ndarray, member: np.ndarray) -> np.ndarray:
 
 
 def fixed(game: Game) -> Game:
-    return Game(game.kind, game.member, game.judged, 3)
+    return Game(game.kind, game.member, game.is_target_point, 3)
 
 
 @ROWS
@@ -66,7 +66,7 @@ def test_shape_dtype_and_finite_values(attack: Attack, dtype: type, references: 
     assert scores.value.dtype == dtype
     assert np.isfinite(scores.value).all()
     assert (scores.attack, scores.source) == (attack.name, attack.source)
-    np.testing.assert_array_equal(scores.member, game.member[: game.n_targets, game.judged])
+    np.testing.assert_array_equal(scores.member, game.member[: game.n_targets, game.is_target_point])
 
 
 @ROWS
@@ -91,7 +91,7 @@ def test_a_permutation_of_the_points_permutes_the_scores(attack: Attack, referen
     game = fixed(game) if references == "fixed" else game
     signals = planted(game, 1)
     order = np.random.default_rng(0).permutation(60)
-    moved = Game(game.kind, game.member[:, order], game.judged[order], game.n_targets)
+    moved = Game(game.kind, game.member[:, order], game.is_target_point[order], game.n_targets)
     arrays = {name: array[:, order] for name, array in signals.arrays.items()}
     close = 1e-4 if attack.name == "shadow" else 1e-10  # the solver of the shadow classifier stops at 1e-4
     expected = attack(signals).value[:, order]
@@ -157,7 +157,7 @@ def test_the_targets_own_row_is_no_reference(name: str):
     for target in (0, 7):
         rows = np.r_[target, np.delete(np.arange(12), target)]
         alone = Signals(
-            Game(game.kind, game.member[rows], game.judged, 1),
+            Game(game.kind, game.member[rows], game.is_target_point, 1),
             None,
             {key: array[rows] for key, array in signals.arrays.items()},
             signals.labels,

@@ -11,8 +11,8 @@ from leakscope.core.types import Game, Signals
 MEMBER = np.array([[True, True, False, False], [False, True, True, False], [True, False, False, True]])
 
 
-def signals(n_targets: int, judged: np.ndarray) -> Signals:
-    return Signals(Game("half_split", MEMBER, judged, n_targets), None, {"loss": np.ones(MEMBER.shape)})
+def signals(n_targets: int, is_target_point: np.ndarray) -> Signals:
+    return Signals(Game("half_split", MEMBER, is_target_point, n_targets), None, {"loss": np.ones(MEMBER.shape)})
 
 
 def test_the_rows_of_the_targets_are_taken(as_users_run_it):
@@ -24,8 +24,8 @@ def test_the_rows_of_the_targets_are_taken(as_users_run_it):
 
 
 def test_memberships_are_those_of_the_judged_points():
-    judged = np.array([[True, False, False, True], [False, True, True, False], [True, True, False, False]])
-    scores = Given("theirs", np.zeros((3, 2)))(signals(3, judged))
+    is_target_point = np.array([[True, False, False, True], [False, True, True, False], [True, True, False, False]])
+    scores = Given("theirs", np.zeros((3, 2)))(signals(3, is_target_point))
     assert scores.member.tolist() == [[True, False], [True, True], [True, False]]
 
 

@@ -40,8 +40,8 @@ def test_it_is_two_least_squares(references):
         rest = phi[target, game.population] - columns(known) @ mean
         least = 1e-6 * np.mean(rest**2)
         log_variance, *_ = np.linalg.lstsq(x, np.append(np.log(rest**2 + least) + 1.27036, [0, 0]), rcond=None)
-        at = columns(m[game.judged])
-        expected = (phi[target, game.judged] - at @ mean) / np.exp(at @ log_variance / 2)
+        at = columns(m[game.is_target_point])
+        expected = (phi[target, game.is_target_point] - at @ mean) / np.exp(at @ log_variance / 2)
         np.testing.assert_allclose(found[target], expected, rtol=1e-4, atol=1e-4)
 
 
@@ -52,9 +52,13 @@ def test_others_are_standard_normal_at_every_hardness():
     game = half_split(25_000, 2, population=0.2)
     target = 1 + 2 * hardness + np.exp(hardness / 2) * rng.normal(size=25_000)
     signals = Signals(
-        Game(game.kind, game.member, game.judged, 1), None, {"log_odds": np.stack([target, 2 * hardness])}
+        Game(game.kind, game.member, game.is_target_point, 1), None, {"log_odds": np.stack([target, 2 * hardness])}
     )
-    score, other, easy = quantile(signals)[0], ~game.member[0, game.judged], hardness[game.judged] > 0.5
+    score, other, easy = (
+        quantile(signals)[0],
+        ~game.member[0, game.is_target_point],
+        hardness[game.is_target_point] > 0.5,
+    )
     for half in (easy, ~easy):
         assert kstest(score[other & half], "norm").statistic < 0.035
 

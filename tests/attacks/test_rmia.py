@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.attacks.rmia import rank_share, rmia, rmia_offline
+from leakscope.attacks.rmia import rank_fraction, rmia, rmia_offline
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
 def naive_rank(signals, log_ratio, gamma, references, judged_by):
-    """The double loop over judged and population points, target by target."""
+    """The double loop over target and population points, target by target."""
     game, rows = signals.game, []
-    unused = ~game.member.any(axis=0) & ~np.atleast_2d(game.judged).any(axis=0)
+    unused = ~game.member.any(axis=0) & ~np.atleast_2d(game.is_target_point).any(axis=0)
     for t in range(game.n_targets):
         refs = references(game, t)
-        judged = [log_ratio(t, i, refs) for i in judged_by(game, t)]
-        population = [log_ratio(t, i, refs) for i in np.flatnonzero(unused)] or judged
-        counts = [sum(x - z >= np.log(gamma) for z in population) for x in judged]
-        ties = [(1 + x / (1 + abs(x))) / 2 for x in judged]
+        targets = [log_ratio(t, i, refs) for i in judged_by(game, t)]
+        population = [log_ratio(t, i, refs) for i in np.flatnonzero(unused)] or targets
+        counts = [sum(x - z >= np.log(gamma) for z in population) for x in targets]
+        ties = [(1 + x / (1 + abs(x))) / 2 for x in targets]
         rows.append([(n + h) / (len(population) + 1) - 1 for n, h in zip(counts, ties, strict=True)])
     return np.array(rows)
 
@@ -72,12 +72,12 @@ def test_no_reference_is_refused():
 
 def test_rank_share_by_hand():
     # 8/1 and 8/2 are at least 2, 8/5 is not; of the tie-breaks, log 8 = 2.079 gives .8376 and log 1 gives 1/2
-    shares = 1 + rank_share(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]), gamma=2.0)
+    shares = 1 + rank_fraction(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]), gamma=2.0)
     np.testing.assert_allclose(shares, [(2 + 0.5 * (1 + np.log(8) / (1 + np.log(8)))) / 4, 0.5 / 4], rtol=1e-12)
 
 
 def test_a_ratio_of_exactly_gamma_counts():
-    counts = np.floor(4 * (1 + rank_share(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), gamma=1.0)))
+    counts = np.floor(4 * (1 + rank_fraction(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), gamma=1.0)))
     np.testing.assert_array_equal(counts, [1, 2, 3])
 
 
@@ -87,7 +87,7 @@ def test_a_ratio_of_exactly_gamma_counts():
     st.lists(st.floats(-700, 700), min_size=1, max_size=7),
 )
 def test_rank_share_keeps_the_order_of_the_ratios(ratios, population):
-    share = rank_share(np.array(ratios), np.array(population))
+    share = rank_fraction(np.array(ratios), np.array(population))
     assert ((share > -1) & (share < 0)).all()
     order = np.argsort(ratios)
     assert (np.diff(share[order]) >= 0).all()
@@ -98,9 +98,9 @@ def test_rank_share_keeps_the_order_of_the_ratios(ratios, population):
 @pytest.mark.parametrize("outlier", [0.0, 1e6, -1e30])
 def test_counts_are_exact_whatever_the_range(outlier):
     rng = np.random.default_rng(0)
-    judged, population = np.append(rng.normal(size=500), outlier), rng.normal(size=77)
-    counts = (judged[:, None] - population >= np.log(2)).sum(axis=1)
-    np.testing.assert_array_equal(np.floor((1 + rank_share(judged, population, gamma=2.0)) * 78 + 1e-12), counts)
+    targets, population = np.append(rng.normal(size=500), outlier), rng.normal(size=77)
+    counts = (targets[:, None] - population >= np.log(2)).sum(axis=1)
+    np.testing.assert_array_equal(np.floor((1 + rank_fraction(targets, population, gamma=2.0)) * 78 + 1e-12), counts)
 
 
 @pytest.mark.parametrize("n_aside", [1, 2, 3, 7])
@@ -141,9 +141,9 @@ def test_bad_parameters():
 
 def test_memory_grows_with_points_plus_population():
     rng = np.random.default_rng(0)
-    judged, population = rng.normal(size=50_000), rng.normal(size=10_000)
+    targets, population = rng.normal(size=50_000), rng.normal(size=10_000)
     tracemalloc.start()
-    rank_share(judged, population)
+    rank_fraction(targets, population)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 8 * 60_000  # the matrix of pairs would take 500 MB as booleans

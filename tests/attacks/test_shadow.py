@@ -24,15 +24,15 @@ def naive_shadow(signals, others_of):
             for m in range(game.n_models)
         ]
     )
-    points = np.flatnonzero(np.atleast_2d(game.judged).any(axis=0))
+    points = np.flatnonzero(np.atleast_2d(game.is_target_point).any(axis=0))
     scores = []
     for t in range(game.n_targets):
         known = features[np.ix_(others_of(t), points)].reshape(-1, features.shape[2])
         centre, spread = known.mean(axis=0), known.std(axis=0)
         learner = LogisticRegression(max_iter=1000)
         learner.fit((known - centre) / spread, game.member[np.ix_(others_of(t), points)].ravel())
-        judged = game.judged if game.judged.ndim == 1 else game.judged[t]
-        scores.append(learner.decision_function((features[t, judged] - centre) / spread))
+        is_target_point = game.is_target_point if game.is_target_point.ndim == 1 else game.is_target_point[t]
+        scores.append(learner.decision_function((features[t, is_target_point] - centre) / spread))
     return np.array(scores)
 
 
@@ -59,11 +59,11 @@ def test_a_target_never_learns_from_its_own_row():
     rng = np.random.default_rng(0)
     member = rng.random((10, 20)) < 0.5
     loss = rng.gamma(1, size=(10, 20))
-    judged = np.ones(20, dtype=bool)
-    before = shadow(Signals(Game("half_split", member, judged, 10), None, {"loss": loss}))
+    is_target_point = np.ones(20, dtype=bool)
+    before = shadow(Signals(Game("half_split", member, is_target_point, 10), None, {"loss": loss}))
     other = member.copy()
     other[3] = ~other[3]
-    after = shadow(Signals(Game("half_split", other, judged, 10), None, {"loss": loss}))
+    after = shadow(Signals(Game("half_split", other, is_target_point, 10), None, {"loss": loss}))
     np.testing.assert_array_equal(after[[3, 8]], before[[3, 8]])
     assert (after[0] != before[0]).any()
 

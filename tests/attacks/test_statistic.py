@@ -14,10 +14,10 @@ from leakscope.core.types import Game, NotApplicable, Signals
 
 def release(n_models: int, n_points: int, n_steps: int, own_points: bool = False, seed: int = 0) -> Signals:
     rng = np.random.default_rng(seed)
-    judged = np.zeros((n_models, n_points) if own_points else n_points, dtype=bool)
-    for row in np.atleast_2d(judged):
+    is_target_point = np.zeros((n_models, n_points) if own_points else n_points, dtype=bool)
+    for row in np.atleast_2d(is_target_point):
         row[rng.choice(n_points, 3, replace=False)] = True
-    game = Game("half_split", rng.random((n_models, n_points)) < 0.5, judged, n_models)
+    game = Game("half_split", rng.random((n_models, n_points)) < 0.5, is_target_point, n_models)
     shape = (n_models, n_points, n_steps)
     arrays = {
         "step_dot": 3 * rng.normal(size=shape),
@@ -38,9 +38,10 @@ def test_the_ratio_is_its_definition(own_points, rate):
     signals = release(5, 8, 4, own_points)
     expected = []
     for target in range(5):
-        judged = np.flatnonzero(signals.game.judged[target] if own_points else signals.game.judged)
+        mask = signals.game.is_target_point
+        target_points = np.flatnonzero(mask[target] if own_points else mask)
         row = []
-        for point in judged:
+        for point in target_points:
             steps = zip(
                 signals.arrays["step_dot"][target, point], signals.arrays["step_norm"][target, point], strict=True
             )
@@ -86,7 +87,7 @@ def test_many_steps_are_added_block_by_block():
 
 def test_the_scalar_product_is_the_signal():
     signals = release(4, 6, 1, own_points=True)
-    expected = [signals.arrays["dot"][t, signals.game.judged[t]] for t in range(4)]
+    expected = [signals.arrays["dot"][t, signals.game.is_target_point[t]] for t in range(4)]
     np.testing.assert_array_equal(scalar_product(signals), expected)
 
 

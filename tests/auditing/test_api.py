@@ -123,7 +123,7 @@ def test_groups_are_the_unit(noisy) -> None:
     person = np.repeat(np.arange(80), 3)
     report = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1, group=person, unit="person")
     facts = report.about.releases[0]
-    assert facts.judged == len(report.records()) == 72  # a tenth of the persons is set aside
+    assert facts.target_points == len(report.records()) == 72  # a tenth of the persons is set aside
     single = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1)
     assert _value(report, "lira") > _value(single, "lira")  # three rows say more than one
 
@@ -182,7 +182,7 @@ def test_per_datum_game_gives_an_epsilon_from_independent_models() -> None:
     assert bound.value is not None
     assert bound.value > 0.3
     facts = report.about.releases[0]
-    assert (facts.targets, facts.references, facts.judged) == (60, 16, 1)
+    assert (facts.targets, facts.references, facts.target_points) == (60, 16, 1)
 
 
 def test_average_datum_and_canaries(noisy) -> None:

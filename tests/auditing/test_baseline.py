@@ -256,7 +256,7 @@ class TestReports:
         assert "do not come from one source" in epsilon.reason
         assert exit_code(report) == 3
         lines = failures(report, ["auc=0.99"])
-        assert lines[0].startswith("scores: auc=0.99 could not be judged: members and others do not come from one")
+        assert lines[0].startswith("scores: auc=0.99 could not be tested: members and others do not come from one")
         assert "could not be tested" in lines[1]
         assert "do not come from one source" in report.to_html()
 

@@ -31,7 +31,7 @@ def wine() -> Data:
 class TestPlant:
     def test_mislabelled_canaries_have_another_label_and_all_else_is_as_it_was(self, wine):
         made = plant(planting(seed=3), TREE, wine)
-        canary = made.game.columns
+        canary = made.game.target_points
         assert len(canary) == 40
         assert (made.data.points.y[canary] != wine.points.y[canary]).all()
         others = np.setdiff1d(np.arange(178), canary)
@@ -43,13 +43,13 @@ class TestPlant:
     def test_random_canaries_are_records_as_they_are(self, wine):
         made = plant(planting(canaries="random"), TREE, wine)
         assert made.data.points.digest == wine.points.digest
-        assert made.game.n_judged == 40
+        assert made.game.n_target_points == 40
 
     def test_the_others_are_in_every_model_and_the_canaries_by_coins_of_their_own(self, wine):
         """400 models: a share outside of .5 +- .11 is 4.4 standard deviations away, 5e-4 over 40 canaries."""
         game = plant(planting(n_models=300, references=100), TREE, wine).game
-        canary = game.columns
-        assert game.member[:, ~game.judged].all()
+        canary = game.target_points
+        assert game.member[:, ~game.is_target_point].all()
         assert (game.n_targets, game.n_models, game.sampling) == (300, 400, "poisson")
         shares = game.member[:, canary].mean(axis=0)
         assert (abs(shares - 0.5) < 0.11).all()
@@ -59,7 +59,7 @@ class TestPlant:
         one, same, other = (plant(planting(seed=seed), TREE, wine) for seed in (1, 1, 2))
         np.testing.assert_array_equal(one.game.member, same.game.member)
         assert one.data.points.digest == same.data.points.digest
-        assert set(one.game.columns) != set(other.game.columns)
+        assert set(one.game.target_points) != set(other.game.target_points)
 
     @pytest.mark.parametrize(
         ("words", "line"),

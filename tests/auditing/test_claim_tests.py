@@ -39,7 +39,7 @@ class Told:
         rng = np.random.default_rng(self.seed)
         shape = signals.game.member.shape
         noise = rng.random(shape) < self.flip
-        seen = (signals.game.member ^ noise)[: signals.game.n_targets, signals.game.columns]
+        seen = (signals.game.member ^ noise)[: signals.game.n_targets, signals.game.target_points]
         jitter = rng.random(seen.shape) * 1e-3
         return Scores(self.name, seen + jitter, signals.game.target_member)
 
@@ -117,9 +117,9 @@ def test_eta_is_refuted_by_the_games_of_one_record() -> None:
 
 
 def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
-    """Three judged records are too few for pairs; the games of one of them are enough for eta."""
+    """Three target points are too few for pairs; the games of one of them are enough for eta."""
     game = games.half_split(400, 64)
-    game = replace(game, judged=np.arange(400) < 3)
+    game = replace(game, is_target_point=np.arange(400) < 3)
     trial = _trial(game, Told(0.02))
     assert verdict(Claim("eta", 0.05), game, trial, []).word == "refuted"
     assert verdict(Claim("eta", 0.05), game, _trial(game, Told(0.5)), []).word == "not_refuted"

@@ -23,14 +23,14 @@ def plan(*models: ModelPlan, n: int = 64, attacks: tuple[str, ...] = ("loss", "g
 
 def test_a_line_for_the_data_and_one_for_each_release():
     lines = list(cost(plan(TREE, TREE.model_copy(update={"name": "other"})), n_jobs=2))
-    assert lines[0] == "wine: 178 points, 178 judged, 0 set aside"
+    assert lines[0] == "wine: 178 points, 178 target points, 0 set aside"
     assert [line.split(":")[0] for line in lines[1:]] == ["tree", "other"]
     assert all(" 64 models, " in line and " with 2 workers, " in line for line in lines[1:])
 
 
 def test_a_population_is_set_aside_where_an_attack_needs_it():
     first = next(cost(plan(TREE, attacks=("rmia",))))
-    assert first == "wine: 178 points, 161 judged, 17 set aside"
+    assert first == "wine: 178 points, 161 target points, 17 set aside"
 
 
 def test_time_is_shared_by_the_workers(monkeypatch):

@@ -78,11 +78,11 @@ class TestSetting:
     def test_with_canaries_they_are_planted(self, wine):
         plan = AuditPlan(game="canaries", canaries="random", n_canaries=9)
         made = setting(plan, find("loss"), TREE, wine)
-        assert (made.planted, made.game.n_judged, made.game.n_models) == ("random", 9, 1)
+        assert (made.planted, made.game.n_target_points, made.game.n_models) == ("random", 9, 1)
 
     def test_named_canaries_are_drawn_as_any_game(self, wine):
         made = setting(AuditPlan(game="canaries", target=(3, 5), n_models=4), find("loss"), TREE, wine)
-        assert (made.planted, made.game.columns.tolist()) == ("", [3, 5])
+        assert (made.planted, made.game.target_points.tolist()) == ("", [3, 5])
 
     def test_an_estimator_has_no_accountant(self, wine):
         assert promise(setting(AuditPlan(n_models=4), find("loss"), TREE, wine)) is None

@@ -14,7 +14,7 @@ POINTS = from_arrays(np.zeros((50, 2)), np.arange(50) % 2)
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "targets", "judged"),
+    ("words", "kind", "targets", "n_target_points"),
     [
         ({"n_models": 6}, "half_split", 6, 50),
         ({"n_models": 6, "game": "per_datum", "target": (3,), "references": 4}, "per_datum", 6, 1),
@@ -22,9 +22,9 @@ POINTS = from_arrays(np.zeros((50, 2)), np.arange(50) % 2)
         ({"n_models": 6, "game": "canaries", "target": (1, 2, 3)}, "canaries", 6, 3),
     ],
 )
-def test_every_game_of_a_plan_is_drawn(words, kind, targets, judged) -> None:
+def test_every_game_of_a_plan_is_drawn(words, kind, targets, n_target_points) -> None:
     game = draw(AuditPlan(**words), POINTS, find("loss"))
-    assert (game.kind, game.n_targets, game.n_judged) == (kind, targets, judged)
+    assert (game.kind, game.n_targets, game.n_target_points) == (kind, targets, n_target_points)
     assert game.n_models == targets + words.get("references", 0)
 
 

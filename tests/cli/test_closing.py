@@ -96,7 +96,7 @@ class TestTheLoop:
         for share, code, word in ((1.0, 0, "not_refuted"), (0.1, 2, "refuted")):
             noise = replace(found.noise, scale=share * found.noise.scale)
             seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noisy_coords=found.noisy_coords))
-            np.savez("s.npz", member=seen.game.member, judged=np.arange(4) == 0, **seen.arrays)
+            np.savez("s.npz", member=seen.game.member, is_target_point=np.arange(4) == 0, **seen.arrays)
             assert leakscope(f"{AUDIT} --claim eta=0.1").code == code
             assert verdict() == word
 
@@ -109,19 +109,19 @@ class TestTheLoop:
 
 class TestTheFile:
     def test_what_it_holds(self, leakscope) -> None:
-        """The most exposed record, the one paid most, is judged; three others stand beside it."""
+        """The most exposed record, the one paid most, is the target point; three others stand beside it."""
         assert leakscope(f"protect {MEAN} --games 500 --signals s.npz").code == 0
         with np.load("s.npz", allow_pickle=False) as file:
             held = {name: (file[name].dtype.kind, file[name].shape) for name in file.files}
-            judged, share = file["judged"].tolist(), file["member"].mean()
+            is_target_point, share = file["is_target_point"].tolist(), file["member"].mean()
         assert held == {
             "member": ("b", (500, 4)),
-            "judged": ("b", (4,)),
+            "is_target_point": ("b", (4,)),
             "n_targets": ("i", ()),
             "step_dot": ("f", (500, 4, 1)),
             "step_norm": ("f", (500, 4, 1)),
         }
-        assert judged == [True, False, False, False]
+        assert is_target_point == [True, False, False, False]
         assert 0.4 < share < 0.6
         assert Path("s.npz").stat().st_mode & 0o777 == 0o600
         assert list(Path().glob(".*")) == []

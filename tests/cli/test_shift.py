@@ -19,7 +19,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it, without_pages):
     monkeypatch.setattr(baseline, "PLANTED", 0)  # the smallest shift takes two thirds of the time
     rng = np.random.default_rng(0)
     member = np.tile(np.arange(N) < N // 2, (2, 1))
-    np.savez("signals.npz", member=member, judged=np.ones(N, dtype=bool), loss=rng.exponential(size=(2, N)))
+    np.savez("signals.npz", member=member, is_target_point=np.ones(N, dtype=bool), loss=rng.exponential(size=(2, N)))
     rows = rng.normal(size=(N, 2))
     for name, extra in (("same", rng.normal(size=N)), ("numbered", np.arange(N))):
         table = np.column_stack([rows, extra])
@@ -38,7 +38,7 @@ def test_signals_with_their_records(leakscope):
     assert leakscope(f"{plain} --data numbered.csv").code == 3
     said = leakscope(f"{plain} --data numbered.csv --label c")
     assert said.code == 3
-    assert "auc=0.99 could not be judged: members and others do not come from one source" in said.err
+    assert "auc=0.99 could not be tested: members and others do not come from one source" in said.err
     said = leakscope(f"{plain} --data numbered.csv --label c --accept-shift")
     assert said.code == 0
     assert "This was accepted" in " ".join(said.out.split())

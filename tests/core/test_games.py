@@ -52,10 +52,10 @@ class TestEveryGame:
     def test_more_models_begin_with_the_same_rows(self, make):
         few, many = make(64, 3), make(128, 3)
         np.testing.assert_array_equal(many.member[: len(few.member)], few.member)
-        if few.judged.ndim == 2:
-            np.testing.assert_array_equal(many.judged[:64], few.judged)
+        if few.is_target_point.ndim == 2:
+            np.testing.assert_array_equal(many.is_target_point[:64], few.is_target_point)
         else:
-            np.testing.assert_array_equal(many.judged, few.judged)
+            np.testing.assert_array_equal(many.is_target_point, few.is_target_point)
 
     def test_the_seed_decides(self, make):
         assert (make(16, 0).member == make(16, 0).member).all()
@@ -76,8 +76,8 @@ class TestHalfSplit:
         assert (game.member.sum(axis=1) == n_points // 2).all()
         assert game.prior == pytest.approx((n_points // 2) / n_points)
         assert game.prior == pytest.approx(game.target_member.mean())
-        assert game.judged.all()
-        assert (game.leave_one_out, game.n_references, game.n_judged) == (True, 19, n_points)
+        assert game.is_target_point.all()
+        assert (game.leave_one_out, game.n_references, game.n_target_points) == (True, 19, n_points)
         assert (game.sampling, game.others, game.kind) == ("fixed", "pool", "half_split")
 
     @pytest.mark.statistics
@@ -108,7 +108,7 @@ class TestHalfSplit:
         game = games.half_split(200, 30, population=0.1)
         assert len(game.population) == 20
         assert not game.member[:, game.population].any()
-        assert not game.judged[game.population].any()
+        assert not game.is_target_point[game.population].any()
         assert (game.member.sum(axis=1) == 90).all()
         assert game.prior == 0.5
 
@@ -123,7 +123,7 @@ class TestHalfSplit:
         for name in np.unique(group):
             rows = game.member[:, group == name]
             assert (rows == rows[:, :1]).all()
-            assert len(np.unique(game.judged[group == name])) == 1
+            assert len(np.unique(game.is_target_point[group == name])) == 1
         units = game.member[:, [0, 1, 3, 5, 7]].sum(axis=1)
         assert (units == 2).all()  # one of five units is set aside, half of the other four is in
         assert len(np.unique(group[game.population])) == 1
@@ -148,7 +148,7 @@ class TestPerDatum:
 
     def test_only_the_target_is_judged(self):
         game = games.per_datum(50, 7, 6, references=10)
-        assert game.columns.tolist() == [7]
+        assert game.target_points.tolist() == [7]
         assert (game.n_targets, game.n_models, game.n_references) == (6, 16, 10)
         assert not game.leave_one_out
         assert (game.prior, game.sampling) == (0.5, "fixed")
@@ -168,8 +168,8 @@ class TestPerDatum:
 class TestAverageDatum:
     def test_one_point_a_target(self):
         game = games.average_datum(9, 5, references=3)
-        assert game.judged.shape == (5, 9)
-        assert game.columns.shape == (5, 1)
+        assert game.is_target_point.shape == (5, 9)
+        assert game.target_points.shape == (5, 1)
         assert (game.member.sum(axis=1) == 4).all()
         assert game.member.shape == (8, 9)
 
@@ -179,14 +179,14 @@ class TestAverageDatum:
         """Also where all random targets happen to be the same point."""
         for seed in range(8):
             game = games.average_datum(n_points, n_models, seed=seed, others=others)
-            assert game.judged.shape == game.member.shape == (n_models, n_points)
+            assert game.is_target_point.shape == game.member.shape == (n_models, n_points)
 
     @pytest.mark.statistics
     def test_uniform_targets_and_fair_coins(self):
         game = games.average_datum(8, 4000, seed=7)
-        assert uniform_over(game.columns[:, 0], 8)
+        assert uniform_over(game.target_points[:, 0], 8)
         assert fair(game.target_member)
-        cell = game.columns[:, 0] * 2 + game.target_member[:, 0]
+        cell = game.target_points[:, 0] * 2 + game.target_member[:, 0]
         assert uniform_over(cell, 16)  # the coin does not know the target
 
     def test_with_fresh_others_a_model_holds_its_own_target_or_nobody(self):
@@ -202,7 +202,7 @@ class TestCanaries:
     def test_all_other_points_are_in_every_model(self):
         game = games.canaries(30, self.canary, 40, references=2)
         assert np.delete(game.member, self.canary, axis=1).all()
-        assert game.columns.tolist() == [3, 8, 21]
+        assert game.target_points.tolist() == [3, 8, 21]
         assert (game.n_targets, game.n_models, game.sampling, game.prior) == (40, 42, "poisson", 0.5)
 
     def test_a_canary_named_twice_is_one(self):
@@ -229,7 +229,7 @@ class TestOneModel:
         assert (game.member[1:].sum(axis=1) == 45).all()
 
     def test_somebody_is_left_to_judge(self):
-        assert games.one_model(3, 1, population=0.9).n_judged == 4
+        assert games.one_model(3, 1, population=0.9).n_target_points == 4
 
     @pytest.mark.statistics
     def test_references_are_uniform_halves_of_members_and_others(self):
@@ -287,7 +287,7 @@ def test_candidates_are_in_with_their_own_row_alone():
     game = candidates(records, OF, OWN)
     assert (game.member[:, OWN] == records.member).all()
     assert not game.member[:, ~OWN].any()
-    assert game.columns.tolist() == [6, 7, 8, 9, 10, 11]
+    assert game.target_points.tolist() == [6, 7, 8, 9, 10, 11]
     assert game.candidate_of.tolist() == OF.tolist()
     assert (game.kind, game.n_targets, game.prior) == ("candidates", 9, 0.5)
     assert game.split().candidate_of is game.candidate_of
@@ -295,10 +295,10 @@ def test_candidates_are_in_with_their_own_row_alone():
 
 def test_records_set_aside_stay_the_population_of_a_game_about_an_attribute():
     records = half_split(20, 30, seed=1, population=0.2)
-    playing = records.columns[:2]
+    playing = records.target_points[:2]
     game = candidates(records, np.r_[np.arange(20), np.repeat(playing, 2)], np.arange(24) < 20)
     assert game.population.tolist() == records.population.tolist()
-    with pytest.raises(ValueError, match="must be judged in every model"):
+    with pytest.raises(ValueError, match="must be target points of every model"):
         candidates(records, np.r_[np.arange(20), np.repeat(records.population[:1], 2)], np.arange(22) < 20)
 
 

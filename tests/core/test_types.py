@@ -22,29 +22,29 @@ def signals_of(game: Game, **arrays: np.ndarray) -> Signals:
 def random_game(n_models: int, n_targets: int, own_points: bool, seed: int = 0) -> Game:
     rng = np.random.default_rng(seed)
     member = rng.random((n_models, 23)) < 0.5
-    judged = np.zeros((n_targets, 23) if own_points else 23, dtype=bool)
-    for row in np.atleast_2d(judged):
+    is_target_point = np.zeros((n_targets, 23) if own_points else 23, dtype=bool)
+    for row in np.atleast_2d(is_target_point):
         row[rng.permutation(23)[:9]] = True
-    return Game("half_split", member, judged, n_targets)
+    return Game("half_split", member, is_target_point, n_targets)
 
 
 class TestGame:
     def test_targets_at_their_own_points(self):
         game = random_game(8, 8, own_points=True)
         values = np.arange(8 * 23 * 2).reshape(8, 23, 2)
-        expected = [[values[t, point] for point in np.flatnonzero(game.judged[t])] for t in range(8)]
+        expected = [[values[t, point] for point in np.flatnonzero(game.is_target_point[t])] for t in range(8)]
         np.testing.assert_array_equal(game.at_targets(values), expected)
         np.testing.assert_array_equal(game.at_targets(values, slice(2, 5)), np.array(expected)[:, 2:5])
         np.testing.assert_array_equal(game.target_member, game.at_targets(game.member))
 
-    @pytest.mark.parametrize("judged", [[1, 1, 1, 1], [0, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 1]])
-    def test_targets_at_common_points(self, judged):
-        judged = np.array(judged, dtype=bool)
-        game = Game("half_split", np.eye(3, 4, dtype=bool), judged, 2)
+    @pytest.mark.parametrize("is_target_point", [[1, 1, 1, 1], [0, 1, 1, 0], [1, 0, 1, 1], [0, 0, 0, 1]])
+    def test_targets_at_common_points(self, is_target_point):
+        is_target_point = np.array(is_target_point, dtype=bool)
+        game = Game("half_split", np.eye(3, 4, dtype=bool), is_target_point, 2)
         values = np.arange(12).reshape(3, 4)
-        np.testing.assert_array_equal(game.at_targets(values), values[:2, judged])
-        np.testing.assert_array_equal(game.at_targets(values, slice(1, None)), values[:2, judged][:, 1:])
-        assert game.n_judged == judged.sum()
+        np.testing.assert_array_equal(game.at_targets(values), values[:2, is_target_point])
+        np.testing.assert_array_equal(game.at_targets(values, slice(1, None)), values[:2, is_target_point][:, 1:])
+        assert game.n_target_points == is_target_point.sum()
 
     def test_a_run_of_points_is_taken_without_a_copy(self):
         game = games.half_split(6, 4)
@@ -76,23 +76,23 @@ class TestGame:
         assert game.population.tolist() == [3]
 
     @pytest.mark.parametrize(
-        ("judged", "n_targets", "message"),
+        ("is_target_point", "n_targets", "message"),
         [
             (np.ones(3, bool), 0, "n_targets must be from 1 to the 2 models, got 0"),
             (np.ones(3, bool), 3, "n_targets must be from 1 to the 2 models, got 3"),
-            (np.ones(4, bool), 2, "judged has shape (4,); allowed: (3,) or (2, 3)"),
-            (np.zeros(3, bool), 2, "each target must judge the same number of points, at least 1; got [0]"),
+            (np.ones(4, bool), 2, "is_target_point has shape (4,); allowed: (3,) or (2, 3)"),
+            (np.zeros(3, bool), 2, "each target must have the same number of points, at least 1; got [0]"),
             (
                 np.array([[1, 1, 0], [1, 0, 0]], bool),
                 2,
-                "each target must judge the same number of points, at least 1; got [1, 2]",
+                "each target must have the same number of points, at least 1; got [1, 2]",
             ),
         ],
     )
     @pytest.mark.usefixtures("as_users_run_it")
-    def test_the_line_that_a_bad_game_gets(self, judged, n_targets, message):
+    def test_the_line_that_a_bad_game_gets(self, is_target_point, n_targets, message):
         with pytest.raises(ValueError) as caught:
-            Game("half_split", np.zeros((2, 3), dtype=bool), judged, n_targets)
+            Game("half_split", np.zeros((2, 3), dtype=bool), is_target_point, n_targets)
         assert str(caught.value) == message
 
 

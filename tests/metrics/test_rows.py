@@ -11,27 +11,27 @@ def scores(member):
 
 
 def test_a_target_is_a_row():
-    judged = rows(scores([[0, 1, 1], [1, 0, 0]]))
-    assert judged.value.shape == (2, 3)
-    assert (judged.interval_over, judged.single) == ("models", False)
-    assert (judged.n_members, judged.n_others) == (3, 3)
+    scored = rows(scores([[0, 1, 1], [1, 0, 0]]))
+    assert scored.value.shape == (2, 3)
+    assert (scored.interval_over, scored.single) == ("models", False)
+    assert (scored.n_members, scored.n_others) == (3, 3)
 
 
 def test_one_target_averages_points():
-    judged = rows(scores([[0, 1, 1]]))
-    assert (judged.interval_over, judged.single) == ("points", True)
+    scored = rows(scores([[0, 1, 1]]))
+    assert (scored.interval_over, scored.single) == ("points", True)
 
 
 def test_one_point_a_target_is_one_row_over_models():
-    judged = rows(scores([[0], [1], [1], [0]]))
-    assert judged.value.tolist() == [[0, 1, 2, 3]]
-    assert (judged.interval_over, judged.single) == ("models", True)
+    scored = rows(scores([[0], [1], [1], [0]]))
+    assert scored.value.tolist() == [[0, 1, 2, 3]]
+    assert (scored.interval_over, scored.single) == ("models", True)
 
 
 def test_rows_of_one_class_are_left_out():
-    judged = rows(scores([[0, 1], [1, 1], [1, 0]]))
-    assert judged.value.tolist() == [[0, 1], [4, 5]]
-    assert judged.interval_over == "models"
+    scored = rows(scores([[0, 1], [1, 1], [1, 0]]))
+    assert scored.value.tolist() == [[0, 1], [4, 5]]
+    assert scored.interval_over == "models"
 
 
 def test_the_last_row_left_averages_points():

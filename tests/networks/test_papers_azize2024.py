@@ -94,7 +94,7 @@ def test_one_run_step_by_step(digits, release, kind):
     assert found["auc_ratio"] == pytest.approx(known["auc", "point", False], abs=1e-3)  # these signals are float32
     assert found["lower_any"] == pytest.approx(known["epsilon", "lower", False], abs=1e-3)
     assert ("auc_loss" in found) == (kind != "dirac")
-    assert found["accuracy"] == pytest.approx(seen.arrays["correct"][0, ~game.judged].mean())
+    assert found["accuracy"] == pytest.approx(seen.arrays["correct"][0, ~game.is_target_point].mean())
 
 
 @pytest.mark.nightly

@@ -47,7 +47,7 @@ def seen(setting) -> dict[str, np.ndarray]:
 class TestPlant:
     def test_dirac_canaries_stand_behind_the_records(self, noise):
         made = plant(planting(seed=5), private_network(network, SHORT), noise)
-        assert made.release.watched == tuple(made.game.columns.tolist()) == tuple(range(120, 132))
+        assert made.release.watched == tuple(made.game.target_points.tolist()) == tuple(range(120, 132))
         assert len(set(made.release.coordinates)) == 12
         assert max(made.release.coordinates) < made.release.n_parameters() == 7 * 8 + 9 * 3
         assert made.release.knowledge == "others"
@@ -56,7 +56,7 @@ class TestPlant:
     @pytest.mark.parametrize("kind", ["mislabelled", "random"])
     def test_records_are_watched_among_others_whose_law_is_known(self, noise, kind):
         made = plant(planting(canaries=kind), private_network(network, SHORT), noise)
-        assert made.release.watched == tuple(made.game.columns.tolist())
+        assert made.release.watched == tuple(made.game.target_points.tolist())
         assert (made.release.coordinates, made.release.knowledge) == ((), "distribution")
 
     def test_mahalanobis_canaries_are_those_of_the_training(self, noise):

@@ -142,7 +142,7 @@ def outcome():
 class TestFigure:
     def test_every_claim_is_judged_as_it_should(self, outcome):
         known = printed("azize2024")["figure2"]
-        verdicts = {key: claim.judged(outcome.ours[key]).verdict for key, claim in known.items()}
+        verdicts = {key: claim.compared_with(outcome.ours[key]).verdict for key, claim in known.items()}
         wrong = {*(f"m_{target}_as_written" for target in ("easy", "med", "hard")), "subsampled_0.1", "subsampled_0.5"}
         assert {key for key, verdict in verdicts.items() if verdict == "erratum"} == wrong
         assert {verdict for key, verdict in verdicts.items() if key not in wrong} <= {"agrees", "cannot tell"}

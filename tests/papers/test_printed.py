@@ -58,7 +58,7 @@ def test_every_claim_is_whole(claim):
 )
 def test_a_number_agrees_only_if_its_interval_is_within_the_tolerance(value, error, verdict):
     claim = number("about", value=7.75, tolerance=0.01)
-    assert claim.judged(Ours(value, error)).verdict == verdict
+    assert claim.compared_with(Ours(value, error)).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_number_agrees_only_if_its_interval_is_within_the_tolerance(value, err
     ],
 )
 def test_limits_are_one_sided(kind, value, verdict):
-    assert number(kind, value=1.0 if kind == "at_most" else 16.0).judged(Ours(value)).verdict == verdict
+    assert number(kind, value=1.0 if kind == "at_most" else 16.0).compared_with(Ours(value)).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -87,54 +87,54 @@ def test_limits_are_one_sided(kind, value, verdict):
     ],
 )
 def test_limits_need_the_whole_interval(kind, value, error, verdict):
-    assert number(kind, value=1.0).judged(Ours(value, error)).verdict == verdict
+    assert number(kind, value=1.0).compared_with(Ours(value, error)).verdict == verdict
 
 
 def test_the_error_of_the_printed_number_is_added():
     claim = number("about", value=1.0, tolerance=0.01, error=0.03)  # 0.9 to 1.1
-    assert claim.judged(Ours(1.05, 0.016)).verdict == "agrees"
-    assert claim.judged(Ours(1.05, 0.018)).verdict == "cannot tell"
-    assert claim.judged(Ours(1.2, 0.03)).verdict == "differs"
+    assert claim.compared_with(Ours(1.05, 0.016)).verdict == "agrees"
+    assert claim.compared_with(Ours(1.05, 0.018)).verdict == "cannot tell"
+    assert claim.compared_with(Ours(1.2, 0.03)).verdict == "differs"
 
 
 def test_the_same_value_never_agrees_by_a_larger_error():
     """Where a small error differs, a large one can at most not tell."""
     claim = number("about", value=0.25, tolerance=0.005)
-    verdicts = [claim.judged(Ours(0.217, error)).verdict for error in (0.004, 0.02, 0.2)]
+    verdicts = [claim.compared_with(Ours(0.217, error)).verdict for error in (0.004, 0.02, 0.2)]
     assert verdicts == ["differs", "cannot tell", "cannot tell"]
 
 
 def test_a_statement_that_is_not_clear_is_not_judged():
     claim = number("holds", erratum=9)
-    assert claim.judged(Ours.stated(None)).verdict == "cannot tell"
-    assert claim.judged(Ours.stated(None)).row()["ours"] is None
-    assert [claim.judged(Ours.stated(each)).verdict for each in (True, False)] == ["agrees", "erratum"]
+    assert claim.compared_with(Ours.stated(None)).verdict == "cannot tell"
+    assert claim.compared_with(Ours.stated(None)).row()["ours"] is None
+    assert [claim.compared_with(Ours.stated(each)).verdict for each in (True, False)] == ["agrees", "erratum"]
 
 
 def test_a_statement_holds_or_not():
-    assert number("holds").judged(Ours(True)).verdict == "agrees"
-    assert number("holds").judged(Ours(False)).verdict == "differs"
+    assert number("holds").compared_with(Ours(True)).verdict == "agrees"
+    assert number("holds").compared_with(Ours(False)).verdict == "differs"
 
 
 def test_a_difference_with_an_erratum_is_the_papers():
     claim = number("about", value=0.34, erratum=9)
-    assert claim.judged(Ours(0.1)).verdict == "erratum"
-    assert claim.judged(Ours(0.34)).verdict == "agrees"
+    assert claim.compared_with(Ours(0.1)).verdict == "erratum"
+    assert claim.compared_with(Ours(0.34)).verdict == "agrees"
 
 
 def test_what_is_smaller_or_missing_is_not_judged():
     claim = number("about", value=0.694)
-    assert claim.judged(Ours(0.6, smaller="400 of 15,000 images")).verdict == "smaller"
-    assert claim.judged(None).verdict == "not run"
-    assert claim.judged(None).difference is None
+    assert claim.compared_with(Ours(0.6, smaller="400 of 15,000 images")).verdict == "smaller"
+    assert claim.compared_with(None).verdict == "not run"
+    assert claim.compared_with(None).difference is None
 
 
 def test_the_difference_is_ours_less_the_printed():
-    assert number("about", value=1.0).judged(Ours(1.5)).difference == 0.5
+    assert number("about", value=1.0).compared_with(Ours(1.5)).difference == 0.5
 
 
 def test_rounding_alone_is_no_difference():
-    assert number("about", value=0.1).judged(Ours(0.1 + 1e-15)).verdict == "agrees"
+    assert number("about", value=0.1).compared_with(Ours(0.1 + 1e-15)).verdict == "agrees"
 
 
 def test_every_change_since_the_first_commit_of_the_claims_is_listed():

@@ -95,9 +95,9 @@ def split():
     rng = np.random.default_rng(0)
     label = rng.integers(2, size=90)
     points = ls.data.from_arrays(rng.normal(size=(90, 3)) + label[:, None] * [0.8, -0.4, 0.0], label)
-    member, judged = np.zeros((2, 90), dtype=bool), np.zeros((1, 90), dtype=bool)
-    member[0, :30] = judged[0, :60] = member[1, 60:] = True
-    game = ls.Game("split", member, judged, 1)
+    member, is_target_point = np.zeros((2, 90), dtype=bool), np.zeros((1, 90), dtype=bool)
+    member[0, :30] = is_target_point[0, :60] = member[1, 60:] = True
+    game = ls.Game("split", member, is_target_point, 1)
     return points, game, ls.signals_of(table1.release(0.5), points, game, table1.SEEN, n_jobs=1)
 
 
@@ -137,9 +137,9 @@ def test_who_is_learned_judged_and_reserved(monkeypatch):
     game = table1.game_of(80, 40, 3, Lab())
     target, reserved = game.member[:3], game.member[3:]
     assert set(target.sum(axis=1)) == set(reserved.sum(axis=1)) == {20}
-    assert game.n_judged == 40
-    assert not (reserved & game.judged).any()
-    assert not (target & ~game.judged).any()
+    assert game.n_target_points == 40
+    assert not (reserved & game.is_target_point).any()
+    assert not (target & ~game.is_target_point).any()
     assert not game.member[:, 60:].any()
 
 

@@ -513,7 +513,7 @@ class TestWhatIsSaid:
             mechanism("mean", points(200), k=197), GaussianNoise(1.0), AttackConfig(3, record=0)
         )
         assert curves == []
-        assert findings[1].reason == "no model has both members and non-members among its judged points"
+        assert findings[1].reason == "no model has both members and non-members among its target points"
 
     def test_the_same_seed_gives_the_same(self) -> None:
         mech = mechanism(f"{HERE}:mean_of", points(40))
@@ -574,7 +574,7 @@ class TestSignals:
         score = seen.array("step_dot")[:, 0, 0] - seen.array("step_norm")[:, 0, 0] / 2
         assert np.mean((score > 0) == seen.game.member[:, 0]) == found.value
         path = str(tmp_path / "signals.npz")
-        np.savez(path, member=seen.game.member, judged=seen.game.judged, **seen.arrays)
+        np.savez(path, member=seen.game.member, is_target_point=seen.game.is_target_point, **seen.arrays)
         report = audit_signals(read_signals(path), attacks="likelihood_ratio")
         best = max(each.value for each in report.findings if each.quantity == "accuracy" and each.attack)
         assert 0.5 < best < found.value  # over four records, three of them drawn at random

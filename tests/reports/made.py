@@ -47,7 +47,7 @@ def made(
         "models": 64,
         "targets": 64,
         "references": 63,
-        "judged": 100,
+        "target_points": 100,
         "population": 0,
         "prior": 0.5,
         "best": "lira",

@@ -143,7 +143,7 @@ def release_of(played: Played, findings: Sequence[Finding], references: int | No
         "models": n_models + (references or 0),
         "targets": n_models,
         "references": n_models - 1 if references is None else references,
-        "judged": n_records,
+        "target_points": n_records,
         "population": 0,
         "prior": 0.5,
         "best": best,

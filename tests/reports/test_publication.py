@@ -47,8 +47,8 @@ def audit():
 def test_the_report_of_its_owner_shows_records(audit):
     text = audit.to_json()
     assert "diagnosis-1" in text
-    judged = audit.about.releases[0].judged
-    assert any(isinstance(each, list) and len(each) == judged for each in walked(json.loads(text)))
+    n_records = audit.about.releases[0].target_points
+    assert any(isinstance(each, list) and len(each) == n_records for each in walked(json.loads(text)))
 
 
 def test_a_published_audit_holds_nothing_of_single_records(audit):
@@ -56,7 +56,7 @@ def test_a_published_audit_holds_nothing_of_single_records(audit):
     raw = {f"{value:.4g}" for value in ROWS.ravel()} | {str(value) for value in ROWS.ravel().tolist()}
     found = list(walked(document))
     lists = [each for each in found if isinstance(each, list)]
-    assert not [each for each in lists if len(each) in (N, audit.about.releases[0].judged)]
+    assert not [each for each in lists if len(each) in (N, audit.about.releases[0].target_points)]
     assert not [each for each in lists if len(each) > 3 and all(item in (0, 1) for item in each)]
     assert not [each for each in found if str(each) in raw or "diagnosis" in str(each)]
     assert document["records"] == {}

@@ -245,7 +245,7 @@ class TestReadSignals:
 
     def test_points_that_are_in_all_models_or_in_none_are_not_judged(self, tmp_path):
         signals = self.read(tmp_path, member=self.member, loss=self.loss)
-        assert signals.game.judged.tolist() == [True, True, False, False]
+        assert signals.game.is_target_point.tolist() == [True, True, False, False]
         assert signals.game.n_targets == 3
         assert signals.game.leave_one_out
         assert signals.game.prior == pytest.approx(4 / 6)
@@ -254,22 +254,22 @@ class TestReadSignals:
         assert signals.array("loss").dtype == np.float32
 
     def test_what_is_judged_and_how_many_are_targets_can_be_given(self, tmp_path):
-        judged = [0, 1, 1, 1]
-        signals = self.read(tmp_path, member=self.member, loss=self.loss, judged=judged, n_targets=1)
-        assert signals.game.columns.tolist() == [1, 2, 3]
+        is_target_point = [0, 1, 1, 1]
+        signals = self.read(tmp_path, member=self.member, loss=self.loss, is_target_point=is_target_point, n_targets=1)
+        assert signals.game.target_points.tolist() == [1, 2, 3]
         assert signals.game.n_references == 2
         assert signals.game.prior == pytest.approx(2 / 3)
 
     def test_each_target_may_judge_points_of_its_own(self, tmp_path):
-        judged = np.eye(3, 4)
-        signals = self.read(tmp_path, member=self.member, loss=self.loss, judged=judged)
+        is_target_point = np.eye(3, 4)
+        signals = self.read(tmp_path, member=self.member, loss=self.loss, is_target_point=is_target_point)
         assert signals.game.target_member.tolist() == [[False], [False], [True]]
         assert signals.game.prior == pytest.approx(1 / 3)
 
     def test_one_model_may_be_a_row(self, tmp_path):
         signals = self.read(tmp_path, member=[True, False, True], loss=[[0.1, 0.2, 0.3]])
         assert signals.game.member.shape == (1, 3)
-        assert signals.game.n_judged == 3
+        assert signals.game.n_target_points == 3
         assert signals.game.prior == pytest.approx(2 / 3)
 
     def test_whole_numbers_and_truths_are_numbers(self, tmp_path):

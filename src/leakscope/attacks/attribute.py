@@ -211,9 +211,9 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     if attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
         raise NotApplicable(KNOW_THE_ANSWER)
     game = signals.game
-    if game.candidate_of is None or game.judged.ndim != 1:
+    if game.candidate_of is None or game.is_target_point.ndim != 1:
         raise NotApplicable("needs a game of candidates, with the same target records in every model")
-    is_target = game.judged
+    is_target = game.is_target_point
     record = np.unique(game.candidate_of, return_inverse=True)[1]  # of each row, numbered from 0
     inside = np.zeros((game.n_models, int(record.max()) + 1), dtype=bool)
     trained = np.flatnonzero(game.member.any(axis=0))  # at most one row of each record

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import gammaln
 
-from leakscope.attacks.blocks import target_points
+from leakscope.attacks.blocks import all_target_points
 from leakscope.core.seeds import stream
 from leakscope.core.types import Game, NotApplicable, Signals
 
@@ -95,7 +95,7 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
     """
     if game.n_references < 1:
         return None
-    columns = target_points(game)
+    columns = all_target_points(game)
     sample = columns[np.linspace(0, len(columns) - 1, min(len(columns), _COLUMNS)).astype(int)]
     unit = game.candidate_of if group is None else group
     sampled_member = game.member[:, sample]
@@ -174,11 +174,11 @@ def _one_target(signals: Signals, dependent: Design, target: int) -> Signals:
     def rows_of(array: Array) -> Array:
         return np.concatenate([array[target : target + 1], array[reference_rows, points]])
 
-    is_target = game.judged if game.judged.ndim == 1 else game.judged[target]
+    is_target = game.is_target_point if game.is_target_point.ndim == 1 else game.is_target_point[target]
     member = rows_of(game.member)
     # A point that is no target point counts as the population only if it is in no model at all.
     member[0] |= ~is_target & game.member.any(axis=0)
-    one_target = replace(game, member=member, judged=is_target, n_targets=1)
+    one_target = replace(game, member=member, is_target_point=is_target, n_targets=1)
     arrays = {name: rows_of(array) for name, array in signals.arrays.items()}
     return replace(signals, game=one_target, arrays=arrays)
 

@@ -58,16 +58,16 @@ class Block:
     @property
     def is_target(self) -> Bool[Array, "B t"]:
         """Whether a point is a target point of each target; t = 1 where that is the same for all of them."""
-        return np.atleast_2d(self.game.judged)[:, self.columns].T
+        return np.atleast_2d(self.game.is_target_point)[:, self.columns].T
 
     def _take(self, array: Shaped[Array, "m N ..."]) -> Shaped[Array, "B m ..."]:
         taken = array.swapaxes(0, 1)[self.columns]
         return taken if taken.strides[1] <= taken.strides[0] else np.ascontiguousarray(taken)
 
 
-def target_points(game: Game) -> Int[Array, " U"]:
+def all_target_points(game: Game) -> Int[Array, " U"]:
     """Return the indices of the points that are target points of some target."""
-    return np.flatnonzero(np.atleast_2d(game.judged).any(axis=0))
+    return np.flatnonzero(np.atleast_2d(game.is_target_point).any(axis=0))
 
 
 def blocks(game: Game, points: Int[Array, " U"], n_rows: int) -> Iterator[Block]:
@@ -99,11 +99,11 @@ def score_points(
     -------
     array of shape (T, J)
     """
-    scores = np.empty((game.n_judged, game.n_targets), dtype=dtype)
+    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype)
     n_filled = np.zeros(game.n_targets, dtype=np.intp)
-    for block in blocks(game, target_points(game), n_rows):
+    for block in blocks(game, all_target_points(game), n_rows):
         value = score(block)
-        if game.judged.ndim == 1:
+        if game.is_target_point.ndim == 1:
             scores[block.place] = value
             continue
         # Every target has target points of its own: count where among them each point of the block comes.
@@ -138,7 +138,7 @@ def require_references(signals: Signals, *, without: bool = False, both: bool = 
         raise NotApplicable(f"needs at least {least} {models}, and there are {game.n_references}")
 
     def members() -> Iterator[Bool[Array, "B R"]]:
-        return (block.references(game.member) for block in blocks(game, target_points(game), game.n_models))
+        return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
 
     if without and all(member.all() for member in members()):
         raise NotApplicable("needs reference models without a target point, and there are none")

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from leakscope.attacks.blocks import Block, blocks, require_references, score_points, target_points
+from leakscope.attacks.blocks import Block, all_target_points, blocks, require_references, score_points
 from leakscope.core.checks import one_of
 from leakscope.core.types import Signals
 
@@ -186,7 +186,7 @@ def _references(signals: Signals, variance: str) -> tuple[_References, _Referenc
     """Estimate the Gaussians of the references without and of those with each point."""
     weight = VARIANCES[one_of("variance", variance, VARIANCES)]
     game, dtype = signals.game, _array(signals).dtype
-    points = target_points(game)
+    points = all_target_points(game)
     moments = np.empty((2, 3, len(points), 1), dtype=dtype)
     n_pooled, square_pooled = np.zeros((2, 2, game.n_targets))
     for block in blocks(game, points, game.n_models):

@@ -73,9 +73,9 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
         raise NotApplicable("needs at least 1 reference model, and there are 0")
-    scores = np.empty((game.n_judged, game.n_targets), dtype=phi.dtype).T
+    scores = np.empty((game.n_target_points, game.n_targets), dtype=phi.dtype).T
     for target in range(game.n_targets):
-        target_points = np.broadcast_to(game.columns, (game.n_targets, game.n_judged))[target]
+        target_points = np.broadcast_to(game.target_points, (game.n_targets, game.n_target_points))[target]
         training_points = game.population if len(game.population) else target_points
         if len(training_points) < _FEWEST:
             n_points = len(training_points)

@@ -21,7 +21,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     """Test the likelihood ratio of the record against that of each point of the population.
 
     The ratio of a point is ``p(x) / mean over the references of p_r(x)``, p = exp(-loss); the score is the
-    fraction of population points z with ``ratio(x) / ratio(z) >= gamma``, minus 1, computed by `rank_share`.
+    fraction of population points z with ``ratio(x) / ratio(z) >= gamma``, minus 1, computed by `rank_fraction`.
     The population are the points that are in no model and are no target points; without any, the target points of the
     target. The references may contain the record.
 
@@ -122,7 +122,9 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     return _rank_in_population(signals, log_ratio, gamma)
 
 
-def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 1.0) -> Float[Array, " J"]:
+def rank_fraction(
+    log_ratio: Float[Array, " J"], population: Float[Array, " Z"], gamma: float = 1.0
+) -> Float[Array, " J"]:
     """Compute the fraction of the population that a ratio exceeds ``gamma`` times, minus 1.
 
     ``(count + h) / (Z + 1) - 1`` with h in (0, 1) increasing with the ratio, so that ties keep the order of the ratios:
@@ -155,7 +157,7 @@ def rank_share(log_ratio: Float[Array, " J"], population: Float[Array, " Z"], ga
     Examples
     --------
     >>> import numpy as np
-    >>> (1 + rank_share(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
+    >>> (1 + rank_fraction(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
     [0.959, 0.375]
     """
     thresholds = np.sort(population) + np.log(positive("gamma", gamma))
@@ -179,5 +181,5 @@ def _rank_in_population(
         population[block.place] = log_ratio(block)
     for target in range(game.n_targets):
         ratios = np.ascontiguousarray(scores[target])
-        scores[target] = rank_share(ratios, population[:, target] if len(population) else ratios, gamma)
+        scores[target] = rank_fraction(ratios, population[:, target] if len(population) else ratios, gamma)
     return scores

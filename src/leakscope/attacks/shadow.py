@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from leakscope.attacks.blocks import Block, require_references, score_points, target_points
+from leakscope.attacks.blocks import Block, all_target_points, require_references, score_points
 from leakscope.core.seeds import stream
 from leakscope.core.types import NotApplicable, Signals
 
@@ -90,7 +90,7 @@ def _folds(signals: Signals) -> Iterator[tuple[Int[Array, " t"], Int[Array, " r"
 
 def _fit(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
     """Fit the classifier to pairs of these models and the target points."""
-    points = target_points(signals.game)
+    points = all_target_points(signals.game)
     n_pairs = len(models) * len(points)
     pair = np.arange(min(n_pairs, _LARGEST))
     if n_pairs > _LARGEST:

@@ -61,7 +61,7 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     rate = positive("rate", probability("rate", rate))
     game, dtype = signals.game, signals.array("step_dot").dtype
     n_steps = max(1, signals.array("step_norm").shape[2])
-    scores = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype).T
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
         step_ratio = signals.targets("step_dot", block) - signals.targets("step_norm", block).astype(np.float64) / 2
         if rate < 1:

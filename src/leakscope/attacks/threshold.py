@@ -184,4 +184,4 @@ def _log_complement(log_p: Float[Array, "T b K"], p: Float[Array, "T b K"]) -> F
 def _point_major(signals: Signals, dtype: np.dtype) -> Float[Array, "T J"]:
     """Allocate scores whose memory is point-major, as that of the signals."""
     game = signals.game
-    return np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    return np.empty((game.n_target_points, game.n_targets), dtype=dtype).T

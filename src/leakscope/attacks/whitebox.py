@@ -127,7 +127,7 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     """
     game, dtype = signals.game, signals.array("step_dot").dtype
     n_steps = max(1, signals.array("step_norm").shape[2])
-    scores = np.empty((game.n_judged, game.n_targets), dtype=dtype).T
+    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype).T
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
         deviation = np.sqrt(signals.targets("step_norm", block).astype(np.float64))
         z = signals.targets("step_dot", block) / np.where(deviation > 0, deviation, 1)

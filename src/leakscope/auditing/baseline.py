@@ -67,7 +67,7 @@ class SourceTest:
 
     @property
     def stops(self) -> bool:
-        """A difference that was not accepted: no verdict, no epsilon, no limit is judged."""
+        """A difference that was not accepted: no verdict, no epsilon, no limit is tested."""
         return self.found and not self.accepted
 
 
@@ -131,12 +131,12 @@ def _largest(points: Points | None, game: Game, seed: int, confidence: float, n_
         raise NotApplicable("the records were not given")
     if len(points) != game.member.shape[1]:
         raise ValueError(f"there are {len(points):,} records for the {game.member.shape[1]:,} points of the game")
-    if game.judged.ndim == 2:
+    if game.is_target_point.ndim == 2:
         raise NotApplicable("each model has a record of its own")
     members = np.unique(game.target_member, axis=0)
     chosen = members[np.unique(np.linspace(0, len(members) - 1, min(MOST_MODELS, len(members))).round().astype(int))]
     level = 1 - (1 - confidence) / len(chosen)
-    intervals = [_tested(points, game.columns, member, seed, level, n_jobs) for member in chosen]
+    intervals = [_tested(points, game.target_points, member, seed, level, n_jobs) for member in chosen]
     return replace(max(intervals, key=lambda each: each.low), confidence=confidence)
 
 

@@ -188,11 +188,11 @@ class Setting:
         name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
         facts: dict[str, Any] = {"description": self.release.description}
         if self.planted:
-            facts["description"] += f"; {self.game.n_judged:,} {self.planted} canaries"
+            facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"
         if is_private(self.release) and STEPS & arrays.keys():
             facts["knowledge"] = self.release.knowledge
         if dirac:
-            n_records = len(points) - self.game.n_judged
+            n_records = len(points) - self.game.n_target_points
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)
         signals = Signals.observed(self.game, None if dirac else points, arrays)
         return ObservedRelease(name, signals, None if dirac else self.data, claims, facts)

@@ -55,10 +55,14 @@ class ClaimTest:
         game = signals.game.split()
         dependent = design_of(signals) is not None
         if dependent:  # one target: the memberships of several would tell each other
-            judged = signals.game.judged if signals.game.judged.ndim == 1 else signals.game.judged[0]
-            game = replace(signals.game, n_targets=1, judged=judged)
+            is_target_point = (
+                signals.game.is_target_point
+                if signals.game.is_target_point.ndim == 1
+                else signals.game.is_target_point[0]
+            )
+            game = replace(signals.game, n_targets=1, is_target_point=is_target_point)
         apart = replace(signals, game=game)
-        if game.n_judged == 1:
+        if game.n_target_points == 1:
             method = "many_runs"
         else:
             method = "coins" if game.sampling == "poisson" else "pairs"

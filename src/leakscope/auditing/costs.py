@@ -102,11 +102,14 @@ def _of_membership(
         points, game, name = each.data.points, each.game, each.release.name
         if place == 0 and each.planted:
             yield (
-                f"{loaded.name}: {len(loaded.points):,} points, {game.n_judged:,} {each.planted} canaries, each in by "
-                "a fair coin"
+                f"{loaded.name}: {len(loaded.points):,} points, {game.n_target_points:,} {each.planted} canaries, "
+                "each in by a fair coin"
             )
         elif place == 0:
-            yield f"{loaded.name}: {len(points):,} points, {game.n_judged:,} judged, {len(game.population):,} set aside"
+            yield (
+                f"{loaded.name}: {len(points):,} points, {game.n_target_points:,} target points, "
+                f"{len(game.population):,} set aside"
+            )
         if told is not None:
             yield f"{name}: held against {told.text}"
         if each.planted == "mahalanobis":

@@ -252,7 +252,7 @@ def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> Re
         "models": game.n_models,
         "targets": game.n_targets,
         "references": game.n_references,
-        "judged": len(np.unique(game.columns if observed.group is None else observed.group)),
+        "target_points": len(np.unique(game.target_points if observed.group is None else observed.group)),
         "population": len(game.population),
         "prior": float(game.prior),
         "best": best,

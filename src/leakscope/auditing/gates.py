@@ -46,7 +46,7 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
         limit = Limit.parse(text)
         for release in names:
             if release in shifted:
-                lines.append(f"{release}: {text} could not be judged: {shifted[release]}")
+                lines.append(f"{release}: {text} could not be tested: {shifted[release]}")
             else:
                 lines += _exceeded(report, release, limit, text)
     claims = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
@@ -57,20 +57,20 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
 def unaccepted_shifts(report: Report) -> dict[str, str]:
     """Releases whose members and others do not come from one source, with why; none where the user accepts that.
 
-    Limits and claims about them are not judged: what an attack reaches may come from that difference.
+    Limits and claims about them are not tested: what an attack reaches may come from that difference.
     """
     if report.about.plan.get("accept_shift"):
         return {}
     return {
         finding.release: f"members and others do not come from one source: without the model they are told apart with "
-        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); --accept-shift judges it all the same"
+        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); --accept-shift tests it all the same"
         for finding in report.findings
         if finding.quantity == "membership_without_model" and finding.low is not None and finding.low > 0.5
     }
 
 
 def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
-    """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or judged, else 0."""
+    """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or tested, else 0."""
     if refuted(report):
         return 2
     return 3 if failures(report, limits) else 0

@@ -31,7 +31,7 @@ class FindingSpec:
     assumptions : sequence of str
     per_record : bool
     scope : Scope
-        The average over the judged records unless given.
+        The average over the target points unless given.
     """
 
     quantity: str
@@ -71,11 +71,11 @@ class ObservedRelease:
 
     @property
     def group(self) -> Shaped[Array, " J"] | None:
-        """Unit of each judged point, where a unit has several rows."""
+        """Unit of each target point, where a unit has several rows."""
         points = self.signals.points
         if points is None or points.group is None:
             return None
-        return points.group[self.signals.game.columns]
+        return points.group[self.signals.game.target_points]
 
     def by_unit(self, scores: Scores) -> Scores:
         """Scores of units with several rows: the mean over the rows of each, in the order of their names."""

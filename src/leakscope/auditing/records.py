@@ -60,7 +60,7 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
     try:
         if attack is None:
             raise NotApplicable("no attack applies")
-        if observed.signals.game.judged.ndim == 2:
+        if observed.signals.game.is_target_point.ndim == 2:
             raise NotApplicable("each model has a target of its own: no record plays more than one game")
         won = games_won(
             observed.by_unit(attack(observed.signals)), confidence, baseline_accuracy=_baseline_accuracy(observed)
@@ -103,9 +103,11 @@ def _table(observed: ObservedRelease, won: RecordGames, shown: Int[Array, " s"])
     game, points = observed.signals.game, observed.signals.points
     n_units = len(won.won)
     group, single = observed.group, observed.group is None
-    names = game.columns if group is None else np.unique(group)
-    labels = [str(value) for value in points.y[game.columns]] if single and points and points.y is not None else None
-    columns = {place: int(game.columns[place]) for place in shown} if single else {}
+    names = game.target_points if group is None else np.unique(group)
+    labels = (
+        [str(value) for value in points.y[game.target_points]] if single and points and points.y is not None else None
+    )
+    columns = {place: int(game.target_points[place]) for place in shown} if single else {}
     has_odds = {"log_odds", "loss"} <= observed.signals.arrays.keys()  # margins are no probabilities
     strips: list[Any] = [None] * n_units
     members, previews = strips.copy(), strips.copy()

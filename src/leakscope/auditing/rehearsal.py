@@ -26,7 +26,7 @@ from leakscope.releases.specs import first_line
 Array = np.ndarray
 PER_CLASS = 4  # points of each class in the trial fit
 FEWEST = 24  # points of the trial fit: neighbours and folds of an estimator need some
-COLUMNS = 200  # judged points, and as many of the population, on which a named attack is tried
+COLUMNS = 200  # target points, and as many of the population, on which a named attack is tried
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,14 @@ def idle_reason(attack: Attack, rehearsal: Rehearsal) -> str:
     if rehearsal.shapes is None:
         return ""
     game, rng = rehearsal.game, np.random.default_rng(0)
-    judged = np.flatnonzero(np.atleast_2d(game.judged).any(axis=0))
-    if game.judged.ndim == 1:
-        judged = judged[:COLUMNS]
-    points = np.union1d(judged, game.population[:COLUMNS])
+    target_points = np.flatnonzero(np.atleast_2d(game.is_target_point).any(axis=0))
+    if game.is_target_point.ndim == 1:
+        target_points = target_points[:COLUMNS]
+    points = np.union1d(target_points, game.population[:COLUMNS])
     part = replace(
         game,
         member=game.member[:, points],
-        judged=game.judged[..., points],
+        is_target_point=game.is_target_point[..., points],
         candidate_of=None if game.candidate_of is None else game.candidate_of[points],
     )
     group = None if rehearsal.group is None else rehearsal.group[points]

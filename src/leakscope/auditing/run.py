@@ -246,7 +246,7 @@ def _largest_share(release: PrivateNetwork, game: Game) -> float:
     known = (game.member & ~watched).sum(axis=1)
     fewest = game.member.sum(axis=1)
     if game.sampling == "poisson":
-        by_coin = np.atleast_2d(game.judged).any(axis=0)
+        by_coin = np.atleast_2d(game.is_target_point).any(axis=0)
         fewest[:] = (game.member & ~by_coin).sum(axis=1).min() + 1
     sizes = [batch_size(release.dpsgd.sample_rate, float(n) + watched.sum() / 2) for n in known]
     return min(1.0, float(np.max(sizes / fewest)))
@@ -275,8 +275,8 @@ def _held_against(
     own = [each for each in report.findings if each.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(where) else []
     findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
-    judged = accountant_verdict(promise, claim_test, own, StepNoise.of(observed.signals))
-    curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=judged)
+    verdict = accountant_verdict(promise, claim_test, own, StepNoise.of(observed.signals))
+    curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 
 

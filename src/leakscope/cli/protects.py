@@ -79,7 +79,12 @@ def _refuse_there(file: Path) -> None:
 def _put_signals(file: Path, part: Path, signals: Signals) -> None:
     """For its owner alone, as a store: signals of single records are in it."""
     game = signals.game
-    arrays = {"member": game.member, "judged": game.judged, "n_targets": game.n_targets, **signals.arrays}
+    arrays = {
+        "member": game.member,
+        "is_target_point": game.is_target_point,
+        "n_targets": game.n_targets,
+        **signals.arrays,
+    }
     try:
         with os.fdopen(open_new(part), "wb") as made:
             np.savez(made, allow_pickle=False, **arrays)

@@ -32,7 +32,7 @@ def half_split(
     population: float = 0.0,
     group: Shaped[Array, " N"] | None = None,
 ) -> Game:
-    """Each model gets a random half of the points, every model is a target and every point is judged.
+    """Each model gets a random half of the points, every model is a target and every point is a target point.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def half_split(
     sampling : {"fixed", "poisson"}
         Exactly half of the units, or each with probability 1/2.
     population : float
-        Share of the units that is set aside (in no model, not judged; at most 10,000 points).
+        Share of the units that is set aside (in no model, no target points; at most 10,000 points).
     group : array of shape (N,), optional
         Unit of each point; the rows of a unit are in or out together.
 
@@ -139,12 +139,12 @@ def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: in
     Returns
     -------
     Game
-        With ``judged`` of shape (T, N), one point in each row.
+        With ``is_target_point`` of shape (T, N), one point in each row.
 
     Examples
     --------
     >>> from leakscope.core.games import average_datum
-    >>> average_datum(10, n_models=4).judged.sum(axis=1).tolist()
+    >>> average_datum(10, n_models=4).is_target_point.sum(axis=1).tolist()
     [1, 1, 1, 1]
     """
     n_rows = count("n_models", n_models) + count("references", references, least=0)
@@ -186,9 +186,9 @@ def canaries(n_points: int, canary: Int[Array, " C"], n_models: int, *, referenc
     member = np.ones((n_rows, n_points), dtype=bool)
     for row in range(n_rows):
         member[row, canary] = stream(seed, "game", row).random(len(canary)) < 0.5
-    judged = np.zeros(n_points, dtype=bool)
-    judged[canary] = True
-    return Game("canaries", member, judged, n_models, 0.5, "pool", "poisson")
+    is_target_point = np.zeros(n_points, dtype=bool)
+    is_target_point[canary] = True
+    return Game("canaries", member, is_target_point, n_models, 0.5, "pool", "poisson")
 
 
 def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int = 0, population: float = 0.0) -> Game:
@@ -233,7 +233,7 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
     """Return the game about an attribute: who is in, and which of the rows that a record might be is the record.
 
     A record that is in is in with its own row; no model is trained on another one. What is guessed is not who is in
-    but which row of a record is true, so the rows of the attacked records are judged in all models.
+    but which row of a record is true, so the rows of the attacked records are target points of all models.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
     ------
     ValueError
         If a record has not one row of its own, candidates are not the same number for each attacked record, or a
-        record that is attacked is not judged.
+        record that is attacked is no target point.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
     >>> from leakscope.core.games import candidates, half_split
     >>> own = np.array([True, True, False, False])
     >>> game = candidates(half_split(2, 3), np.array([0, 1, 1, 1]), own)
-    >>> game.member[:, ~own].any(), game.columns.tolist()
+    >>> game.member[:, ~own].any(), game.target_points.tolist()
     (np.False_, [2, 3])
     """
     n_records = records.member.shape[1]
@@ -270,8 +270,8 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
     n_rows = np.bincount(candidate_of[~own], minlength=n_records)
     if len(np.unique(n_rows[n_rows > 0])) != 1:
         raise ValueError("each attacked record needs the same number of candidates, and there must be one to attack")
-    if records.judged.ndim != 1 or not records.judged[n_rows > 0].all():
-        raise ValueError("records that are attacked must be judged in every model of the game")
+    if records.is_target_point.ndim != 1 or not records.is_target_point[n_rows > 0].all():
+        raise ValueError("records that are attacked must be target points of every model of the game")
     return Game(
         "candidates",
         records.member[:, candidate_of] & own,
@@ -299,9 +299,9 @@ def _one_target_each(
         _force(member[row], int(target), inside, stream(seed, "game", "swap", row) if others == "pool" else None)
     if others == "fresh" and fixed_target:
         member, targets, n_points = member[:, targets[:1]], np.zeros_like(targets), 1
-    judged = np.zeros((n_models, n_points), dtype=bool)
-    judged[np.arange(n_models), targets[:n_models]] = True
-    return Game(kind, member, judged[0] if fixed_target else judged, n_models, 0.5, others, "fixed")
+    is_target_point = np.zeros((n_models, n_points), dtype=bool)
+    is_target_point[np.arange(n_models), targets[:n_models]] = True
+    return Game(kind, member, is_target_point[0] if fixed_target else is_target_point, n_models, 0.5, others, "fixed")
 
 
 def _force(row: Bool[Array, " N"], target: int, inside: bool, swap: np.random.Generator | None) -> None:

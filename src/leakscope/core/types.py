@@ -1,6 +1,6 @@
 """The types that the rooms pass to each other.
 
-Letters of the axes: M models, N points, T targets (attacked models), J judged points, K classes, S steps.
+Letters of the axes: M models, N points, T targets (attacked models), J target points, K classes, S steps.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ class Game:
         The name of the game, as in ``leakscope.core.games``.
     member : bool array of shape (M, N)
         ``member[m, i]``: point i is in the data of model m.
-    judged : bool array of shape (N,) or (T, N)
+    is_target_point : bool array of shape (N,) or (T, N)
         The points whose membership is guessed; the same number J in each row.
     n_targets : int
         T. The rows [:T] are attacked. If T < M the other rows are references; if T = M the references of
         a row are all other rows (leave one out).
     prior : float
-        Share of the judged points that are members: the baseline accuracy is max(prior, 1-prior).
+        Fraction of the target points that are members: the baseline accuracy is max(prior, 1-prior).
     others : {"pool", "fresh"}
-        The points that are not judged are all columns (pool), or drawn anew by the release (fresh).
+        The points that are no target points are all columns (pool), or drawn anew by the release (fresh).
     sampling : {"fixed", "poisson"}
         Fixed-size halves fit replace-one claims, independent coins fit add/remove claims.
     candidate_of : int array of shape (N,), optional
@@ -114,7 +114,7 @@ class Game:
 
     kind: str
     member: Bool[Array, "M N"]
-    judged: Bool[Array, " N"] | Bool[Array, "T N"]
+    is_target_point: Bool[Array, " N"] | Bool[Array, "T N"]
     n_targets: int
     prior: float = 0.5
     others: Literal["pool", "fresh"] = "pool"
@@ -126,13 +126,16 @@ class Game:
         n_models, n_points = self.member.shape
         if not 1 <= self.n_targets <= n_models:
             raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {self.n_targets}")
-        if self.judged.shape not in {(n_points,), (self.n_targets, n_points)}:
+        if self.is_target_point.shape not in {(n_points,), (self.n_targets, n_points)}:
             raise ValueError(
-                f"judged has shape {self.judged.shape}; allowed: ({n_points},) or ({self.n_targets}, {n_points})"
+                f"is_target_point has shape {self.is_target_point.shape}; "
+                f"allowed: ({n_points},) or ({self.n_targets}, {n_points})"
             )
-        counts = np.unique(np.atleast_2d(self.judged).sum(axis=1))
+        counts = np.unique(np.atleast_2d(self.is_target_point).sum(axis=1))
         if len(counts) != 1 or counts[0] == 0:
-            raise ValueError(f"each target must judge the same number of points, at least 1; got {counts.tolist()}")
+            raise ValueError(
+                f"each target must have the same number of target points, at least 1; got {counts.tolist()}"
+            )
         if self.candidate_of is not None and self.candidate_of.shape != (n_points,):
             raise ValueError(f"candidate_of has shape {self.candidate_of.shape}; allowed: ({n_points},)")
 
@@ -152,31 +155,31 @@ class Game:
         return self.n_models - (1 if self.leave_one_out else self.n_targets)
 
     @cached_property
-    def columns(self) -> Int[Array, " J"] | Int[Array, "T J"]:
-        """Numbers of the judged points, in ascending order, of all targets or of each target."""
-        if self.judged.ndim == 1:
-            return np.flatnonzero(self.judged)
-        return np.nonzero(self.judged)[1].reshape(self.n_targets, -1)
+    def target_points(self) -> Int[Array, " J"] | Int[Array, "T J"]:
+        """Indices of the target points, in ascending order, of all targets or of each target."""
+        if self.is_target_point.ndim == 1:
+            return np.flatnonzero(self.is_target_point)
+        return np.nonzero(self.is_target_point)[1].reshape(self.n_targets, -1)
 
     @property
-    def n_judged(self) -> int:
+    def n_target_points(self) -> int:
         """J."""
-        return self.columns.shape[-1]
+        return self.target_points.shape[-1]
 
     @cached_property
     def population(self) -> Int[Array, " Z"]:
-        """Numbers of the points that are in no model and not judged: draws from the population."""
-        unused = ~self.member.any(axis=0) & ~np.atleast_2d(self.judged).any(axis=0)
+        """Indices of the points that are in no model and no target points: draws from the population."""
+        unused = ~self.member.any(axis=0) & ~np.atleast_2d(self.is_target_point).any(axis=0)
         return np.flatnonzero(unused)
 
     @property
     def target_member(self) -> Bool[Array, "T J"]:
-        """Membership of the judged points in the data of each target."""
+        """Membership of the target points in the data of each target."""
         return self.at_targets(self.member)
 
     def at_targets(self, array: Shaped[Array, "M N ..."], block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
         """Take the rows of the targets at their target points, or at a block of these."""
-        columns = self.columns[..., block]
+        columns = self.target_points[..., block]
         if columns.ndim == 1:
             return array[: self.n_targets, _as_slice(columns)]
         return array[np.arange(self.n_targets)[:, None], columns]
@@ -186,8 +189,8 @@ class Game:
         if not self.leave_one_out or self.n_models < 2:
             return self
         n_targets = self.n_models // 2
-        judged = self.judged if self.judged.ndim == 1 else self.judged[:n_targets]
-        return replace(self, judged=judged, n_targets=n_targets)
+        is_target_point = self.is_target_point if self.is_target_point.ndim == 1 else self.is_target_point[:n_targets]
+        return replace(self, is_target_point=is_target_point, n_targets=n_targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,14 +314,14 @@ class Signals:
         return self.game.at_targets(self.array(name), block)
 
     def true_class(self, block: slice = slice(None)) -> Int[Array, "T J"]:
-        """Which class of ``log_prob`` is the true one, of the targets at their judged points."""
+        """Which class of ``log_prob`` is the true one, of the targets at their target points."""
         self.array("log_prob")  # without it there are no labels
         return self.game.at_targets(np.broadcast_to(np.asarray(self.labels), self.game.member.shape), block)
 
     def blocks(self, size: int = 2048) -> Iterator[slice]:
-        """Slices of the judged points, so that work on (T, J) arrays stays small."""
-        for start in range(0, self.game.n_judged, size):
-            yield slice(start, min(start + size, self.game.n_judged))
+        """Slices of the target points, so that work on (T, J) arrays stays small."""
+        for start in range(0, self.game.n_target_points, size):
+            yield slice(start, min(start + size, self.game.n_target_points))
 
 
 def _as_slice(indices: Array) -> Array | slice:
@@ -341,7 +344,7 @@ def _finite(array: Array, chunk: int = 1 << 22) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What an attack says of each judged point of each target; higher = member, always.
+    """What an attack says of each target point of each target; higher = member, always.
 
     Parameters
     ----------
@@ -405,7 +408,7 @@ class Attack(Protocol):
         ...
 
     def __call__(self, signals: Signals) -> Scores:
-        """Scores of the judged points of each target.
+        """Scores of the target points of each target.
 
         Raises
         ------
@@ -448,7 +451,7 @@ class Release(Protocol):
 class Noise(Protocol):
     """A symmetric distribution that is added to a statistic of d numbers, with what it hides of a shift.
 
-    Shifts v are judged by their length ``u = norm(v)`` alone, in the noise's own norm (without its scale).
+    Shifts v count by their length ``u = norm(v)`` alone, in the noise's own norm (without its scale).
 
     Examples
     --------

@@ -64,9 +64,9 @@ def accuracy(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> In
     0.826
     """
     prior = probability("prior", prior, open_ends=True)
-    judged = rows(scores)
-    over = _over_points if judged.single else _over_models
-    return over(judged, prior, confidence)
+    scored = rows(scores)
+    over = _over_points if scored.single else _over_models
+    return over(scored, prior, confidence)
 
 
 def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
@@ -99,23 +99,23 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     return replace(half, value=2 * half.value - 1, low=2 * half.low - 1, high=2 * half.high - 1)
 
 
-def _over_models(judged: Rows, prior: float, confidence: float) -> Interval:
+def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
     """Try the best threshold of each half of the models on the other half; one value a model."""
-    value, weight = judged.value, accuracy_weights(judged.member, prior)
+    value, weight = scored.value, accuracy_weights(scored.member, prior)
     half = halves(np.zeros(len(value), dtype=bool))
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
     threshold = best_threshold(value.ravel(), weight.ravel())
-    n_trials = _effective_trials(judged.member, prior)
+    n_trials = _effective_trials(scored.member, prior)
 
     def at_thresholds(thresholds: Float[Array, " R"]) -> Interval:
         each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
         mean = float(np.clip(each.mean(), 0, 1))
-        variance = judged.variance_inflation * float(each.var(ddof=1)) / len(each)
+        variance = scored.variance_inflation * float(each.var(ddof=1)) / len(each)
         return korn_graubard(mean, variance, n_trials, len(each), confidence)
 
     tried = at_thresholds(np.where(half, second, first))
     hindsight = at_thresholds(np.full(len(value), threshold))
-    lost = max(hindsight.value - _if_models_differed_more(judged, weight, prior, confidence), 0.0)
+    lost = max(hindsight.value - _if_models_differed_more(scored, weight, prior, confidence), 0.0)
     return replace(
         tried,
         low=max(tried.value - math.hypot(tried.value - tried.low, lost), 0.0),
@@ -137,7 +137,7 @@ def _effective_trials(member: Bool[Array, "R J"], prior: float) -> int:
     return max(2, math.floor(len(member) / float(variance.mean()) + 1e-9))
 
 
-def _if_models_differed_more(judged: Rows, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
+def _if_models_differed_more(scored: Rows, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
     """Accuracy of the best threshold if models differed as much as their true spread may exceed the measured one.
 
     One threshold serves models worse, the further they shift their scores. Where few models were drawn, their spread
@@ -146,20 +146,20 @@ def _if_models_differed_more(judged: Rows, weight: Float[Array, "R J"], prior: f
     audits instead of .95. So the measured shifts are made larger by the factor that gives the upper limit of their
     standard deviation; what accuracy falls by is a second, independent error, which the caller joins by square and add.
     """
-    shifts = Shifts(judged)
+    shifts = Shifts(scored)
     score = shifts.dilated(shifts.dilation(1 - confidence))
     threshold = best_threshold(score.ravel(), weight.ravel())
     gained = np.where(score >= threshold, weight, 0).sum() / len(score)
     return 1 - prior + float(gained)
 
 
-def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
+def _over_points(scored: Rows, prior: float, confidence: float) -> Interval:
     """Try the best threshold of each half of the points on the other half."""
-    value, member = judged.value[0], judged.member[0]
-    n = np.array([judged.n_members, judged.n_others])
+    value, member = scored.value[0], scored.member[0]
+    n = np.array([scored.n_members, scored.n_others])
     if n.min() < 2:
         raise NotApplicable("needs at least 2 members and 2 non-members")
-    weight = accuracy_weights(judged.member, prior)[0]
+    weight = accuracy_weights(scored.member, prior)[0]
     half = halves(member)
     first, second = (best_threshold(value[side], weight[side]) for side in (half, ~half))
     part = np.array([prior, 1 - prior])
@@ -175,7 +175,7 @@ def _over_points(judged: Rows, prior: float, confidence: float) -> Interval:
         max(middle - math.hypot(*down), 0.0),
         max(min(top + math.hypot(*up), 1.0), middle),
         confidence,
-        judged.interval_over,
+        scored.interval_over,
         (Term("threshold_of_other_half"), Term("clopper_pearson_joined")),
         {"threshold": threshold, "in_hindsight": top},
     )

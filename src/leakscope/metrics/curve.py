@@ -50,8 +50,8 @@ def roc(scores: Scores) -> Piecewise:
     >>> curve.tpr([0.0, 0.25, 0.5]).tolist()
     [0.5, 0.5, 1.0]
     """
-    judged = rows(scores)
-    false, true = _corners(judged.value.ravel(), judged.member.ravel())
+    scored = rows(scores)
+    false, true = _corners(scored.value.ravel(), scored.member.ravel())
     kept = _thinned(false, true)
     return Piecewise(false[kept] / false[-1], 1 - true[kept] / true[-1])
 
@@ -83,12 +83,12 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     >>> auc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]]))).value
     0.75
     """
-    judged = rows(scores)
-    pairs = [(value[member], value[~member]) for value, member in zip(judged.value, judged.member, strict=True)]
-    if judged.single:
-        return replace(delong(*pairs[0], confidence), interval_over=judged.interval_over)
+    scored = rows(scores)
+    pairs = [(value[member], value[~member]) for value, member in zip(scored.value, scored.member, strict=True)]
+    if scored.single:
+        return replace(delong(*pairs[0], confidence), interval_over=scored.interval_over)
     areas = np.array([placements(*pair)[0].mean() for pair in pairs])
-    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, judged.variance_inflation)
+    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, scored.variance_inflation)
 
 
 def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = True) -> Interval:
@@ -122,19 +122,19 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     >>> round(average_precision(scores).value, 6)
     0.833333
     """
-    judged = rows(scores)
+    scored = rows(scores)
     sign = 1 if inside else -1
     each = np.array(
         [
             _average_precision(sign * value, member == inside)
-            for value, member in zip(judged.value, judged.member, strict=True)
+            for value, member in zip(scored.value, scored.member, strict=True)
         ]
     )
-    positives = judged.n_members if inside else judged.n_others
-    if not judged.single:
-        return _over_models(each, positives, confidence, judged.variance_inflation)
+    positives = scored.n_members if inside else scored.n_others
+    if not scored.single:
+        return _over_models(each, positives, confidence, scored.variance_inflation)
     exact = clopper_pearson(float(each[0]) * positives, positives, confidence)
-    return replace(exact, interval_over=judged.interval_over)
+    return replace(exact, interval_over=scored.interval_over)
 
 
 def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float) -> Interval:

@@ -48,7 +48,7 @@ def epsilon_lower(
 
         * pairs: members of a uniform subset of given size, matched at random with non-members; which of the
           two is the member is a fair coin, and the other outcome replaces one record: replace-one DP.
-        * coins: every judged point is in by a fair coin of its own: add/remove DP.
+        * coins: every target point is in by a fair coin of its own: add/remove DP.
         * many_runs: T models, one fixed point (J = 1) in or out by a fair coin: the adjacency of that
           point's two versions.
     independent : bool

@@ -85,7 +85,7 @@ def rows(scores: Scores) -> Rows:
     n_members = member.sum(axis=1)
     both = (n_members > 0) & (n_members < member.shape[1])
     if not both.any():
-        raise NotApplicable("no model has both members and non-members among its judged points")
+        raise NotApplicable("no model has both members and non-members among its target points")
     several = len(scores.value) > 1 and (value.shape[0] == 1 or both.sum() > 1)
     if not both.all():
         value, member = value[both], member[both]

@@ -117,7 +117,7 @@ class Printed:
             return "differs"
         return "cannot tell"
 
-    def judged(self, ours: Ours | None) -> Claim:
+    def compared_with(self, ours: Ours | None) -> Claim:
         """Judge ours; a difference that an erratum explains is the paper's."""
         if ours is None:
             return Claim(self, None, "not run")

@@ -65,7 +65,7 @@ class Reproduction:
         ours = self.outcome.ours if self.outcome else {}
         if unknown := ours.keys() - known.keys():
             raise ValueError(f"{self.experiment.name}: no printed claim {', '.join(sorted(unknown))}")
-        return [claim.judged(ours.get(key)) for key, claim in known.items()]
+        return [claim.compared_with(ours.get(key)) for key, claim in known.items()]
 
     def figure(self) -> Figure:
         """Draw the figure from the numbers.

@@ -59,9 +59,9 @@ class LikelihoodRatio:
         deviation = np.where(computed, releases - self.mean, 0.0)
         dot = np.einsum("md,mjd->mj", deviation, self.weights[targets]) + (self.fraction * self.norm)[targets]
         steps = {"step_dot": dot, "step_norm": self.norm[targets]}
-        n_judged = targets.shape[1]
-        kind = "per_datum" if n_judged == 1 else "canaries"
-        game = Game(kind, member, np.ones(n_judged, dtype=bool), len(releases), float(self.fraction.mean()))
+        n_target_points = targets.shape[1]
+        kind = "per_datum" if n_target_points == 1 else "canaries"
+        game = Game(kind, member, np.ones(n_target_points, dtype=bool), len(releases), float(self.fraction.mean()))
         return Signals(game, None, {name: np.where(computed, x, 0.0)[..., None] for name, x in steps.items()})
 
 

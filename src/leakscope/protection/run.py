@@ -205,8 +205,8 @@ def _attack_config(job: Job, calibration: Calibrated) -> AttackConfig:
 def _audited_signals(job: Job, calibration: Calibrated) -> Signals:
     """Simulate releases, of which an audit judges the most exposed record: the promise is to every one."""
     simulated = signals(job.mechanism, calibration.noise, _attack_config(job, calibration))
-    judged = np.arange(simulated.game.member.shape[1]) == 0
-    return replace(simulated, game=replace(simulated.game, kind="per_datum", judged=judged))
+    is_target_point = np.arange(simulated.game.member.shape[1]) == 0
+    return replace(simulated, game=replace(simulated.game, kind="per_datum", is_target_point=is_target_point))
 
 
 def _compared(job: Job, calibration: Calibrated) -> list[Finding]:

@@ -108,7 +108,7 @@ class ReleaseFacts(Facts):
     models: Count
     targets: Count
     references: Count
-    judged: Count
+    target_points: Count
     population: Count
     prior: Fraction
     best: Text = Field(description="The attack with the largest lower end of its accuracy; empty if none applies.")

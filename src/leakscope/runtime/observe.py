@@ -311,7 +311,7 @@ def outputs(
 def read_signals(path: str | os.PathLike[str]) -> Signals:
     """Signals from an ``.npz`` file with ``member`` (M, N) and arrays named like signals.
 
-    Optional arrays: ``judged`` (N,), all points that are in some model and out of another unless given,
+    Optional arrays: ``is_target_point`` (N,), all points that are in some model and out of another unless given,
     ``n_targets``, all models unless given, and with ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
 
     Raises
@@ -328,16 +328,16 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
         raise ValueError(f"{path}: member must have shape (M, N), got {member.shape}")
     n_targets = count(f"{path}: n_targets", arrays.pop("n_targets", np.array(len(member))).tolist())
     mixed = np.asarray((member != member[0]).any(axis=0)) if len(member) > 1 else np.ones(member.shape[1])
-    judged = _truths(path, "judged", arrays.pop("judged", mixed))
+    is_target_point = _truths(path, "is_target_point", arrays.pop("is_target_point", mixed))
     labels = arrays.pop("labels", None)
-    if not judged.any():
-        raise ValueError(f"{path}: no point is judged, or each one is in all models or in none: nothing to guess")
+    if not is_target_point.any():
+        raise ValueError(f"{path}: there is no target point, or each one is in all models or in none: nothing to guess")
     if not arrays:
         raise ValueError(f"{path}: no signals beside member; known: {', '.join(SIGNALS)}")
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
-    game = Game("signals", member, judged, n_targets)
+    game = Game("signals", member, is_target_point, n_targets)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
         signals = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
     return Signals(replace(game, prior=float(game.target_member.mean())), None, signals, labels)

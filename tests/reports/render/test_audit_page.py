@@ -144,7 +144,7 @@ def test_a_page_without_records_shows_none():
 
 
 def test_a_histogram_of_few_records_counts_as_showing_them():
-    report = made(won=spread(64, w32=40, w64=5), facts={"judged": 45})
+    report = made(won=spread(64, w32=40, w64=5), facts={"target_points": 45})
     assert "games of 64 that the attacker won" in page(report)
     assert "games of 64 that the attacker won" not in page(report.without_records())
 

@@ -98,7 +98,7 @@ def test_summary_of_few_models_says_how_many_it_takes():
 
 
 def test_summary_of_a_handful_is_a_count():
-    said = summary(made((0.5, 0.013, 0.987), facts={"judged": 2, "targets": 1}))
+    said = summary(made((0.5, 0.013, 0.987), facts={"target_points": 2, "targets": 1}))
     assert "right in 1 of 2 cases" in said
     assert said.endswith("too few for a curve.")
 

@@ -30,7 +30,7 @@ CLAIM = "epsilon = 4, delta = 1e-05, replace one"
 def report_of(base: Report, word: str | None, prior: float, n_models: int, n_records: int, planted: bool) -> Report:
     """The same numbers in another game, with a claim."""
     (release,) = base.about.releases
-    facts = {"prior": prior, "targets": n_models, "models": n_models, "judged": n_records}
+    facts = {"prior": prior, "targets": n_models, "models": n_models, "target_points": n_records}
     facts["game"] = "canaries" if planted else "half_split"
     curves = list(base.curves)
     if word is not None:
@@ -106,7 +106,7 @@ def test_what_one_reads_of_a_strong_and_of_no_leak(accuracy, said):
 
 
 def test_two_rows_and_64_models_have_no_verdict():
-    (result,) = results(made((1.0, 0.99, 1.0), spread(64, w64=2), facts={"judged": 2}))
+    (result,) = results(made((1.0, 0.99, 1.0), spread(64, w64=2), facts={"target_points": 2}))
     assert words.lede([result]) == (
         "Random forest: 2 records and 64 models are too few for a verdict in words; the numbers are below."
     )

@@ -224,11 +224,11 @@ def _mean(guessed: Float[Array, "T U"], member: Bool[Array, "T U"]) -> float:
 
 
 def _attacked(records: Game, most: int, seed: int) -> Int[Array, " J"]:
-    """Numbers of the attacked records: those that are judged, or a random part of them."""
-    judged = records.columns
-    if len(judged) <= most:
-        return judged
-    return np.sort(stream(seed, "game", "attacked").permutation(judged)[:most])
+    """Return the indices of the attacked records: the target points of the game, or a random part of them."""
+    target_points = records.target_points
+    if len(target_points) <= most:
+        return target_points
+    return np.sort(stream(seed, "game", "attacked").permutation(target_points)[:most])
 
 
 def _most_frequent(found: Attribute, records: Game) -> Float[Array, "T V"]:

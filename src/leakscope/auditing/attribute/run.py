@@ -117,9 +117,9 @@ def infer(
         observed = ObservedRelease(
             release.name, Signals.observed(attribute_game.game, attribute_game.rows.points, arrays), loaded
         )
-        judged = list(judge(observed, baselines, attacks, plan.confidence))
-        findings += judged
-        facts.append(_facts(observed, baselines, judged, release.description))
+        found = list(judge(observed, baselines, attacks, plan.confidence))
+        findings += found
+        facts.append(_facts(observed, baselines, found, release.description))
     notes = [*_notes(baselines, len(loaded.points)), *not_stored(releases, execution)]
     about = _about(plan, attacks, facts, notes, said.get("command", ""), execution.facts)
     return Report(about, tuple(findings))

@@ -59,7 +59,7 @@ def one_run(
     made = dict(scores(ls.Signals(game, None, seen), release.dpsgd.sample_rate, records=kind != "dirac"))
     auc = {f"auc_{name}": ls.metrics.auc(each).value for name, each in made.items()}
     lower = {f"lower_{name}": value for name, value in lower_bounds(made["ratio"], release.dpsgd).items()}
-    return {**auc, **lower, "accuracy": float(seen["correct"][0, ~game.judged].mean())}
+    return {**auc, **lower, "accuracy": float(seen["correct"][0, ~game.is_target_point].mean())}
 
 
 def scores(signals: ls.Signals, rate: float, *, records: bool) -> Iterator[tuple[str, ls.Scores]]:

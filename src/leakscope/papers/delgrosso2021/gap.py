@@ -125,7 +125,7 @@ def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> 
     networks_of : mapping of int to Networks
         By n.
     sizes : collection of int
-        Every n that the statement is about; where not all were run it is shown, not judged.
+        Every n that the statement is about; where not all were run it is shown without a verdict.
     """
     above = {n: each.above for n, each in networks_of.items()}
     said = ", ".join(f"{each.value:+.3f} +- {each.error:.3f} at n = {n:,}" for n, each in above.items())

@@ -2,7 +2,7 @@
 
 With epsilon(X) = 5 the ratio to epsilon grows with sigma, as alike records need no protection from one another, and
 that to epsilon(X) does not depend on it. The text gives no range of sigma. It speaks of values up to 1, and so its
-claims are judged there; beyond, the clip at C = 10 begins to bind. The printed values follow neither reading of
+claims are compared there; beyond, the clip at C = 10 begins to bind. The printed values follow neither reading of
 epsilon(X) (erratum 8). With the sensitivity 2C/n in place of min(2C, C + 1)/n epsilon is 1.8 times as large, and its
 ratio so much smaller; the printed ones lie between.
 """

@@ -95,22 +95,22 @@ def release(c: float) -> ls.releases.Estimator:
 
 
 def game_of(n_points: int, n: int, n_seeds: int, lab: Lab) -> ls.Game:
-    """Rows of n/2 members and n/2 judged others, then as many rows of n/2 reserved images."""
+    """Rows of n/2 members and n/2 others, the target points, then as many rows of n/2 reserved images."""
     member = np.zeros((2 * n_seeds, n_points), dtype=bool)
-    judged = np.zeros((n_seeds, n_points), dtype=bool)
+    is_target_point = np.zeros((n_seeds, n_points), dtype=bool)
     for row in range(n_seeds):
         drawn = lab.stream("table1", n, row).permutation(n_points - N_HELD_OUT)[: n // 2 * 3]
-        member[row, drawn[: n // 2]] = judged[row, drawn[:n]] = True
+        member[row, drawn[: n // 2]] = is_target_point[row, drawn[:n]] = True
         member[n_seeds + row, drawn[n:]] = True
-    return ls.Game("halves and a reserve", member, judged, n_seeds)
+    return ls.Game("halves and a reserve", member, is_target_point, n_seeds)
 
 
 def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
     """Find the penalty with which models of n/2 images are most often right about those held out."""
     game = game_of(len(points), n, n_fits, lab)
     member = game.member[:n_fits]
-    judged = np.arange(len(points)) >= len(points) - N_HELD_OUT
-    game = ls.Game("held out", member, judged, n_fits)
+    is_target_point = np.arange(len(points)) >= len(points) - N_HELD_OUT
+    game = ls.Game("held out", member, is_target_point, n_fits)
     right = []
     for c in GRID:
         seen = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.execution)
@@ -119,7 +119,7 @@ def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
 
 
 def taylor(signals: ls.Signals, design: np.ndarray, c: float) -> np.ndarray:
-    """``(theta - theta_0) . g`` and ``g^T H^-1 g`` of each target's judged points, theta_0 from its reserved images.
+    """``(theta - theta_0) . g`` and ``g^T H^-1 g`` of each target's target points, theta_0 from its reserved images.
 
     With u the log-odds of the true label, linear in theta, the loss is -log sigmoid(u); its gradient at theta_0 is
     -(1 - p_0) times that of u, p_0 = sigmoid(u_0), so the first term is -(1 - p_0)(u - u_0): eq. 40 needs answers of
@@ -128,7 +128,7 @@ def taylor(signals: ls.Signals, design: np.ndarray, c: float) -> np.ndarray:
     game, odds = signals.game, np.asarray(signals.array("log_odds"), dtype=float)
     penalty = np.append(np.full(design.shape[1] - 1, 1 / c), 0)
     made = np.zeros((*odds.shape, 2))
-    for row, columns in enumerate(game.columns):
+    for row, columns in enumerate(game.target_points):
         after, before, reserved = odds[row], odds[game.n_targets + row], game.member[game.n_targets + row]
         p, x = expit(before), design[columns]
         curved = design[reserved] * (p * (1 - p))[reserved, None]
@@ -142,7 +142,7 @@ def taylor(signals: ls.Signals, design: np.ndarray, c: float) -> np.ndarray:
 def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Scores:
     """MATT as leakscope has it, on the n images of each split alone."""
     value = []
-    for row, columns in enumerate(game.columns):
+    for row, columns in enumerate(game.target_points):
         drawn = points.take(columns)
         own = ls.data.from_arrays(drawn.x, drawn.y)
         alone = ls.Game("split", game.member[row : row + 1, columns], np.ones(len(columns), dtype=bool), 1)

@@ -73,8 +73,8 @@ def contradictions(results: Sequence[Result]) -> list[Curve]:
     Where an accountant's curve is refuted it is the training that is wrong: a finding, and no contradiction.
     """
     curves = [curve for result in results for curve in result.curves if curve.role == "certified"]
-    judged = [(curve, curve.verdict) for curve in curves if curve.verdict is not None]
-    return [curve for curve, made in judged if made.word == "refuted" and made.quantity != "curve"]
+    tested = [(curve, curve.verdict) for curve in curves if curve.verdict is not None]
+    return [curve for curve, made in tested if made.word == "refuted" and made.quantity != "curve"]
 
 
 def claim(result: Result, verdict: Verdict) -> Markup:

@@ -11,13 +11,13 @@ from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.words import sentence, several
 
 GAMES = {
-    "half_split": "{models}, each trained on a random half of the {units}; {judged} are judged.",
-    "one_model": "One trained model; {judged} are judged, {fraction} of them members.",
+    "half_split": "{models}, each trained on a random half of the {units}; the membership of {points} is guessed.",
+    "one_model": "One trained model; the membership of {points} is guessed, {fraction} of them members.",
     "per_datum": "{models}, each trained with or without one fixed {unit}, at random.",
     "average_datum": "{models}; for each one {unit} is drawn, which is in its data or not, at random.",
-    "canaries": "{models} and {judged} that were planted, each in the data of each model or not, at random.",
-    "signals": "Signals of {models} at {judged} were given, together with their membership.",
-    "scores": "Scores of {judged} by {models} were given, together with their membership.",
+    "canaries": "{models} and {points} that were planted, each in the data of each model or not, at random.",
+    "signals": "Signals of {models} at {points} were given, together with their membership.",
+    "scores": "Scores of {points} by {models} were given, together with their membership.",
 }
 KNOWLEDGE = {
     "distribution": "The attacker who sees the steps knows the distribution of the gradients of the other {units}, "
@@ -32,7 +32,7 @@ def game(result: Result) -> str:
     facts, unit = result.facts, result.about.unit
     played = GAMES[facts.game].format(
         models=several(facts.models, "model"),
-        judged=several(facts.judged, unit),
+        points=several(facts.target_points, unit),
         unit=unit,
         units=plural(unit),
         fraction=percent(facts.prior),
@@ -43,7 +43,7 @@ def game(result: Result) -> str:
 
 def _population(result: Result) -> str:
     n, unit = result.facts.population, result.about.unit
-    return f"{several(n, unit)} are population: in no model and not judged." if n else ""
+    return f"{several(n, unit)} are population: in no model, and nobody guesses their membership." if n else ""
 
 
 def _references(result: Result) -> str:

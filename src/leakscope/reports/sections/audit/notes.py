@@ -120,7 +120,7 @@ def _games(result: Result, n_nonmember: int) -> Markup:
         inside=count(result.n_games - n_nonmember),
         outside=count(n_nonmember),
         models=several(result.facts.targets, "model"),
-        records=several(result.facts.judged, result.about.unit),
+        records=several(result.facts.target_points, result.about.unit),
     )
 
 

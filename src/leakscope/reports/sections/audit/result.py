@@ -56,8 +56,8 @@ class Result:
 
     @property
     def n_games(self) -> int:
-        """Guesses that the attacker made: attacked models times judged records."""
-        return self.facts.targets * self.facts.judged
+        """Guesses that the attacker made: attacked models times target points."""
+        return self.facts.targets * self.facts.target_points
 
     @property
     def too_few(self) -> bool:

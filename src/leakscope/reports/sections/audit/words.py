@@ -87,11 +87,11 @@ def question(results: Sequence[Result]) -> str:
 def facts(results: Sequence[Result]) -> list[str]:
     """List records, models, attacks, date, version: the line under the title."""
     about = results[0].about
-    judged = {result.facts.judged for result in results}
-    most = several(max(judged), about.unit)
+    n_records = {result.facts.target_points for result in results}
+    most = several(max(n_records), about.unit)
     line = [
         "Membership audit",
-        most if len(judged) == 1 else f"up to {most}",
+        most if len(n_records) == 1 else f"up to {most}",
         _trained(results),
         several(len(about.attacks), "attack"),
         about.date,
@@ -120,8 +120,8 @@ def _trained(results: Sequence[Result]) -> str:
 def lede(results: Sequence[Result]) -> Markup:
     """Say what was found, a sentence a release."""
     warnings = [sources.warning(result) for result in results]
-    judged = [result for result in results if not sources.differ(result) or sources.accepted(result)]
-    return joined([*warnings, *(_found(result, alone=len(results) == 1) for result in judged)])
+    comparable = [result for result in results if not sources.differ(result) or sources.accepted(result)]
+    return joined([*warnings, *(_found(result, alone=len(results) == 1) for result in comparable)])
 
 
 def chosen(result: Result) -> Statements:
@@ -132,7 +132,7 @@ def chosen(result: Result) -> Statements:
             accuracy_low=None if result.accuracy is None else result.strength,
             accuracy_high=max((finding.high for finding in known if finding.high is not None), default=None),
             baseline=result.prior_accuracy,
-            n_records=result.facts.judged,
+            n_records=result.facts.target_points,
             n_models=result.facts.targets,
             n_played=result.n_played,
             first_exposed=result.first_exposed,
@@ -159,7 +159,7 @@ def _found(result: Result, alone: bool) -> Markup:
         unit=unit,
         exposed=count(result.n_exposed),
         all=count(result.games.records) if result.games else "",
-        records=several(result.facts.judged, unit),
+        records=several(result.facts.target_points, unit),
         models=several(result.facts.targets, "model"),
     )
     return joined([capital(headline), _excluded(result) if choice.excluded else Markup("")])
