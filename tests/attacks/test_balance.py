@@ -10,6 +10,7 @@ from leakscope.attacks import ATTACKS
 from leakscope.attacks import balance as module
 from leakscope.attacks.balance import apart, design
 from leakscope.core.games import canaries, half_split, per_datum
+from leakscope.core.reasons import words
 from leakscope.core.types import Game, NotApplicable, Signals
 
 WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references]
@@ -73,7 +74,7 @@ class TestDesign:
     def test_each_point_in_exactly_so_many_models(self, n_models, n_in):
         found = design(game_of(exactly(n_models, n_in, 500)))
         assert found is not None
-        assert (found.n_in, found.reason, found.same.any()) == (n_in, "", False)
+        assert (found.n_in, found.reason, found.same.any()) == (n_in, None, False)
         assert f"exactly {n_in} of the {n_models} models" in found.note
 
     @pytest.mark.parametrize("n_models", [2, 4, 8, 64])
@@ -82,7 +83,7 @@ class TestDesign:
         assert found is not None
         expected = np.roll(np.eye(n_models, dtype=bool), n_models // 2, axis=1)
         np.testing.assert_array_equal(found.same, expected)
-        assert (found.n_in, found.reason) == (0, "")
+        assert (found.n_in, found.reason) == (0, None)
 
     def test_two_trainings_on_the_same_points(self):
         member = np.repeat(half_split(500, 4).member, 2, axis=0)
@@ -108,7 +109,9 @@ class TestDesign:
     def test_what_no_choice_of_references_mends_is_refused(self, game):
         found = design(game)
         assert found is not None
-        assert found.reason.startswith("the data of the other models tell who was in the data of the attacked one")
+        assert words(found.reason).startswith(
+            "the data of the other models tell who was in the data of the attacked one"
+        )
         with pytest.raises(NotApplicable, match="draw the data of each model by itself"):
             ATTACKS["rmia"](shown(game, 1.0))
         ATTACKS["loss"](shown(game, 1.0))  # needs no references
@@ -224,7 +227,9 @@ class TestReports:
     def test_attacks_without_valid_references_are_rows_with_a_reason(self):
         game = game_of(np.concatenate([exactly(4, 2, 2000, seed) for seed in (0, 1)]))
         report = ls.audit_signals(shown(game, 1.0))
-        reasons = {each.attack: each.reason for each in report.findings if each.quantity == "accuracy" and each.reason}
+        reasons = {
+            each.attack: words(each.reason) for each in report.findings if each.quantity == "accuracy" and each.reason
+        }
         assert reasons["rmia"].startswith("the data of the other models tell who was in")
         assert report.about.releases[0].best == "loss"
 

@@ -253,7 +253,7 @@ class TestReports:
         assert "Cannot be tested" in text
         (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
         assert epsilon.value is None
-        assert "do not come from one source" in epsilon.reason
+        assert epsilon.reason.id == "shift"
         assert exit_code(report) == 3
         lines = failures(report, ["auc=0.99"])
         assert lines[0].startswith("scores: auc=0.99 could not be tested: members and others do not come from one")
@@ -265,7 +265,7 @@ class TestReports:
         assert "This was accepted" in " ".join(report.table().split())
         (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
         assert epsilon.value is not None
-        assert "do not come from one source" in epsilon.assumptions[0]
+        assert epsilon.assumptions[0].id == "not_by_the_shift"
         assert exit_code(report, ["auc=0.99"]) in (0, 2)  # by the verdict of the claim alone
         assert failures(report, ["auc=0.99"]) == []
 

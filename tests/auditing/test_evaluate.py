@@ -12,7 +12,7 @@ from leakscope.auditing.evaluate import judge, strongest
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.core import games
 from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.types import Signals
 from leakscope.data import from_arrays
 from tests.levels import allowed, sizes
@@ -35,7 +35,7 @@ def test_every_attack_is_in_the_findings_once_for_each_quantity() -> None:
     accuracy = {each.attack for each in made.findings if each.quantity == "accuracy"}
     assert accuracy == {"", *(each.name for each in attacks)}  # the gap is no attack
     reasons = [each.reason for each in made.findings if each.attack == "confidence"]
-    assert reasons == ["needs the signal log_prob, which this release does not give"]
+    assert reasons == [Term("missing_signal", names="log_prob")]
     assert {curve.name for curve in made.curves} == {"gap", "loss", "lira"}
 
 
@@ -81,7 +81,7 @@ def test_strongest_is_the_largest_lower_end() -> None:
     found = [
         Finding("accuracy", 0.9, 0.5, 0.99, attack="wide"),
         Finding("accuracy", 0.8, 0.7, 0.85, attack="sharp"),
-        Finding("accuracy", None, attack="none", reason="why"),
+        Finding("accuracy", None, attack="none", reason=Term("why")),
         Finding("auc", 0.99, 0.98, 1.0, attack="other"),
     ]
     assert strongest(found) == "sharp"
@@ -111,11 +111,11 @@ def test_no_gap_without_members_and_others_or_without_predictions() -> None:
     correct = np.ones(game.member.shape)
     made = judge(ObservedRelease("model", Signals(game, None, {"correct": correct})), find(["gap"]), (0.1,), 0.95)
     reasons = [each.reason for each in made.findings if each.quantity == "accuracy" and not each.attack]
-    assert reasons == ["a gap needs members and others in every attacked model"]
+    assert reasons == [Term("no_members_and_others")]
     loss = Signals(games.half_split(40, 8), None, {"loss": np.ones((8, 40))})
     made = judge(ObservedRelease("model", loss), find(["loss"]), (0.1,), 0.95)
     reasons = [each.reason for each in made.findings if each.quantity == "accuracy" and not each.attack]
-    assert reasons == ["needs the signal correct, which this release does not give"]
+    assert reasons == [Term("missing_signal", names="correct")]
 
 
 def test_claim_about_another_adjacency_excludes_nothing() -> None:

@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 
 from leakscope.auditing.gates import exit_code, failures, refuted
-from leakscope.core.findings import Finding
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports import Curve, Report, Verdict
 from tests.reports.abouts import changed
 from tests.reports.made import made
 
+CLAIM = Claim("epsilon", 4.0, adjacency="add_remove")
+
 
 def report(*findings: Finding, words: tuple[Any, ...] = (), names: tuple[str, ...] = ("forest",)) -> Report:
     """Findings of releases, and a verdict a word on the first of them."""
     curves = [
-        Curve(f"claim {word}", names[0], "claimed", EpsilonDelta(1.0, 0.0), verdict=Verdict(f"claim {word}", word))
+        Curve(f"claim {word}", names[0], "claimed", EpsilonDelta(1.0, 0.0), verdict=Verdict(CLAIM, word))
         for word in words
     ]
     (release,) = made().about.releases
@@ -25,7 +28,7 @@ def report(*findings: Finding, words: tuple[Any, ...] = (), names: tuple[str, ..
     return Report(changed(made().about, releases=releases), findings, curves)
 
 
-def auc(value: float | None, attack: str, release: str = "forest", reason: str = "") -> Finding:
+def auc(value: float | None, attack: str, release: str = "forest", reason: Term | None = None) -> Finding:
     return Finding("auc", value, release=release, attack=attack, reason=reason)
 
 
@@ -51,7 +54,9 @@ def test_a_rate_is_taken_where_it_was_asked_for():
 
 
 def test_what_was_not_measured_fails_with_its_reason():
-    found = report(auc(None, "lira", reason="needs reference models"), auc(None, "rmia", reason="needs a population"))
+    found = report(
+        auc(None, "lira", reason=Term("needs reference models")), auc(None, "rmia", reason=Term("needs a population"))
+    )
     assert failures(found, ["auc=0.9"]) == [
         "forest: auc=0.9 could not be measured: needs a population; needs reference models"
     ]
@@ -60,7 +65,7 @@ def test_what_was_not_measured_fails_with_its_reason():
 
 
 def test_one_attack_that_could_be_played_is_enough():
-    found = report(auc(None, "rmia", reason="needs a population"), auc(0.5, "gap"))
+    found = report(auc(None, "rmia", reason=Term("needs a population")), auc(0.5, "gap"))
     assert exit_code(found, ["auc=0.9"]) == 0
 
 
@@ -75,7 +80,7 @@ def test_each_release_is_held_to_each_limit():
 
 def test_a_refuted_claim_wins_over_a_limit():
     found = report(auc(0.9, "lira"), words=("not_refuted", "refuted"))
-    assert refuted(found) == ["forest: claim refuted"]
+    assert refuted(found) == ["forest: epsilon = 4, add/remove"]
     assert exit_code(found, ["auc=0.5"]) == 2
     assert exit_code(found) == 2
 

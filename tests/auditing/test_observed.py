@@ -33,12 +33,12 @@ def test_points_without_units_stay_as_they_are() -> None:
 
 
 def test_a_number_and_a_reason() -> None:
-    asked = FindingSpec("tpr", "lower", "lira", "carlini2022", {"fpr": 0.01}, ("coins are fair",))
+    asked = FindingSpec("tpr", "lower", "lira", "carlini2022", {"fpr": 0.01}, (Term("coins are fair"),))
     found = _subject().finding(
         asked, Interval(0.2, 0.1, 0.3, 0.95, "models", (Term("cluster_t"),), {"false_alarms": 12})
     )
     assert (found.value, found.low, found.high, found.interval_over) == (0.2, 0.1, 0.3, "models")
     assert (found.release, found.attack, found.operating_point) == ("model", "lira", {"fpr": 0.01})
-    assert (found.game, found.assumptions) == ("half_split, others from the pool", ("coins are fair",))
+    assert (found.game, found.assumptions) == (Term("half_split", others="pool"), (Term("coins are fair"),))
     missing = _subject().finding(asked, NotApplicable("too few"))
-    assert (missing.value, missing.reason, missing.source) == (None, "too few", "carlini2022")
+    assert (missing.value, missing.reason, missing.source) == (None, Term("own_words", words="too few"), "carlini2022")

@@ -8,6 +8,8 @@ from leakscope.attacks import find
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.records import SHOWN, record_risk
 from leakscope.core import games
+from leakscope.core.findings import Term
+from leakscope.core.reasons import words
 from leakscope.core.types import Signals
 from leakscope.data import Data, from_arrays
 
@@ -59,14 +61,14 @@ def test_one_target_has_no_record_games() -> None:
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
     exposure = record_risk(ObservedRelease("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
     assert exposure.finding.value is None
-    assert "at least 2 target models" in exposure.finding.reason
+    assert "at least 2 target models" in words(exposure.finding.reason)
     assert exposure.records == {}
 
 
 def test_no_attack_and_no_fixed_record() -> None:
     observed = _subject(1.0)
-    assert record_risk(observed, None, 0.95).finding.reason == "no attack applies"
+    assert record_risk(observed, None, 0.95).finding.reason == Term("no_attack")
     game = games.average_datum(20, 10)
     loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
     average = record_risk(ObservedRelease("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
-    assert "a target of its own" in average.finding.reason
+    assert "a target of its own" in words(average.finding.reason)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from leakscope.bounding.api import bound
-from leakscope.core.findings import Finding, Scope
+from leakscope.core.findings import Finding, Scope, Term
 from leakscope.reports import Report
 
 
@@ -118,8 +118,8 @@ def test_dpsgd_with_batches_of_fixed_size(adjacency: str) -> None:
     assert value(report, "advantage") == pytest.approx(2 * norm.cdf(0.5) - 1, abs=1e-4)
     assert "1 steps, fixed batches, " in report.table()
     assumed = only(report, "advantage").assumptions
-    assert "drawn without replacement" in assumed[0]
-    assert "coin" in only(bound("dpsgd", **words), "advantage").assumptions[0]
+    assert assumed[0].id == "fixed_batches_of_dpsgd"
+    assert only(bound("dpsgd", **words), "advantage").assumptions[0].id == "poisson_batches_of_dpsgd"
 
 
 def test_gap_and_information() -> None:
@@ -144,7 +144,7 @@ def test_information_is_about_one_record() -> None:
     report = bound("information", information=0.1, unit="person")
     assert {each.scope for each in report.findings} == {Scope("one")}
     (said,) = only(report, "accuracy").assumptions
-    assert said == "the information is that between the membership of the person in question and all that is released"
+    assert said == Term("information_of_one", unit="person")
     text = " ".join(report.table().split())
     assert "An attacker who guesses whether the person in question is in the data is right in at most 72.0 of" in text
     assert "whoever" not in text

@@ -31,7 +31,7 @@ def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
     run = caller(monkeypatch, capfd)
     left = run(f"audit --data people.csv --label pay --drop holes --attribute sex {TREE} --out out")
     assert left.code == 0
-    assert left.out.startswith("How well does DecisionTreeClassifier give away sex of the records in the data?")
+    assert left.out.startswith("How well does DecisionTreeClassifier reveal sex of the records in the data?")
     report = json.loads((table / "out" / "report.json").read_text())
     assert (report["about"]["kind"], report["about"]["plan"]["attribute"]) == ("attribute", "sex")
     assert "give away sex" in (table / "out" / "report.html").read_text()

@@ -109,7 +109,7 @@ def test_both_ways_of_counting_neighbours_are_printed(leakscope, adjacency) -> N
 def test_where_the_other_way_needs_no_noise_this_is_said(monkeypatch) -> None:
     def least(plan: MultiplierPlan, adjacency: str) -> float:
         if adjacency == "add_remove":
-            raise NotApplicable("no noise is needed for advantage = 0.1")
+            raise NotApplicable("no_noise_needed", limit="advantage = 0.1")
         return 2.5
 
     monkeypatch.setattr(multiplier, "_least", least)

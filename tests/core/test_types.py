@@ -10,7 +10,7 @@ import pytest
 
 from leakscope.attacks import ATTACKS
 from leakscope.core import games
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Game, NotApplicable, Points, Scores, Signals
 
@@ -216,7 +216,7 @@ class TestFinding:
         with pytest.raises(ValueError, match="unknown quantity 'acuracy'; known: auc, "):
             Finding("acuracy", 0.5)
 
-    @pytest.mark.parametrize(("value", "reason"), [(None, ""), (0.5, "needs labels")])
+    @pytest.mark.parametrize(("value", "reason"), [(None, None), (0.5, Term("no_attack"))])
     def test_a_value_or_a_reason(self, value, reason):
         with pytest.raises(ValueError) as caught:
             Finding("auc", value, reason=reason)

@@ -14,6 +14,7 @@ from leakscope.auditing.canaries import attacks_on, private_network
 from leakscope.auditing.claim_tests import AccountantClaim
 from leakscope.auditing.run import play, promise, setting
 from leakscope.core.claims import Claim
+from leakscope.core.findings import Term
 from leakscope.data import Data, from_arrays
 from leakscope.dpsgd.accountant import dpsgd
 from leakscope.dpsgd.clipping import noisy_sum
@@ -121,7 +122,7 @@ def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers
     report = play(plan, attacks, [private_network(network, words)], noise, Execution(n_jobs=1))
     said = "not whether those of the network's own layers are"
     assert any(said in note for note in report.about.notes) == limited
-    assert any(said in given for each in report.findings for given in each.assumptions) == limited
+    assert any(Term("own_layers_unseen") in finding.assumptions for finding in report.findings) == limited
 
 
 def certified(report: ls.Report) -> tuple:
@@ -140,7 +141,7 @@ def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search
     assert curve.verdict.word == "not_refuted"
     expected = dpsgd(2.0, 4 / 32, 4, "add_remove", batches="fixed").epsilon(1e-5)
     assert epsilon.value == curve.tradeoff.epsilon(1e-5) == expected > told.ceiling().epsilon(1e-5)
-    assert "each batch is a fixed number of records, drawn anew" in epsilon.assumptions
+    assert Term("fixed_batches") in epsilon.assumptions
 
 
 @pytest.mark.parametrize(("rows", "n_curves"), [(1, 1), (2, 0)])
@@ -151,8 +152,7 @@ def test_units_of_several_records_are_promised_nothing(noise, rows, n_curves, no
     )  # fmt: skip
     curves, epsilon = certified(report)
     assert len(curves) == n_curves
-    several = "the accountant promises something of single records; a unit of this game has several"
-    assert epsilon.reason == ("" if n_curves else several)
+    assert epsilon.reason == (None if n_curves else Term("units_of_several_records"))
 
 
 def test_an_attribute_is_guessed_from_dp_sgd_as_it_trains_on_the_records_alone(noise):

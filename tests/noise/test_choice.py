@@ -16,7 +16,7 @@ def drawn(coupling, n_rows, n_pairs, size=1.0, promise="every"):
 
 
 def test_only_candidates_that_keep_the_promise_are_taken():
-    pilots = [drawn("average swap", 1, 300, 0.1, "average"), drawn("swap", 4, 300)]
+    pilots = [drawn("average_swap", 1, 300, 0.1, "average"), drawn("swap", 4, 300)]
     ask = partial(most_promising, pilots, [300, 300], 0.1, confidence=0.95)
     assert ask() == 1
     assert ask(promise="average") == 0
@@ -69,9 +69,9 @@ SAMPLED = drawn("swap", 4, 300)
         ),
         (
             lambda: most_promising(
-                [drawn("average swap", 1, 300, promise="average"), moment(1.0, 1, exact=False)], [9, 9], 0.1
+                [drawn("average_swap", 1, 300, promise="average"), moment(1.0, 1, exact=False)], [9, 9], 0.1
             ),
-            r"no pilot promises 'every' with a certificate; got average swap \(average\), moment \(every\)",
+            r"no pilot promises 'every' with a certificate; got average_swap \(average\), moment \(every\)",
         ),
         (lambda: most_promising([SAMPLED], [1, 2], 0.1), "lengths differ: pilots has 1, n_pairs has 2"),
         (lambda: most_promising([SAMPLED], [0], 0.1, confidence=0.95), "n_pairs must be >= 1, got 0"),

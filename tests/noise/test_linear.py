@@ -289,7 +289,7 @@ def test_the_average_of_many_is_sampled():
     n = 60_000
     features = drawn("normal", n, 3, 0)
     shifts = average_linear(features, n // 4, n_pairs=40_000)
-    assert (shifts.promise, shifts.exact, shifts.coupling, shifts.prior) == ("average", False, "average swap", 0.25)
+    assert (shifts.promise, shifts.exact, shifts.coupling, shifts.prior) == ("average", False, "average_swap", 0.25)
     assert shifts.values.shape == (1, 40_000)
     assert (shifts.values == average_linear(features, n // 4, n_pairs=40_000).values).all()
     assert (shifts.values != average_linear(features, n // 4, n_pairs=40_000, seed=1).values).any()

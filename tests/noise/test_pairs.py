@@ -79,7 +79,7 @@ def test_other_couplings_have_one_row(coupling):
 def test_what_they_promise():
     words = {
         SampledSwap(6, 3, 1): ("swap", "every", 1.0),
-        AverageSwap(6, 3, 1): ("average swap", "average", 1.0),
+        AverageSwap(6, 3, 1): ("average_swap", "average", 1.0),
         SampledDisjoint(6, 3, 1): ("complement", "every", 1.0),
         SampledDisjoint(6, 2, 1): ("disjoint", "every", 2 / 3),
         SampledDisjoint(7, 5, 1): ("disjoint", "every", 4 / 7),

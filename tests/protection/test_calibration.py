@@ -161,7 +161,7 @@ class TestSampled:
 
     def test_the_average_is_promised_with_two_fits_a_pair(self):
         found = calibrated(mechanism("quantiles"), PrivacyTarget(0.1, "average", coupling="average_swap", fits=1000))
-        assert (found.coupling, found.n_fits, found.n_pairs) == ("average swap", 800, 400)
+        assert (found.coupling, found.n_fits, found.n_pairs) == ("average_swap", 800, 400)
 
     def test_failures_count_against_the_certificate(self):
         x = np.random.default_rng(0).normal(size=(12, 1))

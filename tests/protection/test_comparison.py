@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from leakscope.core.findings import Term
+from leakscope.core.reasons import words
 from leakscope.core.types import NotApplicable, Points
 from leakscope.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
 from leakscope.protection.comparison import compared, total_errors
@@ -96,7 +97,7 @@ class TestOneMean:
         row = self.found["averaged_information"]
         assert row.value == pytest.approx(math.sqrt(best), rel=1e-6)
         assert row.scope.kind == "average"
-        assert "Poisson draws" in row.assumptions[0]
+        assert row.assumptions[0].id == "poisson_draws"
 
     def test_differential_privacy(self):
         laplace = math.sqrt(2) * (2 * 4 * 3 / 500) / (2 * math.atanh(2 * ETA))
@@ -260,7 +261,7 @@ class TestSensitivity:
         found = rows(mechanism(statistic, NORMAL[:30]), clip=1.0)
         for name in DP:
             assert found[name].value is None
-            assert found[name].reason == (
+            assert words(found[name].reason) == (
                 f"no bound of the sensitivity of {what} is known; clipping the data does not give one"
             )
         assert all(found[name].status == "estimated" for name in SPREAD)
@@ -272,12 +273,10 @@ class TestSensitivity:
     def test_values_beyond_the_clip_are_counted(self):
         assumption = rows(mechanism("mean", NORMAL), clip=2.0)["dp_gaussian"].assumptions[0]
         n_beyond = (np.abs(NORMAL) > 2).sum()
-        assert assumption == (
-            "declared ranges: x0 from -2 to 2, x1 from -2 to 2, x2 from -2 to 2; "
-            f"{n_beyond} values of these data are beyond, and would be clipped"
-        )
+        ranges = "x0 from -2 to 2, x1 from -2 to 2, x2 from -2 to 2"
+        assert assumption == Term("declared_ranges_clip", ranges=ranges, beyond=n_beyond)
         assert rows(mechanism("mean", NORMAL), clip=9.0)["dp_gaussian"].assumptions == (
-            "declared ranges: x0 from -9 to 9, x1 from -9 to 9, x2 from -9 to 9",
+            Term("declared_ranges", ranges="x0 from -9 to 9, x1 from -9 to 9, x2 from -9 to 9"),
         )
 
     def test_each_column_has_a_range_of_its_own(self):
@@ -294,7 +293,7 @@ class TestSensitivity:
         found = compared(mechanism("mean", x), ETA, None, 50, 0, {"x1": (0.0, 1.0)})
         row = next(each for each in found if each.release == "dp_laplace")
         assert row.status == "estimated"
-        assert "no range was declared of x0: that of these data is taken, which favours" in row.assumptions[1]
+        assert row.assumptions[1] == Term("ranges_of_these_data", columns="x0")
         expected = 2 * math.sqrt(2) * np.ptp(x[:, 0]) / 200 / (2 * math.atanh(2 * ETA))
         assert row.detail["mean of x0"] == pytest.approx(expected, rel=1e-9)
 
@@ -343,7 +342,7 @@ class TestTotalErrors:
         ours, theirs = total_errors(made, ETA, np.ones(3), n_draws=50)
         assert ours.value is not None
         assert theirs.value is None
-        assert theirs.reason.startswith("no bound of the sensitivity of average is known")
+        assert words(theirs.reason).startswith("no bound of the sensitivity of average is known")
 
     def test_the_page_says_which_is_smaller(self):
         wages = survey_wages()
@@ -393,7 +392,8 @@ class TestOddData:
         for name in SPREAD:
             assert found[name].value is None
             assert (
-                found[name].reason == "the statistic is the same for every draw of the data in use: it needs no noise"
+                words(found[name].reason)
+                == "the statistic is the same for every draw of the data in use: it needs no noise"
             )
         assert all(found[name].value > 0 for name in DP)
 
@@ -406,20 +406,22 @@ class TestOddData:
 
     def test_numbers_too_large_for_a_covariance(self):
         found = rows(mechanism("mean", NORMAL * 1e200), clip=1e201)
-        assert {found[name].reason for name in SPREAD} == {"the numbers are too large for a covariance"}
+        assert {words(found[name].reason) for name in SPREAD} == {"the numbers are too large for a covariance"}
         assert all(np.isfinite(found[name].value) for name in DP)
 
     def test_too_many_numbers(self):
         x = np.zeros((4, 2001))
         x[0] = 1.0
         found = rows(mechanism("mean", x), clip=1.0)
-        assert {found[name].reason for name in SPREAD} == {
+        assert {words(found[name].reason) for name in SPREAD} == {
             "a covariance is made of at most 2,000 numbers, the statistic has 2,001"
         }
 
     def test_too_few_draws(self):
         found = rows(mechanism("covariance", NORMAL[:20]), n_draws=6)
-        assert {found[name].reason for name in SPREAD} == {"a covariance of 6 numbers needs more draws, 6 worked"}
+        assert {words(found[name].reason) for name in SPREAD} == {
+            "a covariance of 6 numbers needs more draws, 6 worked"
+        }
 
     def test_fits_that_fail_are_left_out(self):
         x = np.arange(10.0)[:, None]
@@ -434,7 +436,7 @@ class TestOddData:
         x = np.random.default_rng(0).normal(size=(50_000, 1))
         row = rows(mechanism("mean", x))["averaged_information"]
         assert row.value is None
-        assert row.reason == "lost in the rounding of floating point: 50,000 records share the information"
+        assert words(row.reason) == "lost in the rounding of floating point: 50,000 records share the information"
         assert len(row.assumptions) == 1
 
     def test_on_average_the_noise_falls_with_the_exponential_of_the_records(self):

@@ -36,7 +36,7 @@ def made(
         found.append(Finding("most_exposed", *number, bound_type="lower", detail=detail, **common))
     curves = [Curve("lira", "forest", "measured", Piecewise([0.01, 0.5], [0.6, 0.1]), n_nonmember=3200)]
     if verdict is not None:
-        curves.append(Curve(verdict.claim, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
+        curves.append(Curve(verdict.claim.text, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
     release = {
         "name": "forest",
         "title": "Random forest",

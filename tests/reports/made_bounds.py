@@ -75,7 +75,7 @@ def dp(epsilon: float = 1.0, delta: float = 1e-5, prior: float = 0.5) -> Report:
     """What (epsilon, delta)-DP allows: accuracy (e^epsilon + delta)/(1 + e^epsilon) at even odds."""
     curve = EpsilonDelta(epsilon, delta)
     words: dict[str, Any] = {"bound_type": "upper", "status": "certified", "source": KAIROUZ}
-    words["assumptions"] = ("neighbouring data sets differ by the replacement of one record",)
+    words["assumptions"] = (Term("neighbouring data sets differ by the replacement of one record"),)
     found = [*numbers(curve, prior, **words), Finding("epsilon", epsilon, operating_point={"delta": delta}, **words)]
     found.append(Finding("posterior", 1 / (1 + math.exp(-epsilon)), operating_point={"prior": 0.5}, **words))
     subject = f"epsilon = {epsilon:g}, delta = {delta:g}, replace one"
@@ -245,7 +245,7 @@ def empty() -> Report:
         Finding(
             "accuracy",
             None,
-            reason="the covariance has rank 2 of 3",
+            reason=Term("the covariance has rank 2 of 3"),
             operating_point={"prior": 0.5},
             bound_type="upper",
         )

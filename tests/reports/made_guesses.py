@@ -80,7 +80,7 @@ def of(release: str, accuracy: float, best: tuple[float, float, float]) -> list[
         gain("loss", *best, **where),
         right("loss", accuracy, **where),
         right("loss", 0.06, 0.0, **where),
-        Finding("attribute_gain", None, attack="gradient_norm", reason="needs the signal gradient_norm", **where),
+        Finding("attribute_gain", None, attack="gradient_norm", reason=Term("needs the signal gradient_norm"), **where),
         right("prior_guess", 0.03, **where),
         right("imputation", 0.12, **where),
     ]
@@ -105,7 +105,7 @@ def two() -> Report:
 def nothing() -> Report:
     """No strategy applies, and chance is the best guess without the release."""
     findings = [
-        Finding("attribute_gain", None, attack="loss", release="net", reason="needs the signal loss"),
+        Finding("attribute_gain", None, attack="loss", release="net", reason=Term("needs the signal loss")),
         right("prior_guess", 0.02, release="net"),
         right("imputation", 0.01, release="net", low=None, high=None),
     ]

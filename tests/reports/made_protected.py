@@ -76,7 +76,10 @@ def protected(
         "pairs": 999,
         "fits": 0,
         "failures": 0,
-        "assumptions": ["the draw is uniform", "the shape of the noise was fixed without looking at the draw"],
+        "assumptions": [
+            {"id": words, "values": {}}
+            for words in ("the draw is uniform", "the shape of the noise was fixed without looking at the draw")
+        ],
         "ledger": False,
         "no_noise": False,
         "void": "",
@@ -199,7 +202,9 @@ def compared() -> Report:
         Finding("noise_rms", rms, release=name, status=status, scope=scope, bound_type="point", source=source)
         for name, rms, status, scope, source in rows
     ]
-    others.append(Finding("noise_rms", None, release="DP Gaussian", reason="the statistic has no bound to clip to"))
+    others.append(
+        Finding("noise_rms", None, release="DP Gaussian", reason=Term("the statistic has no bound to clip to"))
+    )
     return protected(
         [*found, *own, *others],
         [curve],
@@ -218,7 +223,7 @@ def average() -> Report:
     certificate = {
         "eta": 0.1,
         "promise": "average",
-        "coupling": "average swap",
+        "coupling": "average_swap",
         "exact": False,
         "confidence": 0.95,
         "pairs": 500,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
@@ -30,7 +31,7 @@ TITLES = {
     "loss": ("loss threshold", "Yeom et al. 2018", "low loss means member"),
     "gap": ("gap", "Yeom et al. 2018", "correct means member"),
 }
-CLAIM = "epsilon = 4, delta = 1e-05, replace one"
+CLAIM = Claim("epsilon", 4.0, 1e-5, "replace_one")
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +223,9 @@ def findings_of(played: Played) -> list[Finding]:
 def attack_findings(played: Played, attack: str) -> list[Finding]:
     """Accuracy, advantage, AUC and members found, averaged over models."""
     common: dict[str, Any] = {
-        "release": played.name, "attack": attack, "game": "half_split", "interval_over": averages(played),
-        "confidence": CONFIDENCE, "source": TITLES.get(attack, ("", "", ""))[1], "method": (Term("cluster_t"),),
+        "release": played.name, "attack": attack, "game": Term("half_split", others="pool"),
+        "interval_over": averages(played), "confidence": CONFIDENCE, "source": TITLES.get(attack, ("", "", ""))[1],
+        "method": (Term("cluster_t"),),
     }  # fmt: skip
     value, member = played.scores[attack], played.member
     curves = [roc(value[row], member[row]) for row in range(len(member))]
@@ -242,7 +244,9 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
         if len(pooled.at) < 5:
             point = pooled.at[len(pooled.at) // 2]
             found.append(
-                Finding("tpr", None, operating_point=at, reason=f"one point, at FPR {100 * point:.1f} %", **common)
+                Finding(
+                    "tpr", None, operating_point=at, reason=Term(f"one point, at FPR {100 * point:.1f} %"), **common
+                )
             )
         else:
             found.append(
@@ -292,7 +296,7 @@ def claimed(release: str, word: Word, ceiling: TradeOff | None = None) -> Curve:
     shown = {"fpr": 0.01, "tpr": 0.604, "low": 0.598, "high": 0.609, "ceiling": 0.546, "false_alarms": 480}
     at = shown if word == "refuted" else {}
     verdict = Verdict(CLAIM, word, "epsilon", 4.0, measured, CONFIDENCE, "lira", at if word == "refuted" else {})
-    return Curve(CLAIM, release, "claimed", ceiling or EpsilonDelta(4.0, 1e-5), verdict=verdict)
+    return Curve(CLAIM.text, release, "claimed", ceiling or EpsilonDelta(4.0, 1e-5), verdict=verdict)
 
 
 def records_of(played: Played) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
 from leakscope.reports.comparison import compare
 from tests.reports import made_bounds
@@ -43,7 +43,7 @@ def test_numbers_are_shown_with_their_intervals():
 
 def test_what_one_report_lacks_is_a_dash():
     gap, lira = auc(0.55, attack="gap"), auc(0.7)
-    rows = compare(one(gap), one(lira, auc(None, attack="gap", reason="no")))
+    rows = compare(one(gap), one(lira, auc(None, attack="gap", reason=Term("no"))))
     assert [(row["attack"], row["first"], row["second"], row["difference"]) for row in rows] == [
         ("gap", "0.55", "-", "-"),
         ("lira", "-", "0.7", "-"),

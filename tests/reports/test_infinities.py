@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import leakscope as ls
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
 from leakscope.reports import Curve, Report, Verdict
@@ -60,7 +61,16 @@ def test_every_string_of_a_report_stays_a_string(text):
 
 
 def test_infinite_numbers_come_back(tmp_path):
-    verdict = Verdict("inf", "not_refuted", "epsilon", math.inf, 0.5, 0.999, "inf", {"fpr": 0.1, "ceiling": math.inf})
+    verdict = Verdict(
+        Claim("epsilon", math.inf, adjacency="add_remove"),
+        "not_refuted",
+        "epsilon",
+        math.inf,
+        0.5,
+        0.999,
+        "inf",
+        {"fpr": 0.1, "ceiling": math.inf},
+    )
     base = made(
         findings=(
             Finding(
@@ -89,7 +99,7 @@ def test_infinite_numbers_come_back(tmp_path):
     )
     claimed = back.curves[-3]
     assert claimed.verdict is not None
-    assert (claimed.verdict.allowed, claimed.verdict.claim, claimed.verdict.attack) == (math.inf, "inf", "inf")
+    assert (claimed.verdict.allowed, claimed.verdict.claim.value, claimed.verdict.attack) == (math.inf, math.inf, "inf")
     assert claimed.verdict.operating_point["ceiling"] == math.inf
     assert claimed.tradeoff.to_dict() == EpsilonDelta(math.inf).to_dict()
     assert back.curves[-2].tradeoff.to_dict()["mu"] == math.inf

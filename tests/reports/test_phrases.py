@@ -6,6 +6,7 @@ repeats its gaps, so that the report with markers can be read back: it must be t
 
 from __future__ import annotations
 
+import pickle
 import re
 import string
 import sys
@@ -20,14 +21,18 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.auditing.gates import exit_code, failures
+from leakscope.core import reasons
 from leakscope.core.findings import Scope
 from leakscope.reports import Report, comparison, phrases
+from leakscope.reports.render import text as text_tables
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.protected import costs
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 
 TABLES = {
     "PHRASES": phrases.PHRASES,
+    "REASONS": reasons.REASONS,
+    "GAMES": phrases.GAMES,
     "SCOPES": phrases.SCOPES,
     "RELEASES": phrases.RELEASES,
     "HEADLINES": words.HEADLINES,
@@ -79,6 +84,12 @@ def without_charts(text: str) -> str:
 def plainly(text: str) -> str:
     """Without charts, line breaks and columns, in small letters."""
     return re.sub(r"[\s-]+", " ", without_charts(text)).lower()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables whose cells stay in one line, for the lines of two cells that wrap are mixed."""
+    monkeypatch.setattr(text_tables, "WIDTH", 4000)
 
 
 @pytest.fixture
@@ -177,10 +188,34 @@ def test_a_proof_for_every_record_says_so_whatever_the_record_is_called(marked) 
     assert said in plainly(exposed.table())
 
 
-def test_every_term_that_the_code_makes_has_its_phrase() -> None:
-    """Read from the source, so that no id is forgotten."""
-    made: set[str] = set()
+def ids(call: str) -> set[str]:
+    """The ids in calls of the source, so that none is forgotten."""
+    found: set[str] = set()
     for path in Path(ls.__file__).parent.rglob("*.py"):
-        made |= set(re.findall(r"\bTerm\(\s*\"(\w+)\"", path.read_text(encoding="utf-8")))
-    assert not sorted(made - set(phrases.PHRASES))
-    assert len(made) > 30
+        found |= set(re.findall(rf"\b{call}\(\s*\"([^\"]+)\"", path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_every_term_that_the_code_makes_has_its_phrase() -> None:
+    terms = ids("Term")
+    assert not sorted(terms - set(phrases.PHRASES) - set(phrases.GAMES) - set(reasons.REASONS))
+    assert len(terms) > 90
+
+
+def test_every_reason_of_the_code_has_its_words_and_no_words_are_left_over() -> None:
+    """Examples of docstrings may give a sentence, as an attack of the user's own does."""
+    given = ids("NotApplicable")
+    assert not sorted(reason for reason in given - set(reasons.REASONS) if not reason.startswith("needs the signal"))
+    used = given | ids("Term")
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(ls.__file__).parent.rglob("*.py"))
+    assert not [reason for reason in reasons.REASONS if reason not in used and text.count(f'"{reason}"') < 2]
+
+
+def test_a_reason_is_the_same_in_the_error_and_in_the_finding() -> None:
+    error = ls.NotApplicable("few_references", fewest=2, n=0)
+    again = pickle.loads(pickle.dumps(error))
+    assert (
+        str(again) == str(error) == reasons.words(error.reason) == "needs at least 2 reference models, and there are 0"
+    )
+    assert again.reason == error.reason
+    assert str(ls.NotApplicable("needs {my} signal")) == "needs {my} signal"

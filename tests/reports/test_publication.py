@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
 from leakscope.reports.content import schema
 from tests.reports import made_bounds, made_protected, samples
@@ -75,7 +75,7 @@ def test_findings_about_one_record_give_their_reason(audit):
     free = audit.without_records()
     (worst,) = (each for each in free.findings if each.quantity == "most_exposed")
     assert (worst.value, worst.low, dict(worst.detail)) == (None, None, {})
-    assert worst.reason == "it is about a single record, and this report is without records"
+    assert worst.reason == Term("single_record")
     others = [each for each in audit.findings if not each.per_record]
     assert [each for each in free.findings if not each.per_record] == others
 

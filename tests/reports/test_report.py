@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.core.findings import QUANTITIES, Finding
+from leakscope.core.claims import Claim
+from leakscope.core.findings import QUANTITIES, Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture
 from leakscope.reports import Curve, Report, Verdict, plain
 from leakscope.reports.report import FORMS
@@ -106,7 +107,7 @@ def test_every_kind_of_report_has_a_document():
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():
     mixture = Mixture([0.5, 0.5], [Gaussian(1.0), EpsilonDelta(float("inf"))])
-    verdict = Verdict("mu = 1", "cannot_be_tested", reason="no")
+    verdict = Verdict(Claim("mu", 1.0, adjacency="add_remove"), "cannot_be_tested", reason=Term("no"))
     bound = Finding("epsilon", 1.0, 1.0, float("inf"), operating_point={"delta": 0.0}, bound_type="lower")
     report = made(verdict=verdict, findings=(bound,))
     VALID.validate(content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {})))
@@ -120,7 +121,7 @@ def test_every_kind_of_curve_and_infinity_follows_the_schema():
         lambda report: report["about"].pop("unit"),
         lambda report: report["about"]["releases"][0].update(game="chess"),
         lambda report: report["findings"][0].update(value=None),  # and no reason
-        lambda report: report["findings"][0].update(reason="why"),  # and a value
+        lambda report: report["findings"][0].update(reason={"id": "why", "values": {}}),  # and a value
         lambda report: report["findings"][0].update(quantity="risk score"),
         lambda report: report["curves"][0]["tradeoff"].update(kind="spline"),
         lambda report: report["records"].pop("won"),

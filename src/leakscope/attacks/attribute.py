@@ -58,7 +58,6 @@ STRATEGIES: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _O
 DEFAULT = ("likelihood", "accuracy", "loss", "gradient_norm", "mast", "posterior")
 # Attacks whose references never contain the record. Models with it were trained on its true value, and would reveal it.
 OFFLINE = frozenset({"mast", "lira_offline", "rmia_offline", "posterior"})
-KNOW_THE_ANSWER = "compares with models that were trained on the record: they would tell its true value"
 # Log-likelihood ratios of "the record with this value was in", to which the log of a prior of the value is added.
 WITH_PRIOR = frozenset({"posterior"})
 
@@ -209,10 +208,10 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     [[[-2.0, -0.1]]]
     """
     if attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
-        raise NotApplicable(KNOW_THE_ANSWER)
+        raise NotApplicable("knows_the_answer")
     game = signals.game
     if game.candidate_of is None or game.is_target_point.ndim != 1:
-        raise NotApplicable("needs a game of candidates, with the same target records in every model")
+        raise NotApplicable("needs_candidates")
     is_target = game.is_target_point
     record = np.unique(game.candidate_of, return_inverse=True)[1]  # of each row, numbered from 0
     inside = np.zeros((game.n_models, int(record.max()) + 1), dtype=bool)

@@ -19,6 +19,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import gammaln
 
 from leakscope.attacks.blocks import all_target_points
+from leakscope.core.findings import Term
+from leakscope.core.reasons import words
 from leakscope.core.seeds import stream
 from leakscope.core.types import Game, NotApplicable, Signals
 
@@ -27,10 +29,6 @@ _CHANCE = 1e-3  # a design is reported only if independent draws look like it wi
 _FAR = 6.0  # a correlation beyond so many standard deviations of that of independent draws is called dependence
 _MANY_PATTERNS = 16  # with so many models or more, equal columns are the rows of one unit rather than chance
 _COLUMNS = 4096  # columns that correlations are computed from: enough to see what would change a result
-DEPENDENT = (
-    "the data of the other models tell who was in the data of the attacked one ({how}), and references would too; "
-    "draw the data of each model by itself, or so that each point is in exactly half of the models"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +41,19 @@ class Design:
         Pairs of models with equal or with opposite memberships at all target points.
     n_in : int
         The number of models that each target point is in, where that is the same for all of them; else 0.
-    reason : str
-        Why no choice of references is known to be valid; "" if one is.
+    reason : Term or None
+        Why no choice of references is known to be valid; None if one is.
     """
 
     same: Bool[Array, "K K"]
     n_in: int = 0
-    reason: str = ""
+    reason: Term | None = None
 
     @property
     def note(self) -> str:
         """The note in the report."""
         if self.reason:
-            return f"Attacks with references were left out: {self.reason}"
+            return f"Attacks with references were left out: {words(self.reason)}"
         n_models = len(self.same)
         if self.same.any():
             return (
@@ -237,22 +235,22 @@ def _correlations(member: Bool[Array, "K J"]) -> Float[Array, "K K"]:
     return scaled @ scaled.T
 
 
-def _uneven_pairs(member: Bool[Array, "K J"], n_free: int) -> str:
+def _uneven_pairs(member: Bool[Array, "K J"], n_free: int) -> Term | None:
     """Say why rows with constant counts are not exchangeable, as with blocks of models that have each point once.
 
     Exchangeable rows with constant counts have correlations of -1/(K - 1).
     """
     n_models = len(member)
     if n_models < 3:
-        return ""
+        return None
     correlation = _correlations(member)
     others = ~np.eye(n_models, dtype=bool)
     far = np.abs(correlation[others] + 1 / (n_models - 1)).max() * np.sqrt(n_free)
-    return DEPENDENT.format(how="some pairs of models share fewer points than others") if far > _FAR else ""
+    return Term("pairs_share_fewer_points") if far > _FAR else None
 
 
-def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_free: int) -> str:
-    """Say why the memberships of a target are not independent of those of its references; "" if they seem to be."""
+def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_free: int) -> Term | None:
+    """Say why the memberships of a target depend on those of its references; None if they do not seem to."""
     usable = ~same & ~np.eye(game.n_models, dtype=bool)
     if not game.leave_one_out:
         usable[:, : game.n_targets] = False
@@ -260,7 +258,7 @@ def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"]
     root = np.sqrt(n_free)
     correlation = _correlations(member)[: game.n_targets]
     if usable.any() and np.abs(correlation[usable]).max() * root > _FAR:
-        return DEPENDENT.format(how="pairs of models share more or fewer points than chance has it")
+        return Term("pairs_share_points")
     # The correlation of a target's memberships with the number of its references that have the point.
     own = member[: game.n_targets].astype(float)
     n_references_in = usable.astype(float) @ member
@@ -270,8 +268,8 @@ def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"]
     count_correlation = (own * n_references_in).sum(axis=1) / np.where(length > 0, length, 1)
     far_count = np.abs(count_correlation).max() * root > _FAR
     if far_count or _dispersion(game, member, usable) * np.sqrt(n_free / 2) > _FAR:
-        return DEPENDENT.format(how="by how many of them have a point")
-    return ""
+        return Term("counts_tell")
+    return None
 
 
 def _dispersion(game: Game, member: Bool[Array, "K J"], usable: Bool[Array, "T K"]) -> float:

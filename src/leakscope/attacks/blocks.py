@@ -134,16 +134,17 @@ def require_references(signals: Signals, *, without: bool = False, both: bool = 
     """
     game = signals.game
     if game.n_references < least:
-        models = "reference model" if least == 1 else "reference models"
-        raise NotApplicable(f"needs at least {least} {models}, and there are {game.n_references}")
+        if least == 1:
+            raise NotApplicable("no_reference", n=game.n_references)
+        raise NotApplicable("few_references", fewest=least, n=game.n_references)
 
     def members() -> Iterator[Bool[Array, "B R"]]:
         return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
 
     if without and all(member.all() for member in members()):
-        raise NotApplicable("needs reference models without a target point, and there are none")
+        raise NotApplicable("no_reference_without")
     if both and not any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members()):
-        raise NotApplicable("needs reference models with and without the same target point, and there are none")
+        raise NotApplicable("no_reference_of_both")
 
 
 def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_one_out: bool) -> Float[Array, "B t"]:

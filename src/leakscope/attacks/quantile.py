@@ -72,14 +72,14 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     references = count("references", references)
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
-        raise NotApplicable("needs at least 1 reference model, and there are 0")
+        raise NotApplicable("no_reference", n=0)
     scores = np.empty((game.n_target_points, game.n_targets), dtype=phi.dtype).T
     for target in range(game.n_targets):
         target_points = np.broadcast_to(game.target_points, (game.n_targets, game.n_target_points))[target]
         training_points = game.population if len(game.population) else target_points
         if len(training_points) < _FEWEST:
             n_points = len(training_points)
-            raise NotApplicable(f"needs at least {_FEWEST} points to learn from, and there are {n_points}")
+            raise NotApplicable("few_points", fewest=_FEWEST, n=n_points)
         rows = _references(game, target)[:references]
         hardness = _log_odds(signals, phi[rows][:, training_points]).mean(axis=0)
         target_hardness = _log_odds(signals, phi[rows][:, target_points]).mean(axis=0)

@@ -98,7 +98,7 @@ def _fit(signals: Signals, models: Int[Array, " r"], fold: int) -> Pipeline:
     row, point = models[pair // len(points)], points[pair % len(points)]
     member: Bool[Array, " P"] = signals.game.member[row, point]
     if member.all() or not member.any():
-        raise NotApplicable("needs reference models with and without the target points, and all are of one kind")
+        raise NotApplicable("references_of_one_kind")
     arrays = {name: signals.arrays[name][row, point] for name in _READ if name in signals.arrays}
     true_class = None if signals.labels is None else signals.labels[point]
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

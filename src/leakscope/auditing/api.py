@@ -479,8 +479,9 @@ def audit_signals(
     report = assemble(plan, chosen, [observed], [] if found is None else [found.note])
     for attack in chosen:
         about_it = [finding for finding in report.findings if finding.attack == attack.name]
-        if attack.by_name and len(about_it) == 1 and about_it[0].value is None:
-            raise cannot_run(attack.name, about_it[0].reason)
+        reason = about_it[0].reason if len(about_it) == 1 else None
+        if attack.by_name and reason is not None:
+            raise cannot_run(attack.name, reason)
     return report
 
 

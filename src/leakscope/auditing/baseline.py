@@ -128,11 +128,11 @@ def same_source(
 def _largest(points: Points | None, game: Game, seed: int, confidence: float, n_jobs: int | None) -> Interval:
     """Return the interval of the model whose members differ most from others."""
     if points is None:
-        raise NotApplicable("the records were not given")
+        raise NotApplicable("no_records")
     if len(points) != game.member.shape[1]:
         raise ValueError(f"there are {len(points):,} records for the {game.member.shape[1]:,} points of the game")
     if game.is_target_point.ndim == 2:
-        raise NotApplicable("each model has a record of its own")
+        raise NotApplicable("record_of_its_own")
     members = np.unique(game.target_member, axis=0)
     chosen = members[np.unique(np.linspace(0, len(members) - 1, min(MOST_MODELS, len(members))).round().astype(int))]
     level = 1 - (1 - confidence) / len(chosen)
@@ -156,7 +156,7 @@ def _tested(
     unit_side = side[first]
     sizes = int(unit_side.sum()), int((~unit_side).sum())
     if min(sizes) < FEWEST:
-        raise NotApplicable(f"needs at least {FEWEST} members and {FEWEST} others, got {sizes[0]} and {sizes[1]}")
+        raise NotApplicable("few_records", fewest=FEWEST, members=int(sizes[0]), others=int(sizes[1]))
     fold = _folds(unit_side, seed)
     found = _area(_scores(known, side, fold[unit], seed, n_jobs), unit, unit_side, fold, confidence)
     detail = {"members": float(sizes[0]), "others": float(sizes[1]), "columns": float(known.values.shape[1])}

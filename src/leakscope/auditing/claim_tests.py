@@ -12,17 +12,18 @@ from scipy.special import gammainc, gammaincinv
 
 from leakscope.attacks.balance import design_of
 from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.core.types import Attack, Game, NotApplicable, Scores, Signals
 from leakscope.dpsgd.config import DpSgd
 from leakscope.metrics import epsilon as counting
 from leakscope.metrics.records import games_won
-from leakscope.reports import Verdict
+from leakscope.reports import Verdict, phrases
 
 G = TypeVar("G")
 M = TypeVar("M")
+NO_ATTACK = Term("no_attack")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
 OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
@@ -47,7 +48,7 @@ class ClaimTest:
     method: str
     evidence: Mapping[str, counting.Evidence]
     accuracy: Mapping[str, float]
-    reason: str = ""
+    reason: Term | None = None
 
     @classmethod
     def of(cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores]) -> ClaimTest:
@@ -67,18 +68,18 @@ class ClaimTest:
         else:
             method = "coins" if game.sampling == "poisson" else "pairs"
         if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
-            reason = f"{signals.game.n_models} models leave no second target beside the references; needs at least 4"
+            reason = Term("no_second_target", models=signals.game.n_models)
             return cls(method, {}, {}, reason)
         level = 1 - LEVEL / len(attacks)
         scores, unplayed = _each({attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(apart)))
         evidence, uncounted = _each(scores, lambda made: counting.evidence(made, method, independent=True))
         accuracy, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
-        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, "no attack applies"][0])
+        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
         """Return the largest lower bound over the attacks, corrected for their number, and the attack that gave it."""
         if not self.evidence:
-            return "", NotApplicable(self.reason)
+            return "", NotApplicable(self.reason or NO_ATTACK)
         n_tests = len(self.evidence)
         bounds = {
             name: counting.bound(evidence, delta, confidence, n_tests) for name, evidence in self.evidence.items()
@@ -201,14 +202,25 @@ class AccountantClaim:
         return self.ceiling.epsilon(self.delta)
 
     @property
+    def claim(self) -> Claim:
+        """The promise at delta, epsilon rounded up."""
+        epsilon = math.ceil(1000 * self.epsilon) / 1000 if math.isfinite(self.epsilon) else math.inf
+        return Claim("epsilon", epsilon, self.delta, self.adjacency)
+
+    @property
+    def training(self) -> Term:
+        """The training, as the accountant has it."""
+        return Term(
+            "dpsgd_accountant_fixed" if self.dpsgd.batches == "fixed" else "dpsgd_accountant",
+            noise_multiplier=self.dpsgd.noise_multiplier,
+            sample_rate=self.dpsgd.sample_rate,
+            steps=self.dpsgd.steps,
+        )
+
+    @property
     def text(self) -> str:
-        """The promise in words, epsilon rounded up."""
-        epsilon, dpsgd = self.epsilon, self.dpsgd
-        shown = f"{math.ceil(1000 * epsilon) / 1000:g}" if math.isfinite(epsilon) else "inf"
-        how = f"noise multiplier {dpsgd.noise_multiplier:g}, sample rate {dpsgd.sample_rate:g}, {dpsgd.steps:,} steps"
-        how += ", batches of fixed size" if dpsgd.batches == "fixed" else ""
-        adjacency = self.adjacency.replace("_", "/" if self.adjacency == "add_remove" else " ")
-        return f"epsilon = {shown}, delta = {self.delta:g}, {adjacency}, by the accountant of {how}"
+        """The promise in words."""
+        return f"{self.claim.text}, by {phrases.words(self.training)}"
 
     def ruled_out(self, claim_test: ClaimTest, level: float) -> float:
         """Epsilon of the least noise that the evidence refuses: no noise with a smaller epsilon explains what was seen.
@@ -272,23 +284,37 @@ def accountant_verdict(
         ``reason``; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
         `StepNoise.testable`.
     """
-    level, too_little = LEVEL, ""
+    level, too_little = LEVEL, None
     if noise is not None and noise.testable:
         level -= OF_NOISE
         if noise.p_value() < OF_NOISE:
             sigma = promise.dpsgd.noise_multiplier
-            too_little = (
-                f"the steps hold noise of a multiplier of at most {sigma * noise.most(OF_NOISE):.3g} "
-                f"({100 * (1 - OF_NOISE):g} %), and {sigma:g} is claimed: the promise counts on noise that is not there"
-            )
-    if not claim_test.evidence and not too_little:
-        return Verdict(promise.text, "cannot_be_tested", "curve", promise.epsilon, reason=claim_test.reason)
+            most, at = sigma * noise.most(OF_NOISE), 100 * (1 - OF_NOISE)
+            too_little = Term("too_little_noise", most=most, level=at, claimed=sigma)
+    untested = Verdict(
+        promise.claim,
+        "cannot_be_tested",
+        "curve",
+        promise.epsilon,
+        reason=claim_test.reason,
+        training=promise.training,
+    )
+    if not claim_test.evidence and too_little is None:
+        return untested
     if not claim_test.evidence:
-        return Verdict(promise.text, "refuted", "curve", promise.epsilon, 0.0, 1 - level, reason=too_little)
-    word = "refuted" if too_little or claim_test.curve_p_value(promise.ceiling) < level else "not_refuted"
+        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=too_little)
+    is_refuted = too_little is not None or claim_test.curve_p_value(promise.ceiling) < level
     attack, at = _operating_point(promise.ceiling, findings)
     measured = promise.ruled_out(claim_test, level)
-    return Verdict(promise.text, word, "curve", promise.epsilon, measured, 1 - level, attack, at, too_little)
+    return replace(
+        untested,
+        word="refuted" if is_refuted else "not_refuted",
+        measured=measured,
+        confidence=1 - level,
+        attack=attack,
+        operating_point=at,
+        reason=too_little,
+    )
 
 
 def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:
@@ -312,28 +338,28 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
         claim.in_game(game)
         measured = _accuracy(claim, game, claim_test) if claim.quantity == "eta" else _lower(claim, game, claim_test)
     except NotApplicable as reason:
-        return Verdict(claim.text, "cannot_be_tested", claim.quantity, claim.value, reason=str(reason))
+        return Verdict(claim, "cannot_be_tested", claim.quantity, claim.value, reason=reason.reason)
     word = "refuted" if measured > claim.value else "not_refuted"
     attack, at = _operating_point(claim.ceiling(game), findings)
-    return Verdict(claim.text, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, at)
+    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, at)
 
 
-def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[str]]:
+def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[Term]]:
     """Apply a function to each item; return its results, and the reasons where it does not apply."""
     found: dict[str, M] = {}
-    reasons: list[str] = []
+    reasons: list[Term] = []
     for name, each in given.items():
         try:
             found[name] = made(each)
         except NotApplicable as reason:
-            reasons.append(str(reason))
+            reasons.append(reason.reason)
     return found, reasons
 
 
 def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     """Return the largest value of the claim's own quantity that is rejected, 0 if none is."""
     if not claim_test.evidence:
-        raise NotApplicable(claim_test.reason)
+        raise NotApplicable(claim_test.reason or NO_ATTACK)
 
     def rejected(value: float) -> bool:
         return claim_test.p_value(replace(claim, value=value).in_game(game)) < LEVEL
@@ -352,7 +378,7 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
 def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     """Lower limit of eta: accuracy against the most exposed record above the better prior guess."""
     if not claim_test.accuracy:
-        raise NotApplicable(claim_test.reason)
+        raise NotApplicable(claim_test.reason or NO_ATTACK)
     return max(0.0, max(claim_test.accuracy.values()) - max(game.prior, 1 - game.prior))
 
 

@@ -27,7 +27,6 @@ from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
 DEFAULT_DELTA = 1e-5
-SHIFT = "members and others do not come from one source: a classifier that does not see the model tells them apart"
 GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user says who was in
 
 
@@ -178,13 +177,13 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     delta = max([claim.delta for claim in observed.claims], default=0.0) or DEFAULT_DELTA
     attack, number = claim_test.epsilon(delta, confidence)
     given = observed.signals.game.kind in GIVEN_SPLITS
-    assumptions = ["who was in was drawn at random from one source"] if given else []
+    assumptions = [Term("random_members")] if given else []
     if observed.sources is not None and observed.sources.found:
-        assumptions = [f"the attack succeeds because of the model, although {SHIFT}"]
+        assumptions = [Term("not_by_the_shift")]
     if observed.sources is not None and observed.sources.stops:
-        number = NotApplicable(SHIFT)
+        number = NotApplicable("shift")
     if observed.signals.game.kind == "scores" and observed.signals.game.n_targets > 1:
-        assumptions.append("the scores of a model use no other attacked model")
+        assumptions.append(Term("scores_of_one_model"))
     source = epsilon.METHODS[claim_test.method].source
     asked = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
     return observed.finding(asked, number)
@@ -217,7 +216,7 @@ def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
     except NotApplicable as reason:
         return observed.finding(asked, reason)
     if (member.all(axis=1) | ~member.any(axis=1)).any():
-        return observed.finding(asked, NotApplicable("a gap needs members and others in every attacked model"))
+        return observed.finding(asked, NotApplicable("no_members_and_others"))
     return observed.finding(asked, gap_bound(wrong, member, 0.0, 1.0, prior, confidence))
 
 
@@ -225,9 +224,9 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     """Draw a claim as the ceiling of the game that was played, with the verdict of the test."""
     made = verdict(claim, observed.signals.game, claim_test, findings)
     if observed.sources is not None and observed.sources.stops:
-        made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=SHIFT)
+        made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=Term("shift"))
     elif observed.sources is not None and observed.sources.found:
-        made = replace(made, reason=f"this holds only if the attack succeeds because of the model, although {SHIFT}")
+        made = replace(made, reason=Term("if_shift_is_not_the_cause"))
     try:
         ceiling = claim.ceiling(observed.signals.game)
     except NotApplicable:  # the claim says nothing of this game: everything is allowed

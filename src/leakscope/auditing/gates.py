@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from leakscope.core.reasons import words
 from leakscope.plans.limits import Limit
-from leakscope.reports import Report
+from leakscope.reports import Report, phrases
 from leakscope.reports.about import releases_of
 
 
 def refuted(report: Report) -> list[str]:
     """List the claims that a report refutes, in words."""
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
-    return [f"{release}: {made.claim}" for release, made in verdicts if made.word == "refuted"]
+    return [f"{release}: {phrases.claim(made)}" for release, made in verdicts if made.word == "refuted"]
 
 
 def failures(report: Report, limits: Sequence[str]) -> list[str]:
@@ -50,7 +51,11 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
             else:
                 lines += _exceeded(report, release, limit, text)
     claims = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
-    lines += [f"{name}: {made.claim} could not be tested: {shifted[name]}" for name, made in claims if name in shifted]
+    lines += [
+        f"{name}: {phrases.claim(made)} could not be tested: {shifted[name]}"
+        for name, made in claims
+        if name in shifted
+    ]
     return lines
 
 
@@ -89,7 +94,7 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
     refused = [finding for finding in found if finding.refused]
     values = [(finding.value, finding.attack) for finding in found if finding.value is not None and not finding.refused]
     if not values and not refused:
-        reasons = {finding.reason for finding in found} or {"there is no such finding"}
+        reasons = {words(finding.reason) for finding in found if finding.reason} or {"there is no such finding"}
         yield f"{release}: {text} could not be measured: {'; '.join(sorted(reasons))}"
         return
     value, attack = max(values, default=(0.0, ""))

@@ -11,7 +11,7 @@ from jaxtyping import Shaped
 
 from leakscope.auditing.baseline import SourceTest
 from leakscope.core.claims import Claim
-from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope
+from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Scores, Signals
 from leakscope.data import Data
@@ -28,7 +28,7 @@ class FindingSpec:
     quantity, bound_type, attack, source : str
         As in ``Finding``.
     operating_point : mapping
-    assumptions : sequence of str
+    assumptions : sequence of Term
     per_record : bool
     scope : Scope
         The average over the target points unless given.
@@ -39,7 +39,7 @@ class FindingSpec:
     attack: str = ""
     source: str = ""
     operating_point: Mapping[str, float] = field(default_factory=dict)
-    assumptions: Sequence[str] = ()
+    assumptions: Sequence[Term] = ()
     per_record: bool = False
     scope: Scope = AVERAGE
 
@@ -98,13 +98,13 @@ class ObservedRelease:
             "scope": scope,
             "release": self.name,
             "attack": asked.attack,
-            "game": f"{game.kind}, others {'from the pool' if game.others == 'pool' else 'fresh'}",
+            "game": Term(game.kind.replace(" ", "_"), others=game.others),
             "assumptions": asked.assumptions,
             "source": asked.source,
             "per_record": asked.per_record,
         }
         if isinstance(number, NotApplicable):
-            return Finding(asked.quantity, None, reason=str(number), **common)
+            return Finding(asked.quantity, None, reason=number.reason, **common)
         ends = {
             name: getattr(number, name) for name in ("low", "high", "confidence", "interval_over", "method", "detail")
         }

@@ -59,9 +59,9 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
     asked = FindingSpec("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
     try:
         if attack is None:
-            raise NotApplicable("no attack applies")
+            raise NotApplicable("no_attack")
         if observed.signals.game.is_target_point.ndim == 2:
-            raise NotApplicable("each model has a target of its own: no record plays more than one game")
+            raise NotApplicable("target_of_its_own")
         won = games_won(
             observed.by_unit(attack(observed.signals)), confidence, baseline_accuracy=_baseline_accuracy(observed)
         )

@@ -18,6 +18,8 @@ from jaxtyping import Bool, Int, Shaped
 from leakscope.attacks import Attack
 from leakscope.auditing.canaries import is_private
 from leakscope.core import seeds
+from leakscope.core.findings import Term
+from leakscope.core.reasons import words
 from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Game, NotApplicable, Points, Release, Signals
 from leakscope.releases.networks.recipe import Recipe
@@ -128,22 +130,23 @@ def refuse_idle(attacks: Sequence[Attack], rehearsals: Sequence[Rehearsal]) -> N
         if not attack.by_name:
             continue
         reasons = [idle_reason(attack, each) for each in rehearsals]
-        if reasons and all(reasons):
-            raise cannot_run(attack.name, reasons[0])
+        known = [reason for reason in reasons if reason is not None]
+        if known and len(known) == len(reasons):
+            raise cannot_run(attack.name, known[0])
 
 
-def cannot_run(name: str, reason: str) -> ValueError:
+def cannot_run(name: str, reason: Term) -> ValueError:
     """Make the error about an attack that was asked for by its name."""
     return ValueError(
-        f"attack {name!r} cannot run: {reason}; give what it needs or leave it out (attacks that were not named are "
-        "listed with their reason instead)"
+        f"attack {name!r} cannot run: {words(reason)}; give what it needs or leave it out (attacks that were not named "
+        "are listed with their reason instead)"
     )
 
 
-def idle_reason(attack: Attack, rehearsal: Rehearsal) -> str:
-    """Why an attack cannot run, found on random numbers; "" where it can, or nobody can tell before the fits."""
+def idle_reason(attack: Attack, rehearsal: Rehearsal) -> Term | None:
+    """Why an attack cannot run, found on random numbers; None where it can, or nobody can tell before the fits."""
     if rehearsal.shapes is None:
-        return ""
+        return None
     game, rng = rehearsal.game, np.random.default_rng(0)
     target_points = np.flatnonzero(np.atleast_2d(game.is_target_point).any(axis=0))
     if game.is_target_point.ndim == 1:
@@ -166,10 +169,10 @@ def idle_reason(attack: Attack, rehearsal: Rehearsal) -> str:
             warnings.simplefilter("ignore")
             attack(Signals.observed(part, Points(np.zeros((len(points), 1)), group=group), arrays))
     except NotApplicable as reason:
-        return str(reason)
+        return reason.reason
     except Exception:  # of an attack of the user's own, which random numbers may surprise
-        return ""
-    return ""
+        return None
+    return None
 
 
 def _random(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

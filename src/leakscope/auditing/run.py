@@ -11,13 +11,14 @@ import numpy as np
 from leakscope import data as data_room
 from leakscope.attacks import Attack
 from leakscope.auditing.canaries import Setting, is_private, plant
-from leakscope.auditing.claim_tests import AccountantClaim, ClaimTest, StepNoise, accountant_verdict
+from leakscope.auditing.claim_tests import NO_ATTACK, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
 from leakscope.auditing.evaluate import DEFAULT_DELTA
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
 from leakscope.auditing.report import assemble
 from leakscope.auditing.setup import draw
 from leakscope.bounds import BOUNDS
+from leakscope.core import reasons
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
@@ -32,14 +33,10 @@ if TYPE_CHECKING:
     from leakscope.dpsgd.network import PrivateNetwork
 
 TRAINING_ASSUMPTIONS = {
-    "poisson": ("the training does what is said of it", "each record is in a batch by a coin of its own"),
-    "fixed": ("the training does what is said of it", "each batch is a fixed number of records, drawn anew"),
+    "poisson": (Term("training_as_described"), Term("poisson_batches")),
+    "fixed": (Term("training_as_described"), Term("fixed_batches")),
 }
-OWN_LAYERS_UNSEEN = (
-    "Dirac canaries in a user-supplied training loop reach only the layer that is added for them: they show whether "
-    "gradients in that layer are clipped, not whether those of the network's own layers are"
-)
-UNIT_OF_SEVERAL = "the accountant promises something of single records; a unit of this game has several"
+OWN_LAYERS_UNSEEN = Term("own_layers_unseen")
 
 
 def play(
@@ -219,8 +216,8 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     for each in settings:
         if _own_layers_unseen(each):
             yield (
-                f"{each.release.name}: {OWN_LAYERS_UNSEEN}. A training that clips the added layer and nothing else "
-                "passes this audit; check in its code that every layer is clipped"
+                f"{each.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer and "
+                "nothing else passes this audit; check in its code that every layer is clipped"
             )
 
 
@@ -264,7 +261,7 @@ def _held_against(
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
         asked = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
-        unknown = observed.finding(asked, NotApplicable(UNIT_OF_SEVERAL))
+        unknown = observed.finding(asked, NotApplicable("units_of_several_records"))
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
         "epsilon", promise.epsilon, operating_point=at, bound_type="upper", status="certified", release=observed.name,
@@ -281,17 +278,21 @@ def _held_against(
 
 
 def _by_the_curve(
-    observed: ObservedRelease, promise: AccountantClaim, claim_test: ClaimTest, confidence: float, limits: Sequence[str]
+    observed: ObservedRelease,
+    promise: AccountantClaim,
+    claim_test: ClaimTest,
+    confidence: float,
+    limits: Sequence[Term],
 ) -> Finding:
     """Report the lower bound of epsilon if the noise alone is in doubt."""
     source, at = "mahloujifar2024", {"delta": promise.delta}
     if not claim_test.evidence:
         asked = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))
-        return observed.finding(asked, NotApplicable(claim_test.reason))
+        return observed.finding(asked, NotApplicable(claim_test.reason or NO_ATTACK))
     value = promise.ruled_out(claim_test, 1 - confidence)
     attack = claim_test.strongest(promise.ceiling)
     method = (*claim_test.evidence[attack].method, Term("whole_curve"))
-    given = ["ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"]
+    given = [Term("dpsgd_but_for_its_noise")]
     given.extend(limits)
     number = Interval(value, value, float("inf"), confidence, "none", method, {"delta": promise.delta})
     return observed.finding(FindingSpec("epsilon", "lower", attack, source, at, given, scope=Scope("every")), number)

@@ -36,17 +36,17 @@ from leakscope.data import Data
 from leakscope.noise import GaussianNoise, swap_linear
 from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
 from leakscope.plans.limits import Limit
-from leakscope.reports import Curve
+from leakscope.reports import Curve, phrases
 
 Array = np.ndarray
 LARGEST_HALF = 10  # with larger ones there are too many halves to take one by one
 MOST_EXPOSED_CELLS, MOST_CELLS = 200, 2_000  # of tables for which merges are suggested
 EXACTLY = (Term("exact"),)
 EXACT = (
-    "the file is the register: what is published is the count or total of the records that are in, drawn from it",
-    "the attacker knows the register, and not who is in",
-    "nothing else of the same draw is released, not even its size where that is random",
-    "cells and rounding were fixed beforehand",
+    Term("register"),
+    Term("knows_the_register"),
+    Term("only_this_release"),
+    Term("cells_fixed_beforehand"),
 )
 
 
@@ -60,12 +60,11 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     common = {
         "status": row.status,
         "source": row.source,
-        "game": "one fixed record, the others fresh from the distribution of the table",
+        "game": Term("fixed_record"),
         "assumptions": [
-            "many records and many columns (asymptotic)",
-            "the distribution of the records has the mean and the "
-            f"{plan.covariance.replace('_', '-')} covariance of the table",
-            "the attacker knows this distribution, and no other record",
+            Term("large_table"),
+            Term("moments_of_the_table", covariance=plan.covariance.replace("_", "-")),
+            Term("knows_the_distribution"),
         ],
     }
     findings, curves = [], []
@@ -100,7 +99,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     game = _drawing(plan, len(data.points))
     eta = exact_eta_table(sizes, len(data.points), **game.words)
     order = np.lexsort((sizes, -eta))
-    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    common = {"status": row.status, "source": row.source, "game": game.term, "assumptions": EXACT}
     findings = _exposed(eta, order, Scope("worst", name=names[order[0]]), game.prior, common)
     columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.baseline_accuracy + eta}
     notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
@@ -119,7 +118,8 @@ def table(plan: TablePlan, row: Bound) -> Stated:
             notes.append(_to_merge(plan.eta, groups))
             columns["merge_group"] = _merging(groups, len(sizes))
     return Stated(
-        f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; {game.text}",
+        f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; "
+        + phrases.game(game.term),
         findings,
         records=_ranked(order, **columns),
         data=data,
@@ -134,9 +134,10 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
     game = _drawing(plan, len(values))
     eta = exact_eta_total(values, **game.words)
     order = np.argsort(-eta, kind="stable")
-    common = {"status": row.status, "source": row.source, "game": game.text, "assumptions": EXACT}
+    common = {"status": row.status, "source": row.source, "game": game.term, "assumptions": EXACT}
     return Stated(
-        f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; {game.text}",
+        f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; "
+        + phrases.game(game.term),
         _exposed(eta, order, Scope("worst", int(order[0])), game.prior, common),
         records=_ranked(
             order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
@@ -239,11 +240,11 @@ def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
     return {
         "status": row.status,
         "source": row.source,
-        "game": f"a random half of these {plan.unit}s is used; the attacker knows all of them, not which half",
+        "game": Term("random_half", units=f"{plan.unit}s"),
         "assumptions": (
-            "the half is drawn uniformly, and nothing else of it is released",
-            "clip, noise and candidates do not depend on the half",
-            f"{plan.unit}s outside this data set are not protected by it",
+            Term("uniform_half"),
+            Term("public_parameters"),
+            Term("others_unprotected", units=f"{plan.unit}s"),
         ),
     }
 
@@ -263,10 +264,10 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
     common: dict[str, Any] = {
         "operating_point": {"prior": 0.5},
         "status": row.status,
-        "game": "a random row with its own response, or with a fresh one",
+        "game": Term("own_or_fresh_response"),
         "assumptions": [
-            "responses are linear in the row plus independent Gaussian noise; an intercept is a column of ones",
-            "the attacker knows all else",
+            Term("linear_responses"),
+            Term("knows_all_else"),
         ],
     }
     average: dict[str, Any] = common | {"scope": Scope("average")}
@@ -297,11 +298,11 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How the records of a table or a total are drawn, in the words of the theorem and of a reader."""
+    """How the records of a table or a total are drawn, as keywords of the theorem and as a term."""
 
     words: Mapping[str, Any]
     prior: float
-    text: str
+    term: Term
 
     @property
     def baseline_accuracy(self) -> float:
@@ -311,14 +312,14 @@ class _Drawing:
 
 def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
     if plan.sampling == "poisson":
-        text = f"each {plan.unit} is in with probability {plan.prior:g}"
-        return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, text)
+        term = Term("each_by_a_coin", unit=plan.unit, prior=plan.prior)
+        return _Drawing({"sampling": "poisson", "prior": plan.prior}, plan.prior, term)
     k = round(plan.prior * n) if plan.k is None else plan.k
     if plan.k is None and not 0 < k < n:
         raise ValueError(
             f"a fraction {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
         )
-    return _Drawing({"sampling": "fixed", "k": k}, k / n, f"{k:,} of them are in, drawn at random")
+    return _Drawing({"sampling": "fixed", "k": k}, k / n, Term("fixed_number", k=k))
 
 
 def _exposed(

@@ -19,13 +19,8 @@ from leakscope.core.types import Game
 from leakscope.plans.bounds import DpPlan, DpsgdPlan, GapPlan, GaussianPlan, InformationPlan
 from leakscope.reports import Curve
 
-SWAP = "k of n records are in; the attacker may know all of them, but not whether x or another record was used"
-COIN = "each record is in by a coin of its own; the attacker may know all others"
-BATCHES = {
-    "poisson": "batches are drawn by a coin for each record",
-    "fixed": "a batch is as many records in each step, drawn without replacement: at most the sample rate times the "
-    "fewest records that there may be",
-}
+SWAP, COIN = Term("swap"), Term("coin")
+BATCHES = {"poisson": Term("poisson_batches_of_dpsgd"), "fixed": Term("fixed_batches_of_dpsgd")}
 
 
 def dp(plan: DpPlan, row: Bound) -> Stated:
@@ -71,7 +66,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
         "status": row.status,
         "source": row.source,
         "game": SWAP if plan.adjacency == "replace_one" else COIN,
-        "assumptions": [BATCHES[plan.batches], "the attacker may see every step"],
+        "assumptions": [BATCHES[plan.batches], Term("sees_every_step")],
     }
     return _stated(
         f"noise multiplier {plan.noise_multiplier:g}, sample rate {plan.sample_rate:g}, {plan.steps:,} steps, "
@@ -100,10 +95,10 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
         "bound_type": "lower",
         "status": row.status,
         "source": row.source,
-        "game": "a record of the training data, or a fresh one",
+        "game": Term("member_or_fresh_record"),
         "assumptions": [
-            f"every loss is from {plan.low:g} to {plan.high:g}",
-            "the gap is the true expected one; an estimated gap needs its lower confidence limit",
+            Term("bounded_loss", low=plan.low, high=plan.high),
+            Term("true_gap"),
         ],
     }
     baseline_accuracy = max(plan.prior, 1 - plan.prior)
@@ -122,9 +117,7 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
         "bound_type": "upper",
         "status": row.status,
         "source": row.source,
-        "assumptions": [
-            f"the information is that between the membership of the {plan.unit} in question and all that is released"
-        ],
+        "assumptions": [Term("information_of_one", unit=plan.unit)],
     }
     baseline_accuracy = max(plan.prior, 1 - plan.prior)
     return Stated(
@@ -156,9 +149,9 @@ def _promise(
     return ceiling, Finding(f"largest_{quantity}", value, bound_type="lower", method=method, **common), common
 
 
-def _assumptions(plan: DpPlan | GaussianPlan) -> list[str]:
+def _assumptions(plan: DpPlan | GaussianPlan) -> list[Term]:
     if plan.adjacency == "add_remove" and plan.sampling == "fixed":
-        return ["a swap is two steps of adding and removing (group privacy)"]
+        return [Term("swap_is_two_steps")]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,7 @@ class Claim:
         Of (epsilon, delta)-DP, of Gaussian DP, or of membership privacy (no record is guessed better than
         the better prior guess + eta).
     value : float
+        Infinity promises nothing.
     delta : float
         Of (epsilon, delta)-DP.
     adjacency : {"add_remove", "replace_one"} or None
@@ -39,7 +41,8 @@ class Claim:
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        non_negative(self.quantity, self.value)
+        if self.value != math.inf:  # of an accountant at a delta that its noise does not reach
+            non_negative(self.quantity, self.value)
         probability("delta", self.delta)
         if (self.adjacency is None) != (self.quantity == "eta"):
             raise ValueError("epsilon and mu need an adjacency (add_remove or replace_one); eta takes none")
@@ -72,10 +75,7 @@ class Claim:
             epsilon, delta = EpsilonDelta(self.value, self.delta).doubled().promised
             return Claim("epsilon", epsilon, delta, "replace_one")
         if self.adjacency == "replace_one" and game.sampling == "poisson":
-            raise NotApplicable(
-                "a replace-one claim says nothing of a record that is in or out by a coin of its own; "
-                'play with sampling = "fixed"'
-            )
+            raise NotApplicable("replace_one_by_coins")
         return self
 
     def ceiling(self, game: Game) -> TradeOff:

@@ -111,15 +111,18 @@ class Finding:
         Whom the number is about.
     method : sequence of Term
         How value and interval were made.
-    release, attack, game : str
-        What was attacked, by what, in which game.
-    assumptions : sequence of str
+    release, attack : str
+        What was attacked, and by what.
+    game : Term or None
+        What was played: its id is that of a game of ``leakscope.core.games``, or of a theorem.
+    assumptions : sequence of Term
+        What the number rests on.
     source : str
         Key of the bibliography and the theorem or equation.
     detail : mapping
         Further numbers to print: realised FPR, threshold, number of false alarms.
-    reason : str
-        Why there is no value.
+    reason : Term or None
+        Why there is no value: its id is a key of ``leakscope.core.reasons.REASONS``.
     refused : {"", "too_few_models"}
         Why there is a value without an interval, where one was asked for: no interval that these models allow is
         known to cover. Such a value shows nothing about anybody, and keeps no limit.
@@ -147,18 +150,18 @@ class Finding:
     method: Sequence[Term] = ()
     release: str = ""
     attack: str = ""
-    game: str = ""
-    assumptions: Sequence[str] = ()
+    game: Term | None = None
+    assumptions: Sequence[Term] = ()
     source: str = ""
     detail: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
+    reason: Term | None = None
     refused: Refused = ""
     per_record: bool = False
 
     def __post_init__(self) -> None:
         if self.quantity not in QUANTITIES:
             raise ValueError(f"unknown quantity {self.quantity!r}; known: {', '.join(QUANTITIES)}")
-        if (self.value is None) != bool(self.reason):
+        if (self.value is None) != (self.reason is not None):
             raise ValueError(f"{self.quantity}: a finding has a value or a reason, not both and not neither")
 
 

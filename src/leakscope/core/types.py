@@ -14,20 +14,48 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num, Shaped
 from numpy.typing import ArrayLike
 
+from leakscope.core import reasons
+from leakscope.core.findings import Term
 from leakscope.core.signals import SIGNALS, class_indices, of_log_prob, refuse_disagreeing, refuse_impossible
 
 Array = np.ndarray
 
 
 class NotApplicable(Exception):
-    """A method cannot say anything about these signals; the message is the reason that the report prints.
+    """A method cannot say anything about these signals; the report prints the reason.
+
+    Parameters
+    ----------
+    reason : str or Term
+        A key of ``leakscope.core.reasons.REASONS`` or, in an attack of your own, a sentence.
+    **values : float, int or str
+        The numbers and names that belong to the key.
+
+    Attributes
+    ----------
+    reason : Term
+        Which a finding without a value holds.
 
     Examples
     --------
     >>> from leakscope.core.types import NotApplicable
-    >>> str(NotApplicable("needs the signal log_prob"))
-    'needs the signal log_prob'
+    >>> str(NotApplicable("few_references", fewest=2, n=0))
+    'needs at least 2 reference models, and there are 0'
+    >>> str(NotApplicable("needs the signal margin"))
+    'needs the signal margin'
     """
+
+    def __init__(self, reason: str | Term, /, **values: float | int | str) -> None:
+        super().__init__(reason)
+        if isinstance(reason, Term):
+            self.reason = reason
+        elif reason in reasons.REASONS:
+            self.reason = Term(reason, **values)
+        else:
+            self.reason = Term("own_words", words=reason)
+
+    def __str__(self) -> str:
+        return reasons.words(self.reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +331,7 @@ class Signals:
         for name in names:
             if name in self.arrays:
                 return self.arrays[name]
-        raise NotApplicable(f"needs the signal {' or '.join(names)}, which this release does not give")
+        raise NotApplicable("missing_signal", names=" or ".join(names))
 
     def only(self, names: Sequence[str]) -> Signals:
         """Keep the signals of these names, as far as they are there."""

@@ -95,7 +95,7 @@ def _feature_parts(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
         for place in range(frame.shape[1]):
             yield _column(frame.iloc[:, place])
     else:
-        raise NotApplicable(f"the records are a {type(x).__name__}, which no classifier reads without the model")
+        raise NotApplicable("unreadable_records", type=type(x).__name__)
 
 
 def _numeric(values: Array) -> Features:

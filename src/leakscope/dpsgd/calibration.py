@@ -106,7 +106,7 @@ def dpsgd_multiplier(
         return lambda x: wanted.proportion(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
 
     if proportion(1.0)(-_FARTHEST) <= wanted.allowed:
-        raise NotApplicable(f"no noise is needed for {wanted.words}")
+        raise NotApplicable("no_noise_needed", limit=wanted.words)
     if proportion(_COARSE)(_FARTHEST) > wanted.allowed:
         raise ValueError(f"no noise is enough for {wanted.words}: the accountant counts 1e-12 as lost")
     # The central limit gives a start, the coarse grid a better one.

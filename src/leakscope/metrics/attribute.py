@@ -160,7 +160,7 @@ def _asked(values: Float[Array, "T J"], chosen: Bool[Array, "T J"]) -> tuple[Arr
     """Select the models with at least one chosen record."""
     rows = chosen.any(axis=1)
     if not rows.any():
-        raise NotApplicable("no attacked record is asked for in any model")
+        raise NotApplicable("no_attacked_record")
     return values[rows], chosen[rows]
 
 

@@ -158,7 +158,7 @@ def _over_points(scored: Rows, prior: float, confidence: float) -> Interval:
     value, member = scored.value[0], scored.member[0]
     n = np.array([scored.n_members, scored.n_others])
     if n.min() < 2:
-        raise NotApplicable("needs at least 2 members and 2 non-members")
+        raise NotApplicable("few_members")
     weight = accuracy_weights(scored.member, prior)[0]
     half = halves(member)
     first, second = (best_threshold(value[side], weight[side]) for side in (half, ~half))

@@ -259,10 +259,10 @@ def many_runs(scores: Scores) -> Region:
         With several points a model, or fewer than 2 models with or without the point.
     """
     if scores.value.shape[1] > 1:
-        raise NotApplicable("points of one model are not independent trials: needs one point a model")
+        raise NotApplicable("points_not_independent")
     value, member = scores.value[:, 0].astype(float), scores.member[:, 0]
     if min(np.count_nonzero(member), np.count_nonzero(~member)) < 2:
-        raise NotApplicable("needs at least 2 target models with the point and 2 without")
+        raise NotApplicable("few_models_with_point")
     half = halves(member)
     tests = [_best_test(value[half], member[half], sign) for sign in (1, -1)]
     sign, (_, threshold) = max(zip((1, -1), tests, strict=True), key=lambda pair: pair[1][0])
@@ -292,6 +292,6 @@ def _fisher(p_values: Sequence[float]) -> float:
 def _numbers_of_guesses(n: int, n_models: int, unit: str) -> Int[Array, " K"]:
     """List fixed fractions of the units of each model; the choice among them is paid for by Bonferroni."""
     if n * n_models < FEWEST_GUESSES or n < 1:
-        raise NotApplicable(f"needs at least {FEWEST_GUESSES} {unit}, got {n * n_models}")
+        raise NotApplicable("few_guesses", fewest=FEWEST_GUESSES, unit=unit, n=n * n_models)
     made = np.array([math.floor(fraction * n) for fraction in FRACTIONS])
     return made[(made >= 1) & (made * n_models >= FEWEST_GUESSES)]

@@ -167,7 +167,7 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
     """
     chosen = METHODS[one_of("method", method, METHODS)]
     if len(scores.value) > 1 and not independent:
-        raise NotApplicable("the references of a target are targets too, so the targets are not independent")
+        raise NotApplicable("targets_not_independent")
     return chosen.gather(scores)
 
 

@@ -210,20 +210,20 @@ class _Pooled:
         """Find the smallest score whose false positive rate is at most fpr."""
         n = len(self.others)
         if fpr * n < 1 - 1e-9:
-            raise NotApplicable(f"{n:,} games reach FPR {1000 / n:.2g} %")
+            raise NotApplicable("fpr_not_resolvable", games=n, reached=1000 / n)
         one_too_many = _highest(self.others, 1 + math.floor(fpr * n + 1e-9))
         above = [_from(sample, one_too_many, "right")[:1] for sample in (self.members, self.others)]
         lowest = np.concatenate(above)
         if len(lowest) == 0:
-            raise NotApplicable(self._too_coarse())
+            raise self._too_coarse()
         return float(lowest.min())
 
-    def _too_coarse(self) -> str:
-        """Why no threshold has few enough false alarms."""
+    def _too_coarse(self) -> NotApplicable:
+        """Say why no threshold has few enough false alarms."""
         bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
         strictest = 100 * _at_least(self.others, top) / len(self.others)
         one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
-        return f"{'one point, at' if one_point else 'strictest threshold gives'} FPR {strictest:.1f} %"
+        return NotApplicable("one_threshold" if one_point else "strictest_threshold", strictest=strictest)
 
     def _over_models(self, fpr: float, found: int) -> Interval:
         """One threshold for all models of the recipe; refused where a few models cannot show its rate.

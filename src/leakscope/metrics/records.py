@@ -103,7 +103,7 @@ def games_won(
     alpha = 1 - probability("confidence", confidence, open_ends=True)
     games, n_records = scores.value.shape
     if games < 2:
-        raise NotApplicable("one trained model cannot single out a record; needs at least 2 target models")
+        raise NotApplicable("one_trained_model")
     sign = np.where(scores.member, 1.0, -1.0)
     threshold = (earlier_thresholds if independent else held_out_thresholds)(scores.value, sign)
     called = scores.value >= threshold[:, None]

@@ -80,12 +80,12 @@ def rows(scores: Scores) -> Rows:
     value, member = scores.value, scores.member
     if value.shape[1] == 1 and len(value) > 1:
         if scores.variance_inflation > 1:
-            raise NotApplicable("with one point a model the references must not be targets; add references")
+            raise NotApplicable("references_are_targets")
         value, member = value.T, member.T
     n_members = member.sum(axis=1)
     both = (n_members > 0) & (n_members < member.shape[1])
     if not both.any():
-        raise NotApplicable("no model has both members and non-members among its target points")
+        raise NotApplicable("no_mixed_model")
     several = len(scores.value) > 1 and (value.shape[0] == 1 or both.sum() > 1)
     if not both.all():
         value, member = value[both], member[both]

@@ -108,7 +108,7 @@ def least_scale(
     _refuse_impossible(shifts, eta, smaller, alpha)
     shifts = shifts.highest()
     if (_without_noise(shifts, smaller, alpha) <= eta).all():
-        raise NotApplicable(f"no noise is needed for eta = {eta:g}: so many pairs have the same output")
+        raise NotApplicable("equal_outputs", eta=eta)
 
     def keeps_eta(scale: float) -> bool:
         """Whether every row keeps eta; a row that keeps it needs no larger scale and is dropped."""

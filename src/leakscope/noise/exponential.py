@@ -155,7 +155,7 @@ class NormNoise:
             return hockey.laplace(t, epsilon)
         if self.radius == "laplace-literal":
             if self.norm.order != 2 or self.d is None:
-                raise NotApplicable("with radius 'laplace-literal' only Euclidean norms of known d have a bound")
+                raise NotApplicable("laplace_literal")
             return hockey.euclidean_literal(t, self.d)
         if self.norm.order == 2 and self.d is not None:
             return hockey.euclidean(t, epsilon, self.d)

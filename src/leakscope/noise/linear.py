@@ -190,7 +190,7 @@ def average_linear(
     other += other >= x
     with np.errstate(over="ignore", invalid="ignore"):
         values = p_norm(z[x] - z[other], norm.order)[None]
-    return Shifts(values, "average swap", d, norm, k / n, exact=False, promise="average")
+    return Shifts(values, "average_swap", d, norm, k / n, exact=False, promise="average")
 
 
 def average_row(shifts: Shifts, row_of: Int[Array, " n"], n_values: int = 4096) -> Shifts:

@@ -313,8 +313,8 @@ class AverageSwap(SampledCoupling):
 
     @property
     def name(self) -> str:
-        """``"average swap"``."""
-        return "average swap"
+        """``"average_swap"``."""
+        return "average_swap"
 
     @property
     def separating_fraction(self) -> float:

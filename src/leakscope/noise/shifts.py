@@ -339,7 +339,7 @@ def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"
     [0.2207, 0.1623, 0.1436, 0.3966]
     """
     if isinstance(noise, BallNoise):
-        raise NotApplicable("uniform noise proves membership for certain with probability delta")
+        raise NotApplicable("proved_with_delta")
     if not shifts.exact:
         raise ValueError("pmp_delta needs exact shifts; of sampled pairs take tradeoff(noise, confidence).delta")
     return np.minimum(_profile(shifts, noise, non_negative("epsilon", epsilon)), 1)

@@ -36,10 +36,7 @@ from leakscope.reports.phrases import WITHOUT
 
 Array = np.ndarray
 _N_OTHERS = 3  # records drawn at random in addition to the most exposed one, in `signals`
-_KNOWN = (
-    "the attacker knows every record, the statistic and the distribution of the noise",
-    "nothing else of the same draw is released",
-)
+_KNOWN = (Term("knows_records_and_noise"), Term("only_release_of_the_draw"))
 
 
 def attack_release(
@@ -88,7 +85,7 @@ def attack_release(
     config = _checked(mechanism, noise, config)
     if not config.n_games:
         at = {"prior": mechanism.prior}
-        reason = "no release was simulated: games = 0"
+        reason = Term("no_games")
         attack = "likelihood_ratio"
         return [Finding("accuracy", None, operating_point=at, attack=attack, bound_type="lower", reason=reason)], []
     attacker = BayesAttacker.of(mechanism, config) or GaussianAttacker.of(mechanism, config)
@@ -208,7 +205,7 @@ def _finding(
         "source": source or result.scores.source,
     }
     if isinstance(number, NotApplicable):
-        return Finding(quantity, None, method=result.method, reason=str(number), **common)
+        return Finding(quantity, None, method=result.method, reason=number.reason, **common)
     if isinstance(number, Interval):
         return Finding(
             quantity,

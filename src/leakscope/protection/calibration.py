@@ -311,7 +311,7 @@ class _Search:
                 self.without_noise,
                 noise=noise,
                 grid=grid,
-                coupling="mixture swap",
+                coupling="mixture_swap",
                 eta=eta,
                 band=band,
                 confidence=confidence,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.core.findings import Finding, Scope
+from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.types import Noise
 from leakscope.noise import BallNoise, Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
@@ -28,13 +28,14 @@ from leakscope.reports.about import (
     ProtectedAbout,
     ReleasedValue,
     envelope,
+    term_facts,
 )
 
 Array = np.ndarray
 SOURCES: Mapping[str, str] = {
     "swap": "ours: joint convexity over a swap of one record; with Gaussian noise lowy2024, Proposition 12",
-    "mixture swap": "ours: joint convexity over all but the record that comes in",
-    "average swap": "ours: joint convexity over a swap of a random record",
+    "mixture_swap": "ours: joint convexity over all but the record that comes in",
+    "average_swap": "ours: joint convexity over a swap of a random record",
     "complement": "ours: joint convexity over a data set and its complement",
     "disjoint": "ours: joint convexity over data sets that share as little as possible",
     "table": "ours: the posterior of a cell's records given its count",
@@ -47,18 +48,8 @@ NO_NOISE: Mapping[str, str] = {
     "total": "enough subsets have the same total: the draw alone keeps the promise",
     "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
 }
-DRAWN = "the {k:,} records in use were drawn uniformly from all {n:,}, in secret, and nothing else tells who they are"
-KNOWS = (
-    "the attacker knows all {n:,} records, the statistic, the noise and this certificate, but neither draw nor noise"
-)
-ALONE = "nothing else of the same draw is released: the draw is kept nowhere, and no ledger knows of this release"
-RECORDED = "what else is released of the same draw is in its ledger, and counts in the joint bound alone"
-ROLLED_BACK = (
-    "the ledger was never put back to an earlier copy: that cannot be noticed, and what was released in between would "
-    "be missing from it (the same release again has the same bytes)"
-)
-ON_GRID = "statistic and noise are rounded to a grid of their own before they are added, so that no low bit tells more"
-BALL = "the noise has an end: a release near it proves the membership of some record for certain"
+ROLLED_BACK = Term("ledger_not_rolled_back")
+BALL = "noise_has_an_end"
 
 
 def report_of(
@@ -144,12 +135,10 @@ def _practical(job: Job, calibration: Calibrated, common: Mapping[str, Any]) -> 
     """Report epsilon of practical membership privacy at the plan's delta."""
     at = {"delta": job.plan.delta}
     if isinstance(calibration.noise, BallNoise):
-        return Finding("pmp_epsilon", None, operating_point=at, reason=BALL)
+        return Finding("pmp_epsilon", None, operating_point=at, reason=Term(BALL))
     epsilon = calibration.band.epsilon(job.plan.delta) if calibration.band is not None else math.inf
     if math.isinf(epsilon):
-        return Finding(
-            "pmp_epsilon", None, operating_point=at, reason=f"no epsilon is certified at delta = {job.plan.delta:g}"
-        )
+        return Finding("pmp_epsilon", None, operating_point=at, reason=Term("no_epsilon", delta=job.plan.delta))
     return Finding("pmp_epsilon", epsilon, operating_point=at, **common)
 
 
@@ -228,7 +217,7 @@ def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
         pairs=calibration.n_pairs,
         fits=calibration.n_fits,
         failures=calibration.n_failures,
-        assumptions=tuple(assumptions(job, calibration)),
+        assumptions=term_facts(assumptions(job, calibration)),
         ledger=has_ledger(job),
         no_noise=calibration.noise is None,
         void="",
@@ -242,12 +231,17 @@ def _promised(job: Job, calibration: Calibrated) -> float:
     )
 
 
-def assumptions(job: Job, calibration: Calibrated) -> list[str]:
-    """List what the promise rests on, in sentences."""
-    size = {"k": job.mechanism.k, "n": job.mechanism.n}
-    others = [RECORDED, ROLLED_BACK] if has_ledger(job) else [ALONE]
-    sentences = [DRAWN.format(**size), KNOWS.format(**size), *others, ON_GRID]
-    return [*sentences, BALL] if isinstance(calibration.noise, BallNoise) else sentences
+def assumptions(job: Job, calibration: Calibrated) -> list[Term]:
+    """List what the promise rests on."""
+    k, n = job.mechanism.k, job.mechanism.n
+    others = [Term("in_a_ledger"), ROLLED_BACK] if has_ledger(job) else [Term("no_ledger")]
+    terms = [
+        Term("drawn_in_secret", k=k, n=n),
+        Term("knows_all_but_draw_and_noise", n=n),
+        *others,
+        Term("on_a_grid"),
+    ]
+    return [*terms, Term(BALL)] if isinstance(calibration.noise, BallNoise) else terms
 
 
 def has_ledger(job: Job) -> bool:

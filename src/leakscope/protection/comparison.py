@@ -21,6 +21,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from leakscope.core.checks import count, positive
 from leakscope.core.findings import AVERAGE, EVERY, Finding, Scope, Status, Term
 from leakscope.core.lengths import p_norm
+from leakscope.core.reasons import as_reason
 from leakscope.core.seeds import stream
 from leakscope.core.types import NotApplicable
 from leakscope.noise import (
@@ -44,7 +45,7 @@ Array = np.ndarray
 _DELTA = 1e-5  # of (epsilon, delta)-DP, as is the custom
 _MOST = 2000  # numbers whose covariance is made: its eigenvectors take seconds
 _ROUNDING = 2.0**-26  # of the deviation: what a grid needs, 1,024 steps of at least 2^-36
-_INDEPENDENT = "each record is in the data in use independently of the others, with probability k/n (Poisson draws)"
+_INDEPENDENT = Term("poisson_draws")
 _XIAO = "xiao2023, Gaussian noise on a deterministic mechanism"
 
 
@@ -125,7 +126,7 @@ def _compared(setting: _Setting, method: Method) -> Finding:
     try:
         noise = method.noise(setting)
     except NotApplicable as reason:
-        fields |= {"method": method.promise, "assumptions": method.assumptions, "reason": str(reason)}
+        fields |= {"method": method.promise, "assumptions": method.assumptions, "reason": as_reason(reason)}
         return _row(setting.mechanism, "noise_rms", method.id, method.source, None, **fields)
     fields |= {"method": [*method.promise, *noise.method], "assumptions": (*method.assumptions, *noise.assumptions)}
     return _row(setting.mechanism, "noise_rms", method.id, method.source, noise.rms, status=noise.status, **fields)
@@ -142,13 +143,13 @@ class _Noise:
     status : Status
     method : sequence of Term
         How it was computed.
-    assumptions : sequence of str
+    assumptions : sequence of Term
     """
 
     rms: Float[Array, " d"]
     status: Status
     method: Sequence[Term] = ()
-    assumptions: Sequence[str] = ()
+    assumptions: Sequence[Term] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +216,7 @@ class Method:
         From the setting to the noise.
     scope : Scope
         To whom: each record, or a random one.
-    assumptions : tuple of str
+    assumptions : tuple of Term
         Beyond those of our promise.
     takes_delta : bool
         Whether its promise has a delta.
@@ -226,7 +227,7 @@ class Method:
     source: str
     noise: Callable[[_Setting], _Noise]
     scope: Scope = EVERY
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Term, ...] = ()
     takes_delta: bool = False
 
 
@@ -285,7 +286,7 @@ def _information(
     covariance = noise_of_information(spread.covariance / unit / unit[:, None], nats, structure)
     rms = unit * np.sqrt(np.diagonal(covariance))
     if (rms < _ROUNDING * spread.std).any():
-        raise NotApplicable(f"lost in the rounding of floating point: {n:,} records share the information")
+        raise NotApplicable("lost_in_rounding", n=n)
     return _Noise(spread.all_coordinates(rms), spread.status, [spread.method])
 
 
@@ -405,13 +406,13 @@ def total_errors(
         error = per_draw * np.hypot(spread.all_coordinates(spread.std), noise)
         ours = row(error, method=[method, spread.method], status=spread.status)
     except NotApplicable as reason:
-        ours = row(None, method=[method], reason=str(reason))
+        ours = row(None, method=[method], reason=as_reason(reason))
     row = partial(_row, mechanism, "total_error", "dp_gaussian_all_records", "dong2022, eq. 6")
     try:
         ranges = None if mechanism.counts else Ranges.of(mechanism, clip, declared)
         bound = sensitivity(mechanism, ranges, n_records=mechanism.n)
     except NotApplicable as reason:
-        return [ours, row(None, method=[method], reason=str(reason))]
+        return [ours, row(None, method=[method], reason=as_reason(reason))]
     status, assumptions = ("certified", ()) if ranges is None else (ranges.status, ranges.assumptions(mechanism))
     error = dp_gaussian_scale(eta, 1.0) * bound.l2 * bound.unit
     theirs = row(error, method=[method, Term("noise_alone")], status=status, assumptions=assumptions)
@@ -431,10 +432,10 @@ class _Spread:
     def of(cls, covariance: Float[Array, "d d"], exact: bool, method: Term) -> _Spread:
         """Leave out what never varies; refuse a statistic that never does."""
         if not np.isfinite(covariance).all():
-            raise NotApplicable("the numbers are too large for a covariance")
+            raise NotApplicable("too_large_numbers")
         varying = np.diagonal(covariance) > 0
         if not varying.any():
-            raise NotApplicable("the statistic is the same for every draw of the data in use: it needs no noise")
+            raise NotApplicable("constant_statistic")
         return cls(varying, covariance[np.ix_(varying, varying)], exact, method)
 
     @property
@@ -465,7 +466,7 @@ def _or_reason(covariance: Callable[[], _Spread]) -> _Spread | NotApplicable:
 def _known(spread: _Spread | NotApplicable) -> _Spread:
     """Refuse where there is no covariance."""
     if isinstance(spread, NotApplicable):
-        raise NotApplicable(str(spread))
+        raise NotApplicable(spread.reason)
     return spread
 
 
@@ -504,7 +505,7 @@ def _poisson(mechanism: Mechanism, n_draws: int, seed: int) -> _Spread:
 
 def _countable(d: int) -> None:
     if d > _MOST:
-        raise NotApplicable(f"a covariance is made of at most {_MOST:,} numbers, the statistic has {d:,}")
+        raise NotApplicable("large_covariance", most=_MOST, d=d)
 
 
 def _population(features: Float[Array, "n d"]) -> Float[Array, "d d"]:
@@ -528,7 +529,7 @@ def _sampled(mechanism: Mechanism, sets: DataSets) -> _Spread:
     outputs = mechanism.outputs(sets)
     outputs = outputs[np.isfinite(outputs).all(axis=1)]
     if len(outputs) <= mechanism.d:
-        raise NotApplicable(f"a covariance of {mechanism.d:,} numbers needs more draws, {len(outputs):,} worked")
+        raise NotApplicable("few_draws", d=mechanism.d, worked=len(outputs))
     return _Spread.of(_population(outputs), False, Term("covariance_of_draws", worked=len(outputs), drawn=sets.n_fits))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.core import private_file
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import entropy, integer, stream, subsets
 from leakscope.core.types import Noise
@@ -41,7 +41,7 @@ _MOST_EXACT = 2000  # records of which a ledger keeps all lengths of the exact s
 _ATTEMPTS = 10  # to write a ledger that another process writes at the same time
 _OF_SAMPLED_PAIRS = ("confidence", "fits", "seed")  # no pair of an exact coupling is sampled
 ONLY = "the only release of this draw that this ledger knows of"
-_NAMES = {"swap": "swap", "complement": "complement", "disjoint": "complement", "average swap": "average_swap"}
+_NAMES = {"swap": "swap", "complement": "complement", "disjoint": "complement", "average_swap": "average_swap"}
 
 
 def randomness(seed: int | None, name: str) -> np.random.Generator:
@@ -319,10 +319,7 @@ class Memory:
             "operating_point": {"prior": mechanism.prior},
             "release": "joint" if n > 1 else "joint_of_one",
             "source": SOURCES[joint.coupling],
-            "assumptions": [
-                "the queries were declared before the first release, and released in that order",
-                ROLLED_BACK,
-            ],
+            "assumptions": [Term("declared_queries"), ROLLED_BACK],
         }
         return [Finding("accuracy", mechanism.prior_accuracy + eta, **common), Finding("eta", eta, **common)]
 

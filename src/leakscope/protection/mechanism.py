@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.core.checks import count
+from leakscope.core.findings import Term
 from leakscope.core.grid import Grid
 from leakscope.core.seeds import stream, subsets
 from leakscope.core.types import Points
@@ -200,6 +201,6 @@ class Mechanism:
         return outputs.std(axis=0, ddof=1) / math.sqrt(1 - self.prior)
 
 
-def game_of(mechanism: Mechanism) -> str:
-    """Return in words what is played against a release."""
-    return f"{mechanism.k:,} of {mechanism.n:,} records are drawn; the attacker knows all of them"
+def game_of(mechanism: Mechanism) -> Term:
+    """Return what is played against a release."""
+    return Term("drawn_records", k=mechanism.k, n=mechanism.n)

@@ -6,11 +6,13 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 
 from leakscope.bounding.api import bound
-from leakscope.core.findings import Finding
+from leakscope.core import reasons
+from leakscope.core.findings import Finding, Term
+from leakscope.core.reasons import as_reason
 from leakscope.core.types import NotApplicable
 from leakscope.dpsgd.calibration import Adjacency, dpsgd_multiplier
 from leakscope.plans.protects import MultiplierPlan
-from leakscope.reports import Report
+from leakscope.reports import Report, phrases
 
 _RATES = (0.01, 0.001)  # false positive rates at which DP-SGD is reported
 _DELTA = 1e-5
@@ -63,9 +65,9 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         raise ValueError(f"calibrate dpsgd: {reason}") from None
     other: Adjacency = "add_remove" if plan.adjacency == "replace_one" else "replace_one"
     try:
-        other_multiplier, why_not = _least(plan, other), ""
+        other_multiplier, why_not = _least(plan, other), None
     except (NotApplicable, ValueError) as reason:
-        other_multiplier, why_not = None, str(reason)
+        other_multiplier, why_not = None, as_reason(reason)
     promise = _KEPT[next(iter(target))].format(**target)
     report = bound(
         "dpsgd",
@@ -85,8 +87,8 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         f"noise multiplier {multiplier:g} keeps {promise}; 0.1 % less does not",
         _other_line(other, other_multiplier, why_not),
         "the noise has a standard deviation of the noise multiplier times the clipping norm, in every step",
-        f"the game, adjacency {plan.adjacency}: {epsilon.game}",
-        *epsilon.assumptions,
+        f"the game, adjacency {plan.adjacency}: {phrases.game(epsilon.game or Term(plan.adjacency))}",
+        *map(phrases.words, epsilon.assumptions),
     ]
     by_adjacency = {plan.adjacency: multiplier, other: other_multiplier}
     multipliers = {name: by_adjacency[name] for name in ("replace_one", "add_remove")}
@@ -107,11 +109,11 @@ def _least(plan: MultiplierPlan, adjacency: Adjacency) -> float:
     return _rounded_up(least)
 
 
-def _other_line(other: Adjacency, multiplier: float | None, why_not: str) -> str:
+def _other_line(other: Adjacency, multiplier: float | None, why_not: Term | None) -> str:
     """State the multiplier by the other way of counting neighbours, and who counts so."""
     counted = f"with adjacency {other} ({_NEIGHBOURS[other]})"
-    if multiplier is None:
-        return f"{counted}: {why_not}"
+    if why_not is not None:
+        return f"{counted}: {reasons.words(why_not)}"
     return f"{counted} noise multiplier {multiplier:g} keeps it; compare like with like"
 
 

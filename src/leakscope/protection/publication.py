@@ -27,10 +27,10 @@ from leakscope.protection.mechanism import game_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
-from leakscope.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope
+from leakscope.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope, term_facts
 
 Array = np.ndarray
-CHOSEN = "chosen by a pilot"  # a coupling of the plan's "auto" for statistics that are fitted
+CHOSEN = "chosen_by_pilot"  # a coupling of the plan's "auto" for statistics that are fitted
 FAILED = "the statistic failed on the draw; that it did is all that is released"
 ENOUGH = "the draw alone keeps the promise"
 STANDARDISED = "the columns were scaled by mean and deviation of all records, which are not published"
@@ -169,7 +169,7 @@ def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
         pairs=None,
         fits=None if calibration.confidence is None else job.target.fits,
         failures=None,
-        assumptions=tuple(assumptions(job, calibration)),
+        assumptions=term_facts(assumptions(job, calibration)),
         ledger=has_ledger(job),
         no_noise=calibration.noise is None,
         void="",

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.findings import Finding
+from leakscope.core.reasons import as_reason
 from leakscope.core.seeds import subsets
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
@@ -217,7 +218,7 @@ def _compared(job: Job, calibration: Calibrated) -> list[Finding]:
     try:
         ours = rms_finding(calibrated(job.mechanism, other), name, other.promise)
     except ValueError as reason:
-        ours = Finding("noise_rms", None, release=name, reason=str(reason))
+        ours = Finding("noise_rms", None, release=name, reason=as_reason(reason))
     n_draws, ranges = target.fits // 2, plan.declared_ranges
     theirs = compared(job.mechanism, target.eta, plan.clip, n_draws, target.seed, ranges)
     errors = total_errors(

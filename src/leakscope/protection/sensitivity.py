@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.checks import one_of
-from leakscope.core.findings import Status
+from leakscope.core.findings import Status, Term
 from leakscope.core.types import NotApplicable
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.algorithms import Quantiles
@@ -80,7 +80,7 @@ class Ranges:
         """Nothing is certified by a range that was read off the data."""
         return "estimated" if self.from_data.any() else "certified"
 
-    def assumptions(self, mechanism: Mechanism) -> Sequence[str]:
+    def assumptions(self, mechanism: Mechanism) -> Sequence[Term]:
         """Say what the ranges assume, and how many values of these data they would change."""
         names = np.array(columns_of(mechanism.points.x))
         values = numbers(mechanism.points.x)
@@ -92,13 +92,13 @@ class Ranges:
                 for name, low, high in zip(names[declared], self.low[declared], self.high[declared], strict=True)
             ]
             beyond = int(((values < self.low) | (values > self.high)).sum())
-            changed = f"; {beyond:,} values of these data are beyond, and would be clipped" if beyond else ""
-            assumed.append(f"declared ranges: {', '.join(listed)}{changed}")
+            ranges = ", ".join(listed)
+            if beyond:
+                assumed.append(Term("declared_ranges_clip", ranges=ranges, beyond=beyond))
+            else:
+                assumed.append(Term("declared_ranges", ranges=ranges))
         if self.from_data.any():
-            assumed.append(
-                f"no range was declared of {', '.join(names[self.from_data])}: that of these data is taken, which "
-                "favours differential privacy, whose ranges must not depend on the data"
-            )
+            assumed.append(Term("ranges_of_these_data", columns=", ".join(names[self.from_data])))
         return tuple(assumed)
 
 
@@ -170,7 +170,7 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
         return Sensitivity(of_sum.unit / divisor, of_sum.l1, of_sum.l2)
     if isinstance(statistic, Covariance):
         if k == 1:
-            raise NotApplicable("the covariance of a single record is 0 whatever the record")
+            raise NotApplicable("covariance_of_one")
         width = _known(ranges).width
         first, second = np.triu_indices(len(width))
         return Sensitivity(width[first] * width[second] * (k - 1) / k**2, float(d), math.sqrt(d))
@@ -178,7 +178,7 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
         width = _known(ranges).width
         return Sensitivity(_width_by_label(mechanism, width), float(d), math.sqrt(d))
     what = f"{statistic.name} coefficients" if statistic.name in ("ols", "logistic") else statistic.name
-    raise NotApplicable(f"no bound of the sensitivity of {what} is known; clipping the data does not give one")
+    raise NotApplicable("no_sensitivity_by_clipping", statistic=what)
 
 
 def _width_by_label(mechanism: Mechanism, width: Float[Array, " p"]) -> Float[Array, " d"]:
@@ -204,10 +204,10 @@ def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivit
         one_sign = bool(((below >= 0) | (above <= 0)).all())
         two = min(math.sqrt(d), float(len(largest))) if one_sign else float(len(largest))
         return Sensitivity(largest[first] * largest[second], float(d), two)
-    raise NotApplicable(f"no bound of the sensitivity of {statistic.name} is known")
+    raise NotApplicable("no_sensitivity", statistic=statistic.name)
 
 
 def _known(ranges: Ranges | None) -> Ranges:
     if ranges is None:
-        raise NotApplicable("needs the range of each column")
+        raise NotApplicable("needs_ranges")
     return ranges

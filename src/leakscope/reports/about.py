@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from leakscope.core.checks import one_line
+from leakscope.core.findings import Term
 from leakscope.reports import plain
 from leakscope.version import __version__
 
@@ -164,6 +165,32 @@ class NoiseFacts(Facts):
     )
 
 
+def _number_or_name(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"must be a number or a name, got {one_line(repr(value), 40)}")
+    return value
+
+
+class TermFacts(Facts):
+    """A fact as data: an id, and the numbers and names that belong to it."""
+
+    id: Annotated[Text, Field(min_length=1)]
+    values: dict[
+        Text,
+        Annotated[
+            Any,
+            infinity,
+            AfterValidator(_number_or_name),
+            WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+        ],
+    ]
+
+
+def term_facts(terms: Sequence[Term]) -> tuple[TermFacts, ...]:
+    """Return terms as a report holds them."""
+    return tuple(TermFacts(id=term.id, values=dict(term.values)) for term in terms)
+
+
 class CertificateFacts(Facts):
     """What is promised, and what the promise rests on."""
 
@@ -179,7 +206,7 @@ class CertificateFacts(Facts):
     pairs: Count | None = Field(description="Null where published.")
     fits: Count | None = Field(description="Null where nothing is sampled; where published, how many were allowed.")
     failures: Count | None = Field(description="Null where published.")
-    assumptions: tuple[Text, ...]
+    assumptions: tuple[TermFacts, ...]
     ledger: Flag = Field(description="Draw and noise belong to a ledger, which knows of other releases of the draw.")
     no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
     void: Text = Field(description="Why there is no certificate; empty if there is one.")

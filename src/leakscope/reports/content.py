@@ -28,6 +28,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from leakscope.core.checks import one_line
+from leakscope.core.claims import Claim
 from leakscope.core.findings import QUANTITIES, Finding, Scope, Term
 from leakscope.core.tradeoff import from_dict
 from leakscope.core.untrusted import Refused, json_value
@@ -43,6 +44,7 @@ from leakscope.reports.about import (
     Number,
     ProtectedAbout,
     Real,
+    TermFacts,
     Text,
     infinity,
 )
@@ -77,7 +79,7 @@ def _in_json(annotation: Any) -> Any:
     if annotation is Scope:
         return ScopeContent
     if annotation is Term:
-        return TermContent
+        return TermFacts
     if origin in (Union, types.UnionType):
         return reduce(or_, (_in_json(each) for each in inner))
     if origin is Sequence:
@@ -97,29 +99,8 @@ def _model_of(dataclass: type, **others: Any) -> type[Facts]:
     return create_model(f"{dataclass.__name__}Content", __base__=Facts, __doc__=first_line, **definitions)
 
 
-def _number_or_name(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a number or a name, got {_shown(value)}")
-    return value
-
-
-class TermContent(Facts):
-    """A fact as data: an id, and the numbers and names that belong to it."""
-
-    id: Annotated[Text, Field(min_length=1)]
-    values: dict[
-        Text,
-        Annotated[
-            Any,
-            infinity,
-            AfterValidator(_number_or_name),
-            WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
-        ],
-    ]
-
-
 ScopeContent = _model_of(Scope)
-VerdictContent = _model_of(Verdict)
+VerdictContent = _model_of(Verdict, claim=_model_of(Claim))
 
 
 class FindingContent(_model_of(Finding, quantity=Quantity)):
@@ -128,15 +109,15 @@ class FindingContent(_model_of(Finding, quantity=Quantity)):
     model_config = ConfigDict(
         json_schema_extra={
             "if": {"properties": {"value": {"type": "null"}}},
-            "then": {"properties": {"reason": {"minLength": 1}}},
-            "else": {"properties": {"reason": {"maxLength": 0}}},
+            "then": {"properties": {"reason": {"type": "object"}}},
+            "else": {"properties": {"reason": {"type": "null"}}},
         }
     )
 
     @model_validator(mode="after")
     def _value_or_reason(self) -> FindingContent:
         content: Any = self
-        if (content.value is None) != bool(content.reason):
+        if (content.value is None) != (content.reason is not None):
             raise ValueError("a finding has a value or a reason, not both and not neither")
         return self
 
@@ -408,18 +389,37 @@ def _report_of(content: ReportContent, columns_in_order: Iterable[str]) -> Repor
 
 
 def _finding(values: dict[str, Any]) -> Finding:
-    method = tuple(Term(each["id"], **each["values"]) for each in values["method"])
-    return Finding(**{**values, "scope": Scope(**values["scope"]), "method": method})
+    objects = {
+        "scope": Scope(**values["scope"]),
+        "method": tuple(map(_term, values["method"])),
+        "assumptions": tuple(map(_term, values["assumptions"])),
+        "game": values["game"] and _term(values["game"]),
+        "reason": values["reason"] and _term(values["reason"]),
+    }
+    return Finding(**{**values, **objects})
+
+
+def _term(values: dict[str, Any]) -> Term:
+    return Term(values["id"], **values["values"])
 
 
 def _curve(values: dict[str, Any]) -> Curve:
     verdict = values["verdict"]
     objects = {
         "tradeoff": from_dict(values["tradeoff"]),
-        "verdict": None if verdict is None else Verdict(**verdict),
+        "verdict": None if verdict is None else _verdict(verdict),
         "scope": Scope(**values["scope"]),
     }
     return Curve(**{**values, **objects})
+
+
+def _verdict(values: dict[str, Any]) -> Verdict:
+    objects = {
+        "claim": Claim(**values["claim"]),
+        "reason": values["reason"] and _term(values["reason"]),
+        "training": values["training"] and _term(values["training"]),
+    }
+    return Verdict(**{**values, **objects})
 
 
 def _first(error: ValidationError, content: Any) -> str:

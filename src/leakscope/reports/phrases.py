@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from leakscope.core.findings import Finding, Scope, Term
-from leakscope.reports import Curve
-from leakscope.reports.about import About, BoundAbout
+from leakscope.core.reasons import REASONS
+from leakscope.reports import Curve, Verdict
+from leakscope.reports.about import About, BoundAbout, TermFacts
 
 PLURALS = {"person": "people"}
 SCOPES = {
@@ -105,6 +106,108 @@ PHRASES = {  # of the terms of findings
     "sigma_of_all_draws": (
         "sigma is taken from draws of all records: from halves of the data in use, as printed, it promises nothing"
     ),
+    # what numbers rest on: audits
+    "random_members": "who was in was drawn at random from one source",
+    "not_by_the_shift": f"the attack succeeds because of the model, although {REASONS['shift']}",
+    "scores_of_one_model": "the scores of a model use no other attacked model",
+    "training_as_described": "the training does what is said of it",
+    "poisson_batches": "each record is in a batch by a coin of its own",
+    "fixed_batches": "each batch is a fixed number of records, drawn anew",
+    "dpsgd_but_for_its_noise": (
+        "ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"
+    ),
+    "own_layers_unseen": REASONS["own_layers_unseen"],
+    "dpsgd_accountant": (
+        "the accountant of noise multiplier {noise_multiplier:g}, sample rate {sample_rate:g}, {steps:,} steps"
+    ),
+    "dpsgd_accountant_fixed": (
+        "the accountant of noise multiplier {noise_multiplier:g}, sample rate {sample_rate:g}, {steps:,} steps, "
+        "batches of fixed size"
+    ),
+    # bounds
+    "large_table": "many records and many columns (asymptotic)",
+    "moments_of_the_table": (
+        "the distribution of the records has the mean and the {covariance} covariance of the table"
+    ),
+    "knows_the_distribution": "the attacker knows this distribution, and no other record",
+    "register": (
+        "the file is the register: what is published is the count or total of the records that are in, drawn from it"
+    ),
+    "knows_the_register": "the attacker knows the register, and not who is in",
+    "only_this_release": "nothing else of the same draw is released, not even its size where that is random",
+    "cells_fixed_beforehand": "cells and rounding were fixed beforehand",
+    "uniform_half": "the half is drawn uniformly, and nothing else of it is released",
+    "public_parameters": "clip, noise and candidates do not depend on the half",
+    "others_unprotected": "{units} outside this data set are not protected by it",
+    "linear_responses": (
+        "responses are linear in the row plus independent Gaussian noise; an intercept is a column of ones"
+    ),
+    "knows_all_else": "the attacker knows all else",
+    "poisson_batches_of_dpsgd": "batches are drawn by a coin for each record",
+    "fixed_batches_of_dpsgd": (
+        "a batch is as many records in each step, drawn without replacement: at most the sample rate times the "
+        "fewest records that there may be"
+    ),
+    "sees_every_step": "the attacker may see every step",
+    "bounded_loss": "every loss is from {low:g} to {high:g}",
+    "true_gap": "the gap is the true expected one; an estimated gap needs its lower confidence limit",
+    "information_of_one": (
+        "the information is that between the membership of the {unit} in question and all that is released"
+    ),
+    "swap_is_two_steps": "a swap is two steps of adding and removing (group privacy)",
+    # protected releases
+    "drawn_in_secret": (
+        "the {k:,} records in use were drawn uniformly from all {n:,}, in secret, and nothing else tells who they are"
+    ),
+    "knows_all_but_draw_and_noise": (
+        "the attacker knows all {n:,} records, the statistic, the noise and this certificate, but neither draw nor "
+        "noise"
+    ),
+    "no_ledger": (
+        "nothing else of the same draw is released: the draw is kept nowhere, and no ledger knows of this release"
+    ),
+    "in_a_ledger": "what else is released of the same draw is in its ledger, and counts in the joint bound alone",
+    "ledger_not_rolled_back": (
+        "the ledger was never put back to an earlier copy: that cannot be noticed, and what was released in between "
+        "would be missing from it (the same release again has the same bytes)"
+    ),
+    "declared_queries": "the queries were declared before the first release, and released in that order",
+    "on_a_grid": (
+        "statistic and noise are rounded to a grid of their own before they are added, so that no low bit tells more"
+    ),
+    "noise_has_an_end": REASONS["noise_has_an_end"],
+    "knows_records_and_noise": "the attacker knows every record, the statistic and the distribution of the noise",
+    "only_release_of_the_draw": "nothing else of the same draw is released",
+    "poisson_draws": (
+        "each record is in the data in use independently of the others, with probability k/n (Poisson draws)"
+    ),
+    "declared_ranges": "declared ranges: {ranges}",
+    "declared_ranges_clip": (
+        "declared ranges: {ranges}; {beyond:,} values of these data are beyond, and would be clipped"
+    ),
+    "ranges_of_these_data": (
+        "no range was declared of {columns}: that of these data is taken, which favours differential privacy, whose "
+        "ranges must not depend on the data"
+    ),
+}
+GAMES = {  # what was played, or what a theorem is about
+    "half_split": "each model has a random half of the points",
+    "one_model": "one trained model, and who is in its data",
+    "signals": "signals of models, and who is in their data",
+    "scores": "scores of an attack, and who is in the data",
+    "canaries": "planted records, each in by a fair coin of its own",
+    "per_datum": "one fixed record, in or out of the data of each model",
+    "average_datum": "a random record in each model",
+    "candidates": "which value of an attribute belongs to a record",
+    "fixed_record": "one fixed record, the others fresh from the distribution of the table",
+    "random_half": "a random half of these {units} is used; the attacker knows all of them, not which half",
+    "own_or_fresh_response": "a random row with its own response, or with a fresh one",
+    "member_or_fresh_record": "a record of the training data, or a fresh one",
+    "swap": "k of n records are in; the attacker may know all of them, but not whether x or another record was used",
+    "coin": "each record is in by a coin of its own; the attacker may know all others",
+    "each_by_a_coin": "each {unit} is in with probability {prior:g}",
+    "fixed_number": "{k:,} of them are in, drawn at random",
+    "drawn_records": "{k:,} of {n:,} records are drawn; the attacker knows all of them",
 }
 ROWS = {"table": "cell"}  # what a row of a bound is called, where it is no single record
 
@@ -124,7 +227,19 @@ def of_cells(about: About) -> TypeGuard[BoundAbout]:
     return isinstance(about, BoundAbout) and about.bound in ROWS
 
 
-def words(term: Term) -> str:
+def game(term: Term) -> str:
+    """Write what was played in words.
+
+    Examples
+    --------
+    >>> game(Term("drawn_records", k=500, n=1000))
+    '500 of 1,000 records are drawn; the attacker knows all of them'
+    """
+    pattern = GAMES.get(term.id)
+    return term.id.replace("_", " ") if pattern is None else pattern.format(**term.values)
+
+
+def words(term: Term | TermFacts) -> str:
     """Write a term in words; an id that this version does not know is printed as it is.
 
     Examples
@@ -134,6 +249,12 @@ def words(term: Term) -> str:
     """
     pattern = PHRASES.get(term.id)
     return term.id.replace("_", " ") if pattern is None else pattern.format(**term.values)
+
+
+def claim(verdict: Verdict) -> str:
+    """Write the claim that a verdict is about, and whose accountant makes it."""
+    text = verdict.claim.text
+    return text if verdict.training is None else f"{text}, by {words(verdict.training)}"
 
 
 def method(terms: Sequence[Term]) -> str:

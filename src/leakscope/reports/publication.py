@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of games won tells of single ones
-LEFT_OUT = "it is about a single record, and this report is without records"
+LEFT_OUT = Term("single_record")
 
 
 def _nothing(value: Any) -> Any:

@@ -18,7 +18,8 @@ import numpy as np
 
 from leakscope.core import temporary
 from leakscope.core.checks import nearest
-from leakscope.core.findings import EVERY, Finding, Scope
+from leakscope.core.claims import Claim
+from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakscope.core.tradeoff import TradeOff
 from leakscope.core.untrusted import in_one_line
@@ -49,8 +50,8 @@ class Verdict:
 
     Parameters
     ----------
-    claim : str
-        The claim in words, as ``"epsilon = 4, delta = 1e-05, add/remove"``.
+    claim : Claim
+        What was promised; an accountant's epsilon is rounded up.
     word : {"refuted", "not_refuted", "cannot_be_tested", "proved"}
     quantity, allowed, measured : str, float, float
         The quantity that the test bounds (epsilon, mu, eta), what the claim allows and the lower bound.
@@ -60,17 +61,21 @@ class Verdict:
         The attack that gave the bound.
     operating_point : mapping
         Operating point that shows it: fpr, tpr, low, high, ceiling, false_alarms.
-    reason : str
+    reason : Term or None
         Why it cannot be tested, or what else refutes it.
+    training : Term or None
+        The DP-SGD training whose accountant makes the claim.
 
     Examples
     --------
+    >>> from leakscope.core.claims import Claim
     >>> from leakscope.reports import Verdict
-    >>> Verdict("epsilon = 1, replace one", "refuted", "epsilon", allowed=1.0, measured=1.7, confidence=0.999).word
+    >>> claim = Claim("epsilon", 1.0, adjacency="replace_one")
+    >>> Verdict(claim, "refuted", "epsilon", allowed=1.0, measured=1.7, confidence=0.999).word
     'refuted'
     """
 
-    claim: str
+    claim: Claim
     word: Word
     quantity: str = ""
     allowed: float | None = None
@@ -78,7 +83,8 @@ class Verdict:
     confidence: float | None = None
     attack: str = ""
     operating_point: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
+    reason: Term | None = None
+    training: Term | None = None
 
 
 @dataclass(frozen=True)

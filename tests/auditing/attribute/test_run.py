@@ -111,7 +111,7 @@ def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> No
     inside, outside = (found(report, "attribute_accuracy", "loss", inside=side).value for side in (1.0, 0.0))
     assert inside > outside + 0.05
     for name in ("likelihood", "accuracy", "gradient_norm"):
-        assert "needs the signal" in found(report, "attribute_gain", name).reason
+        assert found(report, "attribute_gain", name).reason.id == "missing_signal"
     assert "gradient_norm" in report.about.attacks
 
 

@@ -9,8 +9,9 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
+from leakscope.core.claims import Claim
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
-from leakscope.reports import Curve, Report
+from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.charts import roc as plots
 from leakscope.reports.charts.annotations import Annotations
 from leakscope.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
@@ -47,8 +48,8 @@ def with_curves(report: Report, *added: Curve, drop: str = "") -> Report:
     return replace(report, curves=(*kept, *added))
 
 
-def claim(tradeoff: TradeOff, name: str, release: str = "forest") -> Curve:
-    return Curve(name, release, "claimed", tradeoff)
+def claim(tradeoff: TradeOff, claimed: Claim, release: str = "forest") -> Curve:
+    return Curve(claimed.text, release, "claimed", tradeoff, verdict=Verdict(claimed, "not_refuted"))
 
 
 @BOTH
@@ -126,8 +127,8 @@ def test_an_attack_with_one_threshold_is_an_open_circle_with_its_name():
 def test_region_above_the_lowest_ceiling_is_hatched_and_only_with_a_claim():
     report = with_curves(
         samples.two_models(),
-        claim(EpsilonDelta(4.0), "epsilon = 4"),
-        claim(Gaussian(0.5), "mu = 0.5"),
+        claim(EpsilonDelta(4.0), Claim("epsilon", 4.0, adjacency="replace_one")),
+        claim(Gaussian(0.5), Claim("mu", 0.5, adjacency="replace_one")),
     )
     axes = plots.roc(report, ax=plots.ROC.axes())
     (region,) = [band for band in axes.collections if band.get_hatch()]
@@ -137,15 +138,15 @@ def test_region_above_the_lowest_ceiling_is_hatched_and_only_with_a_claim():
 
 
 @pytest.mark.parametrize(
-    ("name", "label"),
+    ("claimed", "label"),
     [
-        ("epsilon = 4, delta = 1e-05, replace one", "ceiling if ε = 4"),
-        ("mu = 1, add/remove", "ceiling if μ = 1"),
-        ("eta = 0.05", "ceiling if η = 0.05"),
+        (Claim("epsilon", 4.0, 1e-5, "replace_one"), "ceiling if ε = 4"),
+        (Claim("mu", 1.0, adjacency="add_remove"), "ceiling if μ = 1"),
+        (Claim("eta", 0.05), "ceiling if η = 0.05"),
     ],
 )
-def test_a_ceiling_is_named_by_its_claim(name, label):
-    report = with_curves(samples.two_models(), claim(EpsilonDelta(1.0), name))
+def test_a_ceiling_is_named_by_its_claim(claimed, label):
+    report = with_curves(samples.two_models(), claim(EpsilonDelta(1.0), claimed))
     assert label in [line.label for line in lines_of(results(report)[0], 1e-4)]
 
 
@@ -156,7 +157,9 @@ def test_says_that_no_claim_was_made(chart):
 
 
 def test_says_that_a_ceiling_excludes_nothing():
-    report = with_curves(samples.two_models(), claim(EpsilonDelta(14.0), "epsilon = 14, delta = 0"))
+    report = with_curves(
+        samples.two_models(), claim(EpsilonDelta(14.0), Claim("epsilon", 14.0, adjacency="replace_one"))
+    )
     axes = plots.roc(report, ax=plots.ROC.axes())
     assert "ceiling if ε = 14: a ceiling this high excludes nothing" in texts(axes)
 
@@ -236,7 +239,7 @@ def test_gain_fills_the_panel_and_a_far_ceiling_leaves_it():
     highest = 100 * report.curve("lira", "regression").advantage()
     assert highest < top < 2 * highest
     assert low < 0
-    near = with_curves(report, claim(EpsilonDelta(0.0, 0.25), "eta = 0.125", "regression"))
+    near = with_curves(report, claim(EpsilonDelta(0.0, 0.25), Claim("eta", 0.125), "regression"))
     assert plots.gain(near, ax=plots.GAIN.axes(), release="regression").get_ylim()[1] > 25
 
 

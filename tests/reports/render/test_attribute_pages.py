@@ -56,8 +56,8 @@ def test_the_text_fits_and_is_plain(name) -> None:
 
 def test_the_text_says_what_the_release_adds() -> None:
     lines = report("leak").table().splitlines()
-    assert lines[0] == "How well does net give away writer of the records in the data?"
-    assert "net gives away writer: 30.0 of 100 members more are guessed right with it than without." in lines
+    assert lines[0] == "How well does net reveal writer of the records in the data?"
+    assert "net reveals writer: 30.0 of 100 members more are guessed right with it than without." in lines
     rows = {line.split("  ")[0]: line for line in lines}
     assert [each.strip() for each in rows["Loss (MALT)"].split("  ") if each][1:] == [
         "42 (40..44)",

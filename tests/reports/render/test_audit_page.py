@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from leakscope.core.findings import Finding
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Gaussian
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.render.html import notebook, page
@@ -99,7 +100,7 @@ def test_text_of_the_user_is_text():
     records = samples.two_models().record_table
     evil = made(
         won=spread(64, w32=99, w64=1),
-        verdict=Verdict(EVIL, "cannot_be_tested", reason=EVIL),
+        verdict=Verdict(Claim("eta", 0.1), "cannot_be_tested", reason=Term(EVIL)),
         facts={"title": EVIL, "description": EVIL, "data": {"name": EVIL, "digest": EVIL, "records": 5}},
         about={
             "title": EVIL,
@@ -111,7 +112,7 @@ def test_text_of_the_user_is_text():
             "plan": {EVIL: EVIL, "model": [{"spec": EVIL}]},
             "attacks": {"lira": {"title": EVIL, "source": EVIL, "summary": EVIL}},
         },
-        findings=(Finding("auc", None, reason=EVIL, release="forest", attack="lira", source=EVIL),),
+        findings=(Finding("auc", None, reason=Term(EVIL), release="forest", attack="lira", source=EVIL),),
     )
     row = {name: [values[0]] for name, values in records.items()} | {
         "release": ["forest"],
@@ -198,7 +199,7 @@ def test_more_than_forty_findings_fold_at_an_attack():
 
 
 def test_contradiction_stands_on_top():
-    verdict = Verdict("mu = 1, add/remove", "refuted", "mu", 1.0, 2.0)
+    verdict = Verdict(Claim("mu", 1.0, adjacency="add_remove"), "refuted", "mu", 1.0, 2.0)
     report = made()
     proof = Curve("proof", "forest", "certified", Gaussian(1.0), verdict=verdict)
     text = page(replace(report, curves=(*report.curves, proof)))

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.findings import Finding
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Finding, Term
 from leakscope.reports import Verdict
 from leakscope.reports.render.text import WIDTH, table
 from tests.reports import samples
@@ -22,7 +23,9 @@ def test_lines_fit_a_terminal(name):
 def test_attacks_stand_strongest_first_with_their_numbers():
     tpr = Finding("tpr", 0.654, 0.643, 0.668, operating_point={"fpr": 0.01}, release="forest", attack="lira")
     gap = Finding("accuracy", 0.516, 0.515, 0.518, operating_point={"prior": 0.5}, release="forest", attack="gap")
-    refused = Finding("tpr", None, operating_point={"fpr": 0.01}, reason="one point", release="forest", attack="gap")
+    refused = Finding(
+        "tpr", None, operating_point={"fpr": 0.01}, reason=Term("one point"), release="forest", attack="gap"
+    )
     lines = table(made(findings=(gap, tpr, refused))).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("attack"))
     assert lines[start : start + 4] == [
@@ -60,7 +63,9 @@ def test_verdicts_and_the_most_exposed_record_are_there():
 
 
 def test_control_characters_do_not_reach_the_terminal():
-    report = made(facts={"title": "x\x1b[31m\n"}, verdict=Verdict("a\x07b", "cannot_be_tested", reason="no\x00"))
+    report = made(
+        facts={"title": "x\x1b[31m\n"}, verdict=Verdict(Claim("eta", 0.1), "cannot_be_tested", reason=Term("no\x00"))
+    )
     text = table(report)
     assert "\x1b" not in text
     assert r"a\x07b" in text

@@ -160,10 +160,10 @@ def test_text_of_the_user_is_text():
         release=EVIL,
         source=EVIL,
         method=(Term(EVIL),),
-        assumptions=(EVIL,),
+        assumptions=(Term(EVIL),),
         status="certified",
     )
-    refused = Finding("eta", None, reason=EVIL, release=EVIL)
+    refused = Finding("eta", None, reason=Term(EVIL), release=EVIL)
     report = bound(
         [found, refused],
         [Curve(EVIL, EVIL, "certified", Gaussian(1.0)), Curve(EVIL, EVIL, "measured", Gaussian(0.5), n_nonmember=900)],

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Gaussian, Piecewise
 from leakscope.reports import Curve, Report, Verdict
@@ -138,7 +139,7 @@ def test_an_exact_attack_above_the_certificate_is_a_contradiction():
     assert (
         "contradict" not in Page(page(contradicted(exact(0.56, "measured")))).whole
     )  # a sample may exceed a tight bound
-    verdict = Verdict("eta = 0.05", "refuted")
+    verdict = Verdict(Claim("eta", 0.05), "refuted")
     refuted = Curve("certified", "", "certified", Gaussian(0.25), verdict=verdict)
     assert "Two results contradict each other" in page(contradicted(curve=refuted))
 
@@ -219,11 +220,17 @@ def test_the_charts_say_what_they_show(pages):
 
 def test_text_of_the_user_is_text():
     found = Finding(
-        "accuracy", 0.55, bound_type="upper", source=EVIL, method=(Term(EVIL),), assumptions=(EVIL,), status="certified"
+        "accuracy",
+        0.55,
+        bound_type="upper",
+        source=EVIL,
+        method=(Term(EVIL),),
+        assumptions=(Term(EVIL),),
+        status="certified",
     )
     tried = Finding("accuracy", 0.54, operating_point={"prior": 0.5}, attack=EVIL, release=EVIL)
     other = Finding("noise_rms", 0.2, release=EVIL, source=EVIL)
-    refused = Finding("noise_rms", None, release=EVIL + "2", reason=EVIL)
+    refused = Finding("noise_rms", None, release=EVIL + "2", reason=Term(EVIL))
     curves = [
         Curve(EVIL, EVIL, "certified", Gaussian(1.0)),
         Curve(EVIL, EVIL, "measured", Piecewise([0.1], [0.8]), n_nonmember=900),
@@ -233,7 +240,7 @@ def test_text_of_the_user_is_text():
     report = protected(
         [found, tried, other, refused],
         curves,
-        {"coupling": EVIL, "assumptions": [EVIL]},
+        {"coupling": EVIL, "assumptions": [{"id": EVIL, "values": {}}]},
         {"family": EVIL, "rms": [0.5]},
         **dict.fromkeys(("title", "unit", "date", "command", "question", "leakscope"), EVIL),
         values=rows,

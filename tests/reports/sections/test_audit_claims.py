@@ -1,12 +1,14 @@
 import pytest
 
+from leakscope.core.claims import Claim
+from leakscope.core.findings import Term
 from leakscope.core.tradeoff import Gaussian
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.sections.audit import claims as verdicts
 from leakscope.reports.sections.audit.result import results
 from tests.reports.made import made
 
-CLAIM = "epsilon = 4, delta = 1e-05, replace one"
+CLAIM = Claim("epsilon", 4.0, 1e-5, "replace_one")
 SEEN = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.0546, "false_alarms": 48}
 
 
@@ -47,11 +49,11 @@ def test_not_refuted_although_the_band_is_above_says_how_thin_it_is():
 
 
 def test_eta_speaks_of_the_most_exposed_record():
-    refuted = said(Verdict("eta = 0.1", "refuted", "eta", 0.1, 0.3512, 0.999))
+    refuted = said(Verdict(Claim("eta", 0.1), "refuted", "eta", 0.1, 0.3512, 0.999))
     assert refuted == (
         "For the most exposed record the attacker is right in at least 85.1 of 100 cases (99.9 %, all records at once)."
     )
-    standing = said(Verdict("eta = 0.1", "not_refuted", "eta", 0.1, 0.0, 0.999))
+    standing = said(Verdict(Claim("eta", 0.1), "not_refuted", "eta", 0.1, 0.0, 0.999))
     assert "the test does not show a record that is guessed more often than the claim allows" in standing
 
 
@@ -63,13 +65,12 @@ GAUSSIAN = "Random forest is Gaussian differentially private with μ = "
     ("claim", "words"),
     [
         (CLAIM, f"{PRIVATE}4 (δ = 10\u22125) for replacing one record"),
-        ("epsilon = 0.5, add/remove", f"{PRIVATE}0.5 for adding or removing one record"),
-        ("mu = 1, add/remove", f"{GAUSSIAN}1 for adding or removing one record"),
+        (Claim("epsilon", 0.5, adjacency="add_remove"), f"{PRIVATE}0.5 for adding or removing one record"),
+        (Claim("mu", 1.0, adjacency="add_remove"), f"{GAUSSIAN}1 for adding or removing one record"),
         (
-            "eta = 0.1",
+            Claim("eta", 0.1),
             "No record of Random forest is guessed in more than 60 of 100 cases (η = 0.1)",
         ),
-        ("it leaks <i>nothing</i>", "Random forest: it leaks <i>nothing</i>"),
     ],
 )
 def test_claims_in_words(claim, words):
@@ -77,9 +78,9 @@ def test_claims_in_words(claim, words):
 
 
 def test_other_words():
-    tested = line(Verdict(CLAIM, "cannot_be_tested", reason="one-run games need coins"))
+    tested = line(Verdict(CLAIM, "cannot_be_tested", reason=Term("one-run games need coins")))
     assert (tested.name, tested.reason) == ("Cannot be tested", "One-run games need coins.")
-    assert line(Verdict(CLAIM, "proved", reason="")).name == "Proved"
+    assert line(Verdict(CLAIM, "proved", reason=None)).name == "Proved"
 
 
 def test_a_refuted_certificate_is_a_contradiction_and_a_refuted_claim_is_not():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.words import least_of_100, lettered, listed, say, several
@@ -104,7 +104,7 @@ def test_summary_of_a_handful_is_a_count():
 
 
 def test_nothing_could_be_played():
-    reason = Finding("accuracy", None, reason="needs references", release="forest", attack="lira")
+    reason = Finding("accuracy", None, reason=Term("needs references"), release="forest", attack="lira")
     report = made(facts={"best": ""})
     nothing = type(report)(report.about, (reason,), (), {})
     assert lede(nothing) == "None of the attacks could be played against Random forest."

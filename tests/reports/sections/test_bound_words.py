@@ -122,9 +122,10 @@ def test_a_bound_without_samples_has_no_level():
 
 def test_the_size_of_the_data_stands_once():
     data = {"name": "a", "digest": "", "records": 500}
-    for subject, n in [("the mean of 500 records", 1), ("a mean", 1)]:
-        line = " ".join(str(part) for part in bound_words.facts(bound_result(bound([], data=data, subject=subject))))
-        assert line.count("500 records") == n
+    for name, subject in [("table", "the counts of 500 records"), ("leakage", "a mean")]:
+        report = bound([], data=data, subject=subject, bound=name)
+        line = " ".join(str(part) for part in bound_words.facts(bound_result(report)))
+        assert line.count("500 records") == 1
 
 
 def test_a_bound_without_a_success_is_said_plainly():

@@ -1,6 +1,6 @@
 import pytest
 
-from leakscope.core.findings import QUANTITIES, Finding
+from leakscope.core.findings import QUANTITIES, Finding, Term
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.bound.result import bound_result
 from leakscope.reports.sections.findings import as_given, groups, ordered, quantity, row
@@ -95,7 +95,13 @@ def printed(finding, **about):
             ("Gain over guessing of gap", "0.2000", "one-sided", "upper bound", "certified at 95\u202f%"),
         ),
         (
-            Finding("tpr", None, operating_point={"fpr": 1e-5}, reason="48,000 games reach FPR 0.021 %", attack="lira"),
+            Finding(
+                "tpr",
+                None,
+                operating_point={"fpr": 1e-5},
+                reason=Term("fpr_not_resolvable", games=48_000, reached=0.0208333),
+                attack="lira",
+            ),
             (
                 "TPR of LiRA at FPR\u00a00.001\u202f%",
                 "—",
@@ -105,7 +111,7 @@ def printed(finding, **about):
             ),
         ),
         (
-            Finding("auc", None, reason="needs at least 2 references in and out", attack="lira"),
+            Finding("auc", None, reason=Term("needs at least 2 references in and out"), attack="lira"),
             (
                 "Area under the curve, LiRA",
                 "—",
@@ -171,7 +177,9 @@ def test_a_rate_over_too_few_models():
 
 def test_rates_without_a_value_for_one_reason_share_a_row():
     def refused(quantity, fpr, reason="one point, at FPR 95 %", **at):
-        return Finding(quantity, None, operating_point={"fpr": fpr} | at, reason=reason, release="forest", attack="gap")
+        return Finding(
+            quantity, None, operating_point={"fpr": fpr} | at, reason=Term(reason), release="forest", attack="gap"
+        )
 
     found = (
         refused("tpr", 0.01),

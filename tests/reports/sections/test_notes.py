@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 from leakscope.reports import Curve, Report, Verdict
@@ -40,7 +41,7 @@ def test_summary_note_names_unit_and_what_the_interval_is_over():
 
 
 def test_note_of_the_curves_counts_games_and_names_the_ceiling():
-    report = made(verdict=Verdict("epsilon = 4, delta = 1e-05, replace one", "not_refuted", "epsilon", 4.0, 0.0))
+    report = made(verdict=Verdict(Claim("epsilon", 4.0, 1e-5, "replace_one"), "not_refuted", "epsilon", 4.0, 0.0))
     note = plain(notes.curves(results(report)[0]))
     assert "3,200 member and 3,200 non-member games (64 models, 100 records)." in note
     assert note.endswith("with ε = 4 and δ = 10\u22125.")
@@ -63,16 +64,16 @@ def test_formula_of_a_ceiling(ceiling, words):
 
 
 def test_an_add_remove_claim_is_doubled_where_halves_have_a_fixed_size():
-    verdict = Verdict("epsilon = 2, add/remove", "not_refuted", "epsilon", 2.0, 0.0)
+    verdict = Verdict(Claim("epsilon", 2.0, adjacency="add_remove"), "not_refuted", "epsilon", 2.0, 0.0)
     assert "doubled" in plain(notes.doubled(results(made(verdict=verdict))))
     assert plain(notes.doubled(results(made(verdict=verdict, facts={"sampling": "poisson"})))) == ""
-    replaced = Verdict("epsilon = 2, replace one", "not_refuted", "epsilon", 2.0, 0.0)
+    replaced = Verdict(Claim("epsilon", 2.0, adjacency="replace_one"), "not_refuted", "epsilon", 2.0, 0.0)
     assert plain(notes.doubled(results(made(verdict=replaced)))) == ""
 
 
 def test_intro_of_the_curves_says_where_the_attack_is_inside():
     at = {"fpr": 0.001, "tpr": 0.43, "low": 0.41, "high": 0.46, "ceiling": 0.055}
-    claim = "epsilon = 4, delta = 1e-05, replace one"
+    claim = Claim("epsilon", 4.0, 1e-5, "replace_one")
     inside = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at))
     assert "LiRA on Random forest lies inside it at 0.1 % false alarms." in plain(notes.curves_intro(results(inside)))
     below = made(verdict=Verdict(claim, "refuted", "epsilon", 4.0, 5.0, 0.999, "lira", at | {"low": 0.01}))
@@ -116,7 +117,7 @@ def test_what_who_sees_the_steps_knows_is_said_where_steps_are_seen():
 
 
 def test_method_lists_intervals_and_assumptions_once():
-    common = {"release": "forest", "method": (Term("cluster_t"),), "assumptions": ("models are independent",)}
+    common = {"release": "forest", "method": (Term("cluster_t"),), "assumptions": (Term("models are independent"),)}
     found = (Finding("auc", 0.7, 0.6, 0.8, **common), Finding("advantage", 0.3, 0.2, 0.4, **common))
     listed = results(made(findings=found))
     assert intervals(listed) == [("area under the curve and advantage", "Cluster t.")]

@@ -1,4 +1,4 @@
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Piecewise
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import GamesFacts
@@ -16,7 +16,7 @@ def test_attacks_are_ordered_by_the_lower_end():
     def accuracy(attack, value, low):
         return Finding("accuracy", value, low, 1.0, release="forest", attack=attack)
 
-    refused = Finding("accuracy", None, reason="no references", release="forest", attack="rmia")
+    refused = Finding("accuracy", None, reason=Term("no references"), release="forest", attack="rmia")
     found = (refused, accuracy("wide", 0.99, 0.6), accuracy("narrow", 0.93, 0.92))
     result = one(made(findings=found, facts={"best": ""}))
     assert result.attacks == ("narrow", "lira", "wide", "rmia")
@@ -26,7 +26,9 @@ def test_attacks_are_ordered_by_the_lower_end():
 
 def test_findings_are_found_by_quantity_attack_and_place():
     tpr = Finding("tpr", 0.3, operating_point={"fpr": 0.001}, release="forest", attack="lira")
-    refused = Finding("tpr", None, operating_point={"fpr": 1e-5}, reason="too few", release="forest", attack="lira")
+    refused = Finding(
+        "tpr", None, operating_point={"fpr": 1e-5}, reason=Term("too few"), release="forest", attack="lira"
+    )
     result = one(made(findings=(refused, tpr)))
     assert result.find("tpr", "lira") is tpr
     assert result.find("tpr", "lira", fpr=0.001) is tpr

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from leakscope.core.claims import Claim
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.sections.audit import words
@@ -24,7 +25,7 @@ WON = {
     "everybody": spread(64, w64=100),
     "all of few": spread(14, w7=100),  # only all 14 games would show a record
 }
-CLAIM = "epsilon = 4, delta = 1e-05, replace one"
+CLAIM = Claim("epsilon", 4.0, 1e-5, "replace_one")
 
 
 def report_of(base: Report, word: str | None, prior: float, n_models: int, n_records: int, planted: bool) -> Report:
@@ -36,7 +37,7 @@ def report_of(base: Report, word: str | None, prior: float, n_models: int, n_rec
     if word is not None:
         at = {"fpr": 0.01, "tpr": 0.5, "low": 0.4, "high": 0.6, "ceiling": 0.1, "false_alarms": 30}
         verdict = Verdict(CLAIM, word, "epsilon", 4.0, 5.0, 0.999, "lira", at)
-        curves.append(Curve(CLAIM, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
+        curves.append(Curve(CLAIM.text, "forest", "claimed", EpsilonDelta(4.0, 1e-5), verdict=verdict))
     findings = [
         replace(each, operating_point={"prior": prior}) if each.quantity == "accuracy" else each
         for each in base.findings

@@ -1,4 +1,4 @@
-"""Attribute inference: how well a release gives away a sensitive attribute, and how well that goes without it."""
+"""Attribute inference: how well a release reveals a sensitive attribute, and how well that goes without it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from leakscope.attacks import Attack
-from leakscope.attacks.attribute import KNOW_THE_ANSWER, OFFLINE, WITH_PRIOR, candidate_scores
+from leakscope.attacks.attribute import OFFLINE, WITH_PRIOR, candidate_scores
 from leakscope.auditing.attribute.game import AttributeBaselines, best_baseline, prepare
 from leakscope.auditing.canaries import is_private
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.rehearsal import cannot_run, idle_reason, rehearse
 from leakscope.auditing.report import PACKAGES, described
 from leakscope.auditing.setup import draw
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Points, Signals
 from leakscope.data import Data
@@ -48,7 +48,6 @@ BASELINES: Mapping[str, TheoremFacts] = {
         "the model was not trained on, and has not seen the release.",
     ),
 }
-LEARNED_FROM_THEM = "the imputation has learned from the records that are not in: it knows their values"
 
 
 def infer(
@@ -129,7 +128,7 @@ def _refuse_unanswerable(attacks: Sequence[Attack]) -> None:
     """Refuse a strategy that was asked for by its name, and whose references would know the answer."""
     for attack in attacks:
         if attack.by_name and attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
-            raise cannot_run(attack.name, KNOW_THE_ANSWER)
+            raise cannot_run(attack.name, Term("knows_the_answer"))
 
 
 def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], records: Points) -> None:
@@ -150,9 +149,10 @@ def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[
     for attack in attacks:
         if not attack.by_name:
             continue
-        reasons = [idle_reason(attack, each) for each in tried]
-        if reasons and all(reasons):
-            raise cannot_run(attack.name, reasons[0])
+        reasons = [idle_reason(attack, rehearsal) for rehearsal in tried]
+        known = [reason for reason in reasons if reason is not None]
+        if known and len(known) == len(reasons):
+            raise cannot_run(attack.name, known[0])
 
 
 def named(column: Column) -> str:
@@ -220,7 +220,7 @@ def judge(
         yield of("attribute_gain", attack.name, attribute_gain(guessed, baseline, member, confidence))
         yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, member, confidence), True)
         if attack.name.partition("(")[0] in WITH_PRIOR:
-            yield of("attribute_accuracy", attack.name, NotApplicable(LEARNED_FROM_THEM), False)
+            yield of("attribute_accuracy", attack.name, NotApplicable("learned_from_others"), False)
         else:
             yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, ~member, confidence), False)
     for name, guessed in baselines.accuracy.items():

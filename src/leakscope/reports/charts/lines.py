@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from leakscope.reports.sections.bound.result import BoundResult, bound_result, c
 from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.parts import attack_words
 from leakscope.reports.sections.protected.result import protected_result
-from leakscope.reports.sections.words import GREEK
+from leakscope.reports.sections.words import GREEK, PARAMETER
 
 LONGEST = 32  # characters of the name of a ceiling
 _DASH_DOT, _DOTS = (0, (4, 1.2, 1, 1.2)), (0, (2.2, 1.4))
@@ -28,7 +27,6 @@ _CEILINGS: dict[str, tuple[Role, object]] = {
     "certified": ("ceiling", DASHED),
     "asymptotic": ("asymptotic", _DOTS),
 }
-_PARAMETER = re.compile(r"\b(epsilon|delta|eta|mu)(?= = )")
 
 
 @dataclass(frozen=True)
@@ -203,11 +201,17 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
     )
 
 
+def _first_parameter(name: str) -> str:
+    """Print only the first parameter of a bound, with its Greek letter; another name as it is."""
+    first = PARAMETER.match(name)
+    return f"{GREEK[first[1]]} = {first[2]}" if first else name
+
+
 def _bound_line(curve: Curve, result: BoundResult, floor: float) -> Line:
     """Return a ceiling of a bound under its own name."""
     role, dashes = _CEILINGS[curve.role]
     name = curve_name(curve, row_word(result.about))
-    label = shorten(_greek(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
+    label = shorten(_first_parameter(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
     rates = [each for each in result.findings if each.quantity == "tpr" and place(each) == place(curve)]
     at_most = role == "ceiling" or any(each.bound_type == "upper" for each in rates)
     return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=place(curve), at_most=at_most)
@@ -235,14 +239,9 @@ def _ceiling_label(curve: Curve) -> str:
         return "certified ceiling"
     if curve.role == "asymptotic":
         return f"{shorten(curve.name)} (asymptotic)"
-    return shorten("ceiling if " + _greek(curve.name), LONGEST)
-
-
-def _greek(name: str) -> str:
-    """Write the first parameter of a promise with its Greek letter; leave another name as it is."""
-    if not _PARAMETER.search(name):
-        return name
-    return _PARAMETER.sub(lambda word: GREEK[word[1]], name.split(",")[0].strip())
+    claim = curve.verdict.claim if curve.verdict is not None else None
+    name = curve.name if claim is None else f"{GREEK[claim.quantity]} = {claim.value:g}"
+    return shorten(f"ceiling if {name}", LONGEST)
 
 
 def floor_of(report: Report, lowest: float = 1e-5) -> float:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from leakscope.core.findings import QUANTITIES, Finding, Term
+from leakscope.core.reasons import words
 from leakscope.reports.numbers import THIN, count, parameter, percent, powers
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.attribute.result import AttributeResult
@@ -127,8 +128,8 @@ def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> li
     """List the attacks without a result, with the reason; those with the same one share a line."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in findings:
-        if finding.value is None and finding.reason:
-            by_reason.setdefault(finding.reason, {})[result.attack_title(finding.attack)] = None
+        if finding.reason is not None:
+            by_reason.setdefault(words(finding.reason), {})[result.attack_title(finding.attack)] = None
     return [f"not run: {listed(titles)}: {reason}" for reason, titles in by_reason.items()]
 
 
@@ -154,13 +155,13 @@ def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
 def row(result: Shown, finding: Finding) -> Row:
     """One finding."""
     if result.too_few and finding.quantity in FRACTIONS and finding.value is not None:
-        finding = replace(finding, value=None, reason="too few for a percentage")
+        finding = replace(finding, value=None, reason=Term("too_few_for_percentage"))
     name, source = quantity(result, finding), _source_of(result, finding)
     if finding.value is None:
-        resolvable = "games reach FPR" not in finding.reason
-        kind = "not applicable" if resolvable else "not resolvable"
+        reason = finding.reason or Term("own_words", words="")
+        kind = "not resolvable" if reason.id == "fpr_not_resolvable" else "not applicable"
         dash = Markup("—")
-        return Row(name, dash, dash, kind, _PERCENT.sub(f"{THIN}%", finding.reason), source, None)
+        return Row(name, dash, dash, kind, _PERCENT.sub(f"{THIN}%", words(reason)), source, None)
     value, interval = numbers(finding)
     status = ", ".join(_status(result, finding))
     exact = finding.bound_type == "point" and finding.status == "certified"

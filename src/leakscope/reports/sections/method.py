@@ -44,4 +44,6 @@ def intervals(results: Judged) -> list[tuple[str, str]]:
 def assumptions(results: Judged) -> list[str]:
     """List what the findings rest on, each once."""
     findings = [finding for result in results for finding in result.findings]
-    return list(dict.fromkeys(capital(sentence(words)) for finding in findings for words in finding.assumptions))
+    return list(
+        dict.fromkeys(capital(sentence(phrases.words(term))) for finding in findings for term in finding.assumptions)
+    )

@@ -12,7 +12,7 @@ from leakscope.reports.sections.attribute.result import AttributeResult
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say, several
 
-ADDS = "{title} gives away {attribute}: <b>{gain} of 100</b> members more are guessed right with it than without."
+ADDS = "{title} reveals {attribute}: <b>{gain} of 100</b> members more are guessed right with it than without."
 NOTHING = "These attacks found nothing that {title} adds to what can be guessed of {attribute} without it."
 NONE = "None of the attacks could be played against {title}."
 SUMMARY = (
@@ -41,7 +41,7 @@ def question(results: Sequence[AttributeResult]) -> str:
         return first.about.title
     who = first.title if len(results) == 1 else listed(result.title for result in results)
     does = "does" if len(results) == 1 else "do"
-    return f"How well {does} {who} give away {first.facts.attribute} of the {plural(first.about.unit)} in the data?"
+    return f"How well {does} {who} reveal {first.facts.attribute} of the {plural(first.about.unit)} in the data?"
 
 
 def facts(results: Sequence[AttributeResult]) -> list[str]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from leakscope.reports import Curve, Verdict
+from leakscope.core import reasons
+from leakscope.reports import Curve, Verdict, phrases
 from leakscope.reports.numbers import THIN, digits, down, fractions, near, parameter, percent, percent_at_most, up
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.words import level
-from leakscope.reports.sections.words import GREEK, PARAMETER, capital, joined, say, sentence
+from leakscope.reports.sections.words import GREEK, capital, joined, say, sentence
 
 NAMES = {
     "refuted": "Refuted",
@@ -21,7 +22,7 @@ NAMES = {
     "cannot_be_tested": "Cannot be tested",
     "proved": "Proved",
 }
-ADJACENCY = {"add/remove": " for adding or removing one {unit}", "replace one": " for replacing one {unit}"}
+ADJACENCY = {"add_remove": " for adding or removing one {unit}", "replace_one": " for replacing one {unit}"}
 CLAIMS = {
     "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta})",
     "epsilon": "{title} is differentially private with ε\u00a0=\u00a0{epsilon}{delta}{adjacency}",
@@ -63,7 +64,7 @@ def lines(results: Sequence[Result]) -> list[Line]:
 def _line(result: Result, verdict: Verdict) -> Line:
     """Write a claim for a page, and in one paragraph for a text."""
     name, why = NAMES[verdict.word], reason(result, verdict)
-    text = say("{name}: {title}, {claim}. {why}", name=name, title=result.title, claim=verdict.claim, why=why)
+    text = say("{name}: {title}, {claim}. {why}", name=name, title=result.title, claim=phrases.claim(verdict), why=why)
     return Line(verdict.word, name, claim(result, verdict), why, text)
 
 
@@ -78,26 +79,28 @@ def contradictions(results: Sequence[Result]) -> list[Curve]:
 
 
 def claim(result: Result, verdict: Verdict) -> Markup:
-    """Write the claim as a sentence; one that is not in the usual form is printed as it is."""
-    values = {name: float(value) for name, value in PARAMETER.findall(verdict.claim)}
-    pattern = next((words for name, words in CLAIMS.items() if name in values), "{title}: {claim}")
-    unit = result.about.unit
-    adjacency = [words.format(unit=unit) for key, words in ADJACENCY.items() if key in verdict.claim]
-    gaps = {name: parameter(value) for name, value in values.items()}
-    gaps["delta"] = say(" (δ\u00a0=\u00a0{delta})", delta=gaps["delta"]) if values.get("delta") else Markup("")
-    right = near(100 * (result.prior_accuracy_in_game + values.get("eta", 0.0)), 1).removesuffix(".0")
-    words = {"unit": unit, "title": result.title, "claim": verdict.claim, "right": right}
-    return say(pattern, adjacency="".join(adjacency), **words, **gaps)
+    """Write the claim as a sentence."""
+    claimed, unit = verdict.claim, result.about.unit
+    words = {"unit": unit, "title": result.title, claimed.quantity: parameter(claimed.value)}
+    if claimed.adjacency is None:
+        right = near(100 * (result.prior_accuracy_in_game + claimed.value), 1).removesuffix(".0")
+        return say(CLAIMS[claimed.quantity], right=right, **words)
+    delta = say(" (δ\u00a0=\u00a0{delta})", delta=parameter(claimed.delta)) if claimed.delta else Markup("")
+    adjacency = ADJACENCY[claimed.adjacency].format(unit=unit)
+    return say(CLAIMS[claimed.quantity], delta=delta, adjacency=adjacency, **words)
 
 
 def reason(result: Result, verdict: Verdict) -> Markup:
     """Give the reason for the verdict."""
     if verdict.word in {"cannot_be_tested", "proved"}:
-        return say("{reason}", reason=capital(sentence(verdict.reason or "a theorem bounds every attacker")))
+        why = reasons.words(verdict.reason) if verdict.reason else "a theorem bounds every attacker"
+        return say("{reason}", reason=capital(sentence(why)))
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
     above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
-        told = say("{reason}", reason=capital(sentence(verdict.reason))) if verdict.reason else Markup("")
+        told = (
+            say("{reason}", reason=capital(sentence(reasons.words(verdict.reason)))) if verdict.reason else Markup("")
+        )
         return joined([_point(result, verdict) if above else Markup(""), bound, told])
     return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
 

@@ -142,8 +142,8 @@ def _ceiling(curve: Curve) -> Markup:
 def doubled(results: Sequence[Result]) -> Markup:
     """Why the parameters of the ceiling differ from those of an add/remove claim."""
     for result in results:
-        names = " ".join(curve.name for curve in result.ceilings)
-        if result.facts.sampling == "fixed" and "add/remove" in names:
+        adjacencies = {curve.verdict.claim.adjacency for curve in result.ceilings if curve.verdict is not None}
+        if result.facts.sampling == "fixed" and "add_remove" in adjacencies:
             return say(DOUBLED, unit=result.about.unit)
     return Markup("")
 

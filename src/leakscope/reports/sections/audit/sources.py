@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from leakscope.core.findings import Finding
+from leakscope.core.reasons import words
 from leakscope.reports.numbers import digits, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
@@ -57,8 +58,8 @@ def note(result: Result) -> Markup:
     finding = without_model(result)
     if finding is None or differ(result):
         return Markup("")
-    if finding.value is None:
-        return Markup(UNTESTED).format(reason=finding.reason)
+    if finding.reason is not None:
+        return Markup(UNTESTED).format(reason=words(finding.reason))
     shift = finding.detail.get("smallest_shift")
     column = "" if shift is None else ONE_COLUMN.format(shift=digits(shift, most=2).value)
     smallest = digits(finding.detail["smallest_auc"], most=2).value

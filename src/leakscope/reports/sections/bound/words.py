@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from leakscope.core import reasons
 from leakscope.core.findings import Finding, Term
 from leakscope.reports.numbers import THIN, count, digits, percent
 from leakscope.reports.phrases import of_cells, place, row_word, title
@@ -42,6 +43,8 @@ SPREAD = (
     "{much}{median} of 100."
 )
 
+COUNTED = {"table", "total", "pmp"}  # bounds whose subject says how many records there are
+
 
 def question(result: BoundResult) -> str:
     """Return the title, or the question that this bound answers."""
@@ -55,7 +58,7 @@ def facts(result: BoundResult) -> list[Markup]:
     line = [
         say("Bound"),
         lettered(about.subject),
-        say("{size}", size="" if size in about.subject else size),
+        say("{size}", size="" if about.bound in COUNTED else size),
         say("{date}", date=about.date),
         say("leakscope {version}", version=about.leakscope),
     ]
@@ -66,8 +69,8 @@ def lede(result: BoundResult) -> Markup:
     """Say what the theorem allows, in cases of 100."""
     head = result.headline
     if head is None:
-        reasons = dict.fromkeys(finding.reason for finding in result.findings if finding.reason)
-        why = listed(reasons) if reasons else "there is no finding"
+        why_not = dict.fromkeys(reasons.words(finding.reason) for finding in result.findings if finding.reason)
+        why = listed(why_not) if why_not else "there is no finding"
         return say("This theorem gives no number here: {why}", why=sentence(why))
     if head.quantity != "accuracy":
         return joined([_plainly(result, head), _caveat(head)])

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from leakscope.reports.about import CertificateFacts, ReleasedValue
+from leakscope.reports import phrases
+from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.quantities import shown
@@ -14,13 +15,14 @@ from leakscope.reports.sections.words import capital, joined, listed, say, sente
 
 MOST_COORDINATES = 6
 COUPLINGS = {
-    "swap": "the {unit} is exchanged for another one that is out",
-    "mixture swap": "the {unit} is exchanged for one that is out, and the noise hides which one",
-    "average swap": "a random {unit} is exchanged for another one",
-    "complement": "the data are exchanged for all {units} that are out",
-    "disjoint": "the data are exchanged for as many {units} that are out",
-    "independent": "two draws, one with the {unit} and one without, are compared",
-    "moment": "the spread of the statistic over all draws, known beforehand, bounds what one {unit} changes",
+    "swap": "swap: the {unit} is exchanged for another one that is out",
+    "mixture_swap": "mixture swap: the {unit} is exchanged for one that is out, and the noise hides which one",
+    "average_swap": "average swap: a random {unit} is exchanged for another one",
+    "complement": "complement: the data are exchanged for all {units} that are out",
+    "disjoint": "disjoint: the data are exchanged for as many {units} that are out",
+    "independent": "independent: two draws, one with the {unit} and one without, are compared",
+    "moment": "moment: the spread of the statistic over all draws, known beforehand, bounds what one {unit} changes",
+    "chosen_by_pilot": "chosen by a pilot",
 }
 PROMISED = {
     "every": (
@@ -187,8 +189,8 @@ def _coupling(result: ProtectedResult) -> Markup:
     name = certificate.coupling
     if not name:
         return Markup("")
-    known = COUPLINGS.get(name, "").format(unit=result.unit, units=result.units)
-    return joined([say("{said}.", said=capital(f"{name}: {known}" if known else name)), _sampled(certificate)])
+    known = COUPLINGS.get(name, name.replace("_", " ")).format(unit=result.unit, units=result.units)
+    return joined([say("{coupling}.", coupling=capital(known)), _sampled(certificate)])
 
 
 def _sampled(certificate: CertificateFacts) -> Markup:
@@ -224,8 +226,8 @@ def _curve(result: ProtectedResult) -> Markup:
     return joined([found, say(words, epsilon=shown(pmp).value, delta=parameter(pmp.operating_point.get("delta", 0.0)))])
 
 
-def _assumed(sentences: Sequence[str]) -> Markup:
-    return joined(say("{each}", each=capital(sentence(each))) for each in sentences)
+def _assumed(terms: Sequence[TermFacts]) -> Markup:
+    return joined(say("{term}", term=capital(sentence(phrases.words(term)))) for term in terms)
 
 
 def _not_promised(result: ProtectedResult) -> Markup:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from leakscope.core import reasons
 from leakscope.core.findings import Finding
+from leakscope.reports import phrases
 from leakscope.reports.about import ReleasedValue
 from leakscope.reports.numbers import THIN, count, near, percent, powers, significant
 from leakscope.reports.phrases import plural, title
@@ -139,9 +141,9 @@ def total(result: ProtectedResult) -> Markup:
     if len(result.totals) != 2:
         return Markup("")
     ours, theirs = result.totals
-    if theirs.value is None or ours.value is None:
-        reason = theirs.reason or ours.reason
-        return say("No total error is compared: {reason}.", reason=reason)
+    reason = theirs.reason or ours.reason
+    if reason is not None:
+        return say("No total error is compared: {reason}.", reason=reasons.words(reason))
     smaller = [name for name, own in ours.detail.items() if theirs.detail[name] < own]
     n_all = len(ours.detail)
     among = f"{count(len(smaller))} of {count(n_all)} numbers"
@@ -161,7 +163,7 @@ def total(result: ProtectedResult) -> Markup:
     promise = "It promises more: it protects every record of any data, also people outside of the file."
     if not smaller:
         promise = "Differential privacy promises more: it protects every record of any data."
-    ranges = " ".join(f"{capital(each)}." for each in theirs.assumptions)
+    ranges = " ".join(f"{capital(phrases.words(term))}." for term in theirs.assumptions)
     return say(words, n=n, units=plural(result.unit), verdict=verdict, promise=promise, ranges=ranges)
 
 
@@ -201,7 +203,7 @@ def _baseline(result: ProtectedResult, finding: Finding) -> Cells:
         "noise": NOTHING if value is None else powers(significant(value)),
         "times_ours": _times_ours(result, finding),
         "promise": _text(_whom(result, finding.scope.kind == "average")),
-        "certificate": _text(finding.reason or status),
+        "certificate": _text(reasons.words(finding.reason) if finding.reason else status),
     }
 
 

@@ -1,0 +1,114 @@
+"""Why a method cannot say anything, as ids with their values: one table holds the words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from leakscope.core.findings import Term
+
+_DEPENDENT = (
+    "the data of the other models tell who was in the data of the attacked one ({how}), and references would too; "
+    "draw the data of each model by itself, or so that each point is in exactly half of the models"
+)
+_SHIFT = "members and others do not come from one source: a classifier that does not see the model tells them apart"
+_LAYER = (
+    "Dirac canaries in a user-supplied training loop reach only the layer that is added for them: they show whether "
+    "gradients in that layer are clipped, not whether those of the network's own layers are"
+)
+
+REASONS: Mapping[str, str] = {
+    "own_words": "{words}",  # of an attack of the user's own, or of an error
+    # signals and games
+    "missing_signal": "needs the signal {names}, which this release does not give",
+    "one_trained_model": "one trained model cannot single out a record; needs at least 2 target models",
+    "target_of_its_own": "each model has a target of its own: no record plays more than one game",
+    "no_mixed_model": "no model has both members and non-members among its target points",
+    "no_members_and_others": "a gap needs members and others in every attacked model",
+    "few_members": "needs at least 2 members and 2 non-members",
+    "few_models_with_point": "needs at least 2 target models with the point and 2 without",
+    "points_not_independent": "points of one model are not independent trials: needs one point a model",
+    "few_guesses": "needs at least {fewest} {unit}, got {n}",
+    "no_attacked_record": "no attacked record is asked for in any model",
+    "no_attack": "no attack applies",
+    # references
+    "no_reference": "needs at least 1 reference model, and there are {n}",
+    "few_references": "needs at least {fewest} reference models, and there are {n}",
+    "no_reference_without": "needs reference models without a target point, and there are none",
+    "no_reference_of_both": "needs reference models with and without the same target point, and there are none",
+    "references_of_one_kind": "needs reference models with and without the target points, and all are of one kind",
+    "references_are_targets": "with one point a model the references must not be targets; add references",
+    "targets_not_independent": "the references of a target are targets too, so the targets are not independent",
+    "no_second_target": "{models} models leave no second target beside the references; needs at least 4",
+    "few_points": "needs at least {fewest} points to learn from, and there are {n}",
+    "pairs_share_fewer_points": _DEPENDENT.format(how="some pairs of models share fewer points than others"),
+    "pairs_share_points": _DEPENDENT.format(how="pairs of models share more or fewer points than chance has it"),
+    "counts_tell": _DEPENDENT.format(how="by how many of them have a point"),
+    # false positive rates
+    "fpr_not_resolvable": "{games:,} games reach FPR {reached:.2g} %",
+    "one_threshold": "one point, at FPR {strictest:.1f} %",
+    "strictest_threshold": "strictest threshold gives FPR {strictest:.1f} %",
+    # attributes
+    "knows_the_answer": "compares with models that were trained on the record: they would tell its true value",
+    "learned_from_others": "the imputation has learned from the records that are not in: it knows their values",
+    "needs_candidates": "needs a game of candidates, with the same target records in every model",
+    # one source of members and others
+    "no_records": "the records were not given",
+    "record_of_its_own": "each model has a record of its own",
+    "few_records": "needs at least {fewest} members and {fewest} others, got {members} and {others}",
+    "unreadable_records": "the records are a {type}, which no classifier reads without the model",
+    "shift": _SHIFT,
+    "if_shift_is_not_the_cause": f"this holds only if the attack succeeds because of the model, although {_SHIFT}",
+    # claims
+    "replace_one_by_coins": (
+        "a replace-one claim says nothing of a record that is in or out by a coin of its own; "
+        'play with sampling = "fixed"'
+    ),
+    "units_of_several_records": "the accountant promises something of single records; a unit of this game has several",
+    "too_little_noise": (
+        "the steps hold noise of a multiplier of at most {most:.3g} ({level:g} %), and {claimed:g} is claimed: "
+        "the promise counts on noise that is not there"
+    ),
+    "own_layers_unseen": _LAYER,
+    # noise
+    "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",
+    "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
+    "no_noise_needed": "no noise is needed for {limit}",
+    "noise_has_an_end": "the noise has an end: a release near it proves the membership of some record for certain",
+    "proved_with_delta": "uniform noise proves membership for certain with probability delta",
+    "no_epsilon": "no epsilon is certified at delta = {delta:g}",
+    "no_games": "no release was simulated: games = 0",
+    # what a protected release is compared with
+    "lost_in_rounding": "lost in the rounding of floating point: {n:,} records share the information",
+    "too_large_numbers": "the numbers are too large for a covariance",
+    "constant_statistic": "the statistic is the same for every draw of the data in use: it needs no noise",
+    "large_covariance": "a covariance is made of at most {most:,} numbers, the statistic has {d:,}",
+    "few_draws": "a covariance of {d:,} numbers needs more draws, {worked:,} worked",
+    "covariance_of_one": "the covariance of a single record is 0 whatever the record",
+    "no_sensitivity": "no bound of the sensitivity of {statistic} is known",
+    "no_sensitivity_by_clipping": (
+        "no bound of the sensitivity of {statistic} is known; clipping the data does not give one"
+    ),
+    "needs_ranges": "needs the range of each column",
+    # reports
+    "single_record": "it is about a single record, and this report is without records",
+    "too_few_for_percentage": "too few for a percentage",
+}
+
+
+def words(reason: Term) -> str:
+    """Write a reason in words; an id that this version does not know is printed as it is.
+
+    Examples
+    --------
+    >>> from leakscope.core.findings import Term
+    >>> words(Term("few_references", fewest=2, n=0))
+    'needs at least 2 reference models, and there are 0'
+    """
+    pattern = REASONS.get(reason.id)
+    return reason.id.replace("_", " ") if pattern is None else pattern.format(**reason.values)
+
+
+def as_reason(error: Exception) -> Term:
+    """Return the reason of a `NotApplicable`, or the message of another error in its own words."""
+    reason = getattr(error, "reason", None)
+    return reason if isinstance(reason, Term) else Term("own_words", words=str(error))
