@@ -132,6 +132,7 @@ def test_the_same_of_very_many_reports_are_refused_as_by_jsonschema(name):
         ),
         (lambda report: report["findings"][0].update(value="high"), "findings[0].value: must be "),
         (lambda report: report["about"].update(odd=1), "about: unknown key 'odd'"),
+        (lambda report: report.update(schema=True), "schema: must be a number, got True"),
         (lambda report: report["curves"][0]["tradeoff"].update(kind="cubic"), "curves[0].tradeoff"),
         (lambda report: report["about"]["theorem"].pop("source"), "about.theorem: the key 'source' is missing"),
     ],

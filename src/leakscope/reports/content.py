@@ -18,6 +18,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, g
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -255,6 +256,13 @@ def _is_fraction(value: Cell) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1)
 
 
+def _no_truth_value(value: Any) -> Any:
+    """Refuse true, which equals 1 in Python and not in JSON."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, got {value}")
+    return value
+
+
 AboutKind = TypeVar("AboutKind", bound=Facts)
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -264,7 +272,7 @@ class ReportContent(BaseModel, Generic[AboutKind, Table]):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_: Literal[1] = Field(alias="schema")
+    schema_: Annotated[Literal[1], BeforeValidator(_no_truth_value)] = Field(alias="schema")
     sha256: Annotated[Text, Field(min_length=64, max_length=64)] = Field(
         description="SHA-256 of the content: of the JSON of all other keys, sorted, without spaces, in ASCII."
     )
