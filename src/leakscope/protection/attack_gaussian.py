@@ -137,14 +137,15 @@ class Moments:
         ridged = total / np.outer(scale, scale) + self.ridge * np.eye(len(scale))
         delta = self.delta / scale
         weights = np.linalg.solve(ridged, delta.T).T
+        # delta^T T^-1 delta of each record, and what the error of an estimated delta adds to it on average.
         square = np.einsum("nd,nd->n", delta, weights)
         excess = self.error * np.trace(np.linalg.solve(ridged, self.covariance / np.outer(scale, scale)))
-        kept = np.where(square > excess, 1 - excess / np.where(square > 0, square, 1), 0.0)
-        square = square * kept**2
+        shrinkage = np.where(square > excess, 1 - excess / np.where(square > 0, square, 1), 0.0)
+        square = square * shrinkage**2
         # Sherman & Morrison: from T to the covariance given membership
         remaining = np.maximum(1 - self.fraction * (1 - self.fraction) * square, _RIDGE)
         return LikelihoodRatio(
-            self.mean, weights * (kept / remaining)[:, None] / scale, square / remaining, self.fraction
+            self.mean, weights * (shrinkage / remaining)[:, None] / scale, square / remaining, self.fraction
         )
 
 
