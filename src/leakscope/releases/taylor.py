@@ -179,8 +179,9 @@ def _expand(job: _Expandable) -> Expansion:
         predictor[~inside] += loss.design[~inside] @ theta.T / N_PAIRS
     residual = (loss.mean(predictor) - loss.target) / loss.variance
     eigenvalues, vectors = np.linalg.eigh(loss.hessian(mean_theta, np.flatnonzero(hessian_half)))
-    kept = eigenvalues > _NULL * eigenvalues[-1]
-    root = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).reshape(*mean_theta.shape, -1)  # of H_0^-1
+    is_regular = eigenvalues > _NULL * eigenvalues[-1]
+    # Directions in which the Hessian vanishes move no loss: its inverse is taken on the others.
+    root = (vectors[:, is_regular] / np.sqrt(eigenvalues[is_regular])).reshape(*mean_theta.shape, -1)  # of H_0^-1
     weight = np.where(hessian_half[:, None, None], 0.0, loss.weight(predictor))  # points of the half are in H already
     curvature = np.empty(n)
     for start in range(0, n, 512):
