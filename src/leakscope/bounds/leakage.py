@@ -132,7 +132,7 @@ def leakage_tradeoff(m: float, rho: float = 1.0) -> TradeOff:
         >= 0 for the mean of all n records, infinity allowed: from `leakage_score`, `noisy_score`,
         `wrong_target` or `plug_in_score`. (Noise on a sub-sampled mean: rho times the score with k for n.)
     rho : float
-        Share of the records that is averaged, in (0, 1].
+        Fraction of the records that is averaged, in (0, 1].
 
     Returns
     -------
@@ -160,7 +160,7 @@ def leakage_advantage(m: ArrayLike, rho: float = 1.0) -> Float[Array, "*J"]:
     m : array of shape (J,) or ()
         Leakage scores >= 0, infinity allowed.
     rho : float
-        Share of the records that is averaged, in (0, 1].
+        Fraction of the records that is averaged, in (0, 1].
 
     Returns
     -------

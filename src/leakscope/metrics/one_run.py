@@ -7,9 +7,9 @@ With ``f*(x) = 1 - f(x)``, the largest tpr at the fpr x, and any function 0 <= g
     E[W g(W)]/m <= f*(E[(r - W) g(W + 1)] / ((k - 1) m)).                                                     (1)
 
 For given other secrets and a value b let S be the randomised event "b is guessed of record i, and g of 1 + the
-right guesses among the others". The promise for record i says P(S | secret b) <= f*(P(S | secret b')). Average over
-b, b' != b, the other secrets and i: f* is concave, and a right guess stays inside by Jensen's inequality. On the
-left S is a right guess out of W; on the right it is a wrong one, and W + 1 would be right if it were not.
+correct guesses among the others". The promise for record i says P(S | secret b) <= f*(P(S | secret b')). Average over
+b, b' != b, the other secrets and i: f* is concave, and a correct guess stays inside by Jensen's inequality. On the
+left S is a correct guess out of W; on the right it is a wrong one, and W + 1 would be correct if it were not.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ class Tangents:
 
 
 def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, choices: int = 2) -> float:
-    """P-value of a promise from right guesses of secrets in one run.
+    """P-value of a promise from correct guesses of secrets in one run.
 
     The least of two bounds on P(W >= v): one for each tangent, and one for all of them together.
 
     Parameters
     ----------
     right : int
-        v, right guesses.
+        v, correct guesses.
     made : int
         r, guesses; their number must not depend on the release.
     coins : int
@@ -147,7 +147,7 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     """
     right, made, coins = count("right", right, least=0), count("made", made), count("coins", coins)
     if not right <= made <= coins:
-        raise ValueError(f"right guesses, guesses and coins must not decrease, got {right}, {made} and {coins}")
+        raise ValueError(f"correct guesses, guesses and coins must not decrease, got {right}, {made} and {coins}")
     others = count("choices", choices, least=2) - 1
     if right == 0:
         return 1.0
