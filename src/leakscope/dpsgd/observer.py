@@ -81,6 +81,7 @@ class _OthersSum:
         first = 0
         for stratum, r in zip(strata, sizes, strict=True):
             block = slice(first, first + r)
+            # Sampling error of a stratum's total from r of its n records, with the finite-population correction.
             error = (rate * stratum.inside * stratum.n) ** 2 * (1 - r / stratum.n) / (r - 1)
             weights[block, block] += error * (np.eye(r) / r - 1 / r**2)
             first += r

@@ -136,7 +136,7 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
                     f"the recipe has lr={recipe.lr:g}"
                 )
             goes_on = np.abs(loss - loss_before) >= (recipe.stop or 0.0)
-            if not goes_on.all():
+            if not goes_on.all():  # models that have converged leave; the others keep their optimiser's state
                 still_training = torch.as_tensor(goes_on, device=data.device)
                 learner.keep(still_training)
                 training = [training[place] for place in np.flatnonzero(goes_on)]
