@@ -63,7 +63,7 @@ class Guesses:
         Coins that were tossed for each model, m.
     n_guesses : int array of shape (K,)
         Guesses about each model, of each of the K rules that are tried.
-    right : int array of shape (T, K)
+    n_correct : int array of shape (T, K)
         Those that were right.
     choices : int
         Values that a coin decides between: more than 2 for a die.
@@ -72,13 +72,13 @@ class Guesses:
     unit: str
     coins: int
     n_guesses: Int[Array, " K"]
-    right: Int[Array, "T K"]
+    n_correct: Int[Array, "T K"]
     choices: int = 2
 
     @property
     def method(self) -> tuple[Term, ...]:
         """One run of many coins, or several."""
-        n_runs = len(self.right)
+        n_runs = len(self.n_correct)
         return (Term("one_run") if n_runs == 1 else Term("several_runs", runs=n_runs), Term(self.unit))
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -92,12 +92,12 @@ class Guesses:
     def detail(self, claim: TradeOff) -> Mapping[str, Any]:
         """Of the strongest rule."""
         best = int(np.argmin(self._rule_p_values(claim)))
-        n_models, n_guesses = len(self.right), int(self.n_guesses[best])
+        n_models, n_guesses = len(self.n_correct), int(self.n_guesses[best])
         return {
             "unit": self.unit,
             "units": n_models * self.coins,
             "guesses": n_models * n_guesses,
-            "correct": int(self.right[:, best].sum()),
+            "correct": int(self.n_correct[:, best].sum()),
             "fraction": n_guesses / self.coins,
         }
 
@@ -109,14 +109,14 @@ class Guesses:
         """
         promise = Tangents.of(claim)
         # Models often have equal counts, and one p-value takes a search: it is computed once for each triple.
-        rules = list(zip(self.n_guesses.tolist(), self.right.T.tolist(), strict=True))
-        n_models = len(self.right)
+        rules = list(zip(self.n_guesses.tolist(), self.n_correct.T.tolist(), strict=True))
+        n_models = len(self.n_correct)
         p_value = cache(partial(one_run_p_value, promise=promise, choices=self.choices))
-        joint = [p_value(sum(right), n_models * n_guesses, n_models * self.coins) for n_guesses, right in rules]
+        joint = [p_value(sum(n_correct), n_models * n_guesses, n_models * self.coins) for n_guesses, n_correct in rules]
         if n_models == 1 or promise.delta.max() == 0:
             return np.array(joint)
         # The smaller of two valid p-values, times 2 for the choice between them.
-        alone = [_fisher([p_value(one, n_guesses, self.coins) for one in right]) for n_guesses, right in rules]
+        alone = [_fisher([p_value(one, n_guesses, self.coins) for one in n_correct]) for n_guesses, n_correct in rules]
         return np.minimum(2 * np.minimum(joint, alone), 1.0)
 
 
@@ -204,15 +204,15 @@ def pairs(scores: Scores) -> Guesses:
     """
     n_pairs = int(np.minimum(scores.member.sum(axis=1), (~scores.member).sum(axis=1)).min())
     n_guesses = _guess_counts(n_pairs, len(scores.value), "pairs of a member and a non-member")
-    right = []
+    n_correct = []
     for row, (value, member) in enumerate(zip(scores.value, scores.member, strict=True)):
         # A pairing that does not depend on the scores: given the pair, which record is the member is a fair coin.
         rng = stream(0, "pairs", row)
         inside, outside = (rng.permutation(value[side])[:n_pairs].astype(float) for side in (member, ~member))
         difference = inside - outside
         order = np.argsort(-np.abs(difference), kind="stable")
-        right.append(np.cumsum(difference[order] > 0)[n_guesses - 1])
-    return Guesses("pairs of records", n_pairs, n_guesses, np.array(right))
+        n_correct.append(np.cumsum(difference[order] > 0)[n_guesses - 1])
+    return Guesses("pairs of records", n_pairs, n_guesses, np.array(n_correct))
 
 
 def coins(scores: Scores) -> Guesses:
@@ -236,7 +236,7 @@ def coins(scores: Scores) -> Guesses:
     values, members = (x.reshape(1, -1) if together else x for x in (scores.value, scores.member))
     n_models, n_points = values.shape
     n_guesses = _guess_counts(n_points, n_models, "coins")
-    right = np.zeros((n_models, 2, len(n_guesses)), dtype=int)
+    n_correct = np.zeros((n_models, 2, len(n_guesses)), dtype=int)
     for row, (value, member) in enumerate(zip(values, members, strict=True)):
         # ties must not follow the order of the points
         shuffled = stream(0, "coins", row).permutation(n_points)
@@ -245,8 +245,10 @@ def coins(scores: Scores) -> Guesses:
         n_members_above = np.concatenate([[0], np.cumsum(inside)])
         n_others_below = np.concatenate([[0], np.cumsum(~inside[::-1])])
         n_low = n_guesses // 2
-        right[row] = n_members_above[n_guesses], n_members_above[n_guesses - n_low] + n_others_below[n_low]
-    return Guesses("coins_of_records", n_points, np.concatenate([n_guesses, n_guesses]), right.reshape(n_models, -1))
+        n_correct[row] = n_members_above[n_guesses], n_members_above[n_guesses - n_low] + n_others_below[n_low]
+    return Guesses(
+        "coins_of_records", n_points, np.concatenate([n_guesses, n_guesses]), n_correct.reshape(n_models, -1)
+    )
 
 
 def many_runs(scores: Scores) -> Region:

@@ -167,7 +167,7 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
 class _Game:
     """v correct guesses of r about m secrets, each with some other values."""
 
-    right: int
+    n_correct: int
     n_guesses: int
     coins: int
     others: int
@@ -175,8 +175,8 @@ class _Game:
     def refuses(self, tail: float, promise: Tangents) -> bool:
         """Whether no distribution with P(W >= v) = tail obeys (1), as far as the recursion tells."""
         # From j = v down: `mean` is the least R_(j+1), `slack` the least U_(j+1) of the notes of `one_run_p_value`.
-        mean, slack = self.right * tail, self.n_guesses * tail / (self.n_guesses - self.right + 1)
-        for j in range(self.right - 1, 0, -1):
+        mean, slack = self.n_correct * tail, self.n_guesses * tail / (self.n_guesses - self.n_correct + 1)
+        for j in range(self.n_correct - 1, 0, -1):
             missed = self.wrong(mean, promise)  # H_j >= F(R_(j+1))
             if mean + missed > self.n_guesses:
                 return True
@@ -193,16 +193,18 @@ class _Game:
         return self.others * self.coins * promise.wrong(min(1.0, mean / self.coins))
 
 
-def _tangent_bounds(right: int, n_guesses: int, lost: Array, log_odds: Array) -> Array:
+def _tangent_bounds(n_correct: int, n_guesses: int, lost: Array, log_odds: Array) -> Array:
     """Compute the bound of each tangent, shape (G,); ``lost`` is m delta."""
-    tail = np.maximum(betainc(right, n_guesses - right + 1, np.exp(log_expit(log_odds))), 1e-300)
+    tail = np.maximum(betainc(n_correct, n_guesses - n_correct + 1, np.exp(log_expit(log_odds))), 1e-300)
     if not lost.any():  # delta = 0: no more than the binomial tail
         return tail
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_mass = right * log_expit(log_odds) - betaln(right, n_guesses - right + 1)  # of v b
-        log_mass += np.where(n_guesses > right, (n_guesses - right) * log_expit(-log_odds), 0.0)
+        log_mass = n_correct * log_expit(log_odds) - betaln(n_correct, n_guesses - n_correct + 1)  # of v b
+        log_mass += np.where(n_guesses > n_correct, (n_guesses - n_correct) * log_expit(-log_odds), 0.0)
         # P/b is a sum of falling terms, at most their geometric series where P itself is too small for a number
-        series = -np.log1p(-np.minimum(np.exp(log_odds) * (n_guesses - right) / (right + 1), 1)) - math.log(right)
+        series = -np.log1p(-np.minimum(np.exp(log_odds) * (n_guesses - n_correct) / (n_correct + 1), 1)) - math.log(
+            n_correct
+        )
         fraction = np.exp(np.where(tail > 1e-300, np.log(tail) - log_mass, series))
         lost_part = np.where(lost > 0, np.minimum(lost * fraction, 1.0), 0.0)
     return np.minimum(tail + (1 - tail) * lost_part, 1.0)
