@@ -122,7 +122,7 @@ class Guesses:
 
 @dataclass(frozen=True)
 class Region:
-    """Hits and false alarms of a test that was fixed beforehand.
+    """True and false positives of a test that was fixed beforehand.
 
     Parameters
     ----------

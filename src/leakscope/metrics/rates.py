@@ -220,7 +220,7 @@ class _Pooled:
         return float(lowest.min())
 
     def _too_coarse(self) -> str:
-        """Why no threshold has few enough false alarms."""
+        """Why no threshold has few enough false positives."""
         bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
         strictest = 100 * _at_least(self.others, top) / len(self.others)
         one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())

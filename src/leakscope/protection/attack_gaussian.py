@@ -121,6 +121,7 @@ class Moments:
         error = np.where(both, n_sets / np.where(both, n_inside * (n_sets - n_inside), 1), 0.0)
         # sums are around the mean of all: what the sets without x sum to is minus that of the sets with it
         delta = sums[:, :-1] * error[:, None]
+        # With few sets for the dimension the covariance is nearly singular: a ridge that shrinks as sets are added.
         ridge = _RIDGE if n_sets >= 4 * d else d / (d + n_sets)
         fraction = np.where(both, n_inside / n_sets, prior)
         return cls(mean, centred.T @ centred / n_sets, delta, fraction, error, ridge)
