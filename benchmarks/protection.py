@@ -15,8 +15,8 @@ from benchmarks.scoring import Row, cpu_seconds
 from leakscope.core.grid import Grid
 from leakscope.core.types import Points
 from leakscope.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
-from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import search_noise
 from leakscope.protection.swaps import swap_shifts
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import Covariance
@@ -85,7 +85,7 @@ def rows() -> list[Row]:
 def peak_gigabytes() -> float:
     """Calibrate the noise of a covariance, and look up the largest size that this process has had."""
     mechanism = Mechanism.of(Covariance(), Points(normal(N_LARGE)), execution=Execution(n_jobs=1))
-    calibrated(mechanism, PrivacyTarget(ETA, fits=N_FITS))
+    search_noise(mechanism, PrivacyTarget(ETA, fits=N_FITS))
     return peak_bytes() / 1e9
 
 

@@ -274,7 +274,10 @@ CASES = [
     Bad("audit --signals other_loss.npz", "signal 'loss' disagrees with log_prob and labels"),
     Bad("audit --signals complex.npz", "complex.npz: loss must hold numbers, got complex128"),
     Bad("audit --signals twos.npz", "twos.npz: member must hold truth values, or 0 and 1"),
-    Bad("audit --signals alone.npz", "alone.npz: no signals beside member; known: loss, log_odds, correct, log_prob"),
+    Bad(
+        "audit --signals alone.npz",
+        "alone.npz: no signals in addition to member; known: loss, log_odds, correct, log_prob",
+    ),
     Bad("audit --signals no_member.npz", "no_member.npz: no array 'member' (M, N); arrays: loss"),
     Bad("audit --signals deep.npz", "deep.npz: member must have shape (M, N), got (2, 3, 4)"),
     Bad("audit --signals all_in.npz", "all_in.npz: there is no target point, or each one is in all models or in none"),

@@ -19,8 +19,8 @@ import pytest
 from leakscope.data import from_arrays
 from leakscope.protection.attack import signals
 from leakscope.protection.attack_games import AttackConfig
-from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
@@ -92,7 +92,7 @@ class TestTheLoop:
     def test_a_tenth_of_the_noise_is_refuted(self, leakscope, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
         mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Execution(n_jobs=1))
-        found = calibrated(mechanism, PrivacyTarget(0.1, fits=400))
+        found = search_noise(mechanism, PrivacyTarget(0.1, fits=400))
         for share, code, word in ((1.0, 0, "not_refuted"), (0.1, 2, "refuted")):
             noise = replace(found.noise, scale=share * found.noise.scale)
             seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noisy_coords=found.noisy_coords))

@@ -206,7 +206,7 @@ class TestCanaries:
         assert (game.n_targets, game.n_models, game.sampling, game.prior) == (40, 42, "poisson", 0.5)
 
     def test_a_canary_named_twice_is_one(self):
-        assert games.canaries(30, np.array([8, 3, 8]), 4).columns.tolist() == [3, 8]
+        assert games.canaries(30, np.array([8, 3, 8]), 4).target_points.tolist() == [3, 8]
 
     @pytest.mark.statistics
     def test_independent_fair_coins(self):
@@ -265,7 +265,7 @@ class TestOneModel:
         (lambda: games.canaries(10, np.array([1]), 1, references=-1), "references must be >= 0, got -1"),
         (
             lambda: games.canaries(10, np.array([], dtype=int), 1),
-            "each target must judge the same number of points, at least 1; got [0]",
+            "each target must have the same number of target points, at least 1; got [0]",
         ),
         (lambda: games.one_model(0, 3), "members must be >= 1, got 0"),
         (lambda: games.one_model(3, 0), "others must be >= 1, got 0"),

@@ -31,9 +31,9 @@ def test_pairs_count_the_largest_differences_first():
     member = np.arange(20) < 10
     value = np.where(member, 90.0 + np.arange(20), np.arange(20) - 10.0)
     gathered = pairs(Scores("apart", value[None, :], member[None, :]))
-    assert (gathered.coins, gathered.made.tolist(), gathered.right.tolist()) == (10, [10], [[10]])
+    assert (gathered.coins, gathered.n_guesses.tolist(), gathered.n_correct.tolist()) == (10, [10], [[10]])
     flipped = pairs(Scores("apart", -value[None, :], member[None, :]))
-    assert flipped.right.tolist() == [[0]]
+    assert flipped.n_correct.tolist() == [[0]]
 
 
 def test_coins_guess_the_highest_in_and_the_lowest_out():
@@ -41,10 +41,10 @@ def test_coins_guess_the_highest_in_and_the_lowest_out():
     value = np.tile(-np.arange(100.0), (2, 1))
     gathered = coins(Scores("sorted", value, member))
     assert gathered.coins == 100
-    assert gathered.made.tolist() == 2 * [100, 30, 10, 3, 1][: len(gathered.made) // 2]
-    assert gathered.right[:, :3].tolist() == 2 * [[30, 30, 10]]
-    half = len(gathered.made) // 2
-    assert gathered.right[:, half : half + 3].tolist() == 2 * [[30 + 50, 30, 10]]
+    assert gathered.n_guesses.tolist() == 2 * [100, 30, 10, 3, 1][: len(gathered.n_guesses) // 2]
+    assert gathered.n_correct[:, :3].tolist() == 2 * [[30, 30, 10]]
+    half = len(gathered.n_guesses) // 2
+    assert gathered.n_correct[:, half : half + 3].tolist() == 2 * [[30 + 50, 30, 10]]
 
 
 def test_models_are_joined_as_one_game_or_by_fisher():

@@ -271,8 +271,8 @@ def test_level_of_a_true_curve(mu, n_runs):
     rejected = 0
     for _ in range(n_runs):
         found = coins(gaussian_records(rng, mu, 60))
-        rules = zip(found.right[0].tolist(), found.made.tolist(), strict=True)
-        rejected += len(found.made) * min(p_value_of(right, made, 60) for right, made in rules) < 0.05
+        rules = zip(found.n_correct[0].tolist(), found.n_guesses.tolist(), strict=True)
+        rejected += len(found.n_guesses) * min(p_value_of(right, made, 60) for right, made in rules) < 0.05
     assert rejected <= allowed(n_runs)
 
 

@@ -71,7 +71,7 @@ def test_squared_loss_is_the_distance_from_the_one_hot_label() -> None:
 def test_what_is_seen_of_a_network_is_what_its_games_give() -> None:
     rng = np.random.default_rng(1)
     log_p, correct, n = _log_p(rng, 30), rng.integers(2, size=30), 12
-    found = gap.seen(log_p, correct, n)
+    found = gap.membership_results(log_p, correct, n)
     won = {True: [], False: []}  # every game: Algorithm 2 for each member and each other
     for number, row in enumerate(log_p):
         won[number < n].append((max(np.exp(row)) > 0.8) == (number < n))
@@ -218,13 +218,13 @@ def test_without_the_network_one_guesses_from_other_records(made_up_writers) -> 
 
 
 def test_a_network_for_digits_gives_a_share_for_each_line(made_up_writers) -> None:
-    found = figure5.asked(100, 0, 0)
+    found = figure5.attacked_writers(100, 0, 0)
     shares = {*figure5.STRATEGIES, *figure5.BLIND, "success", "test_accuracy"}
     assert set(found) == shares | {"gap"}
     assert all(0 <= found[name] <= 1 for name in shares)
     assert found["test_accuracy"] < 0.3  # random labels
     assert found["loss"] > 3 / 44  # of which the training set is known by heart, writers and all
-    assert found == figure5.asked(100, 0, 0)
+    assert found == figure5.attacked_writers(100, 0, 0)
 
 
 def _runs(likelihood: float, loss: float, success: float) -> list[dict[str, float]]:

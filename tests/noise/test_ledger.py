@@ -278,7 +278,7 @@ def test_bad_draws_and_queries():
         Draw("", MEMBER, "swap")
     with refused("D must hold from 1 to n - 1 = 5 records, got 6"):
         Draw("data", np.ones(6, dtype=bool), "swap")
-    with refused("a statistic without a description (a lambda) cannot stand in a ledger"):
+    with refused("a statistic without a description (a lambda) cannot be entered in a ledger"):
         Query({}, 0.1)
     with refused("eta must be > 0, got 0"):
         Query({"statistic": "mean"}, 0.0)

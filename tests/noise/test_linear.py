@@ -295,7 +295,7 @@ def test_the_average_of_many_is_sampled():
     assert (shifts.values != average_linear(features, n // 4, n_pairs=40_000, seed=1).values).any()
     total = average_linear(features, n // 4, "sum", n_pairs=40_000).values
     np.testing.assert_allclose(total, shifts.values * (n // 4))
-    line = r"the .* rows of 'swap' stand for different numbers of records and have no average row: sample with average_"
+    line = r"the .* rows of 'swap' are for different numbers of records and have no average row: sample with average_"
     with pytest.raises(ValueError, match=f"^{line}linear$"):
         swap_linear(features, n // 4).average()
 

@@ -14,8 +14,8 @@ from leakscope.data import from_arrays, read
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import calibrate, calibrate_file, declare_file, protect, protect_file
-from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import search_noise
 from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
@@ -78,7 +78,7 @@ class TestProtect:
     def test_the_noise_has_the_size_that_the_certificate_says(self):
         """2,000 releases: the variance is that of noise and draw together, to 5 standard errors."""
         mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), execution=Execution(n_jobs=1))
-        found = calibrated(mechanism, PrivacyTarget(0.1))
+        found = search_noise(mechanism, PrivacyTarget(0.1))
         values = np.array([_released(mechanism, found, subsets(120, 60, 1, rng)[0], rng) for rng in _streams(2000)])
         row = protect("mean", ROWS, eta=0.1, seed=0, **QUICK).owner.about.values[0]
         assert row.noise_std == found.rms[0]

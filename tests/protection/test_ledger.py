@@ -23,9 +23,9 @@ from leakscope.noise.keyed import SCHEME
 from leakscope.noise.ledger import Ledger
 from leakscope.plans.plan import read
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import declare, ledger, protect, protect_file
+from leakscope.protection import declare, ledger_query, protect, protect_file
 from leakscope.protection.jobs import file_job
-from leakscope.protection.ledger import Memory, ReleaseSubject, describe_statistic
+from leakscope.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
 from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.runtime.observe import Execution
@@ -75,7 +75,7 @@ def unit(subject, exact=EXACT, key=KEY):
     """The draw with variance 1 in each coordinate."""
     noise = subject.noise
     shape = 1.0 if noise.shape is None else noise.shape
-    return subject.draw(key, exact) / (noise.scale * np.sqrt(shape))
+    return subject.sample_noise(key, exact) / (noise.scale * np.sqrt(shape))
 
 
 class TestNoiseIsAFunctionOfTheRelease:
@@ -86,7 +86,7 @@ class TestNoiseIsAFunctionOfTheRelease:
             statistic={"statistic": {"probabilities": (0.25, 0.5), "class": "Quantiles"}},
             noise=GaussianNoise(2, np.array(SUBJECT.noise.shape)),
         )
-        assert again.draw(KEY, EXACT.copy()).tobytes() == SUBJECT.draw(KEY, EXACT).tobytes()
+        assert again.sample_noise(KEY, EXACT.copy()).tobytes() == SUBJECT.sample_noise(KEY, EXACT).tobytes()
 
     @pytest.mark.statistics
     @pytest.mark.parametrize("name", OTHERS)
@@ -101,7 +101,7 @@ class TestNoiseIsAFunctionOfTheRelease:
         alone = replace(SUBJECT, noise=LaplaceNoise(2.0), noisy_coords=np.ones(1, dtype=bool))
         gaussian = replace(alone, noise=GaussianNoise(2.0))
         assert len({alone.digest, gaussian.digest}) == 2
-        assert alone.draw(KEY, EXACT[:1]) != gaussian.draw(KEY, EXACT[:1])
+        assert alone.sample_noise(KEY, EXACT[:1]) != gaussian.sample_noise(KEY, EXACT[:1])
         for other in (
             unit(SUBJECT, key=bytes(32)),
             unit(SUBJECT, exact=EXACT + (EXACT == 3)),
@@ -111,9 +111,9 @@ class TestNoiseIsAFunctionOfTheRelease:
 
     def test_coordinates_without_noise_belong_to_the_release(self):
         few = replace(SUBJECT, noise=GaussianNoise(2.0), noisy_coords=EXACT < 1000)
-        drawn = few.draw(KEY, EXACT)
+        drawn = few.sample_noise(KEY, EXACT)
         assert (drawn[1000:] == 0).all()
-        assert (drawn[:1000] != replace(SUBJECT, noise=GaussianNoise(2.0)).draw(KEY, EXACT)[:1000]).all()
+        assert (drawn[:1000] != replace(SUBJECT, noise=GaussianNoise(2.0)).sample_noise(KEY, EXACT)[:1000]).all()
 
     @pytest.mark.statistics
     def test_two_scales_do_not_give_the_value_away(self):
@@ -122,7 +122,7 @@ class TestNoiseIsAFunctionOfTheRelease:
         subjects = [replace(SUBJECT, noise=GaussianNoise(scale)) for scale in (1.0, 2.0)]
         naive = [value + scale * unit(subjects[0]) for scale in (1.0, 2.0)]
         np.testing.assert_allclose(2 * naive[0] - naive[1], value, atol=1e-12)
-        seen = [value + subject.draw(KEY, EXACT) for subject in subjects]
+        seen = [value + subject.sample_noise(KEY, EXACT) for subject in subjects]
         error = 2 * seen[0] - seen[1] - value
         # the variance of 2,000 normal numbers: 6 standard errors are left once in 500 million
         assert abs(error.var() / 8 - 1) < 6 * np.sqrt(2 / D)
@@ -214,7 +214,7 @@ class TestLedgers:
 
     def test_a_ledger_that_cannot_be_marked_is_said(self, tmp_path, people, monkeypatch):
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
-        monkeypatch.setattr(ledger, "_ATTEMPTS", 2)
+        monkeypatch.setattr(ledger_query, "_ATTEMPTS", 2)
         written = []
 
         def lost(public, owner):
@@ -354,14 +354,16 @@ class TestDeclared:
             return x.mean(axis=0)
 
         for statistic in (lambda x: x.mean(axis=0), local):
-            with pytest.raises(ValueError, match=r"^a statistic without a description cannot stand in a ledger: "):
+            with pytest.raises(ValueError, match=r"^a statistic without a description cannot be entered in a ledger: "):
                 declare(statistic, ROWS, eta=0.1, ledger=str(tmp_path / "l.json"))
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("level", [pd.Timestamp("2026-01-01"), float("nan")])
     def test_a_parameter_that_cannot_be_written_down_is_refused(self, tmp_path, level):
         table = Linear("count", Cells(("x0",), ((0.0, level),)), "sum")
-        with pytest.raises(ValueError, match=r"cannot stand in a ledger: .* with numbers and texts as its parameters"):
+        with pytest.raises(
+            ValueError, match=r"cannot be entered in a ledger: .* with numbers and texts as its parameters"
+        ):
             declare(table, ROWS, eta=0.1, ledger=str(tmp_path / "l.json"))
 
     def test_the_file_of_a_class_of_ones_own_is_part_of_the_query(self):
@@ -430,8 +432,8 @@ def digest(people):
 def identity(**words):
     """What a ledger compares: digest of the data, k, promise and coupling of the draw, digest of the query."""
     plan = read(ProtectionPlan, {"ledger": "none.json", **words}, "protect")
-    memory = Memory.of(file_job(plan, Execution(n_jobs=1)), "none.json")
-    return memory.job.mechanism.points.digest, memory._query.digest
+    query = LedgerQuery.of(file_job(plan, Execution(n_jobs=1)), "none.json")
+    return query.job.mechanism.points.digest, query._query.digest
 
 
 class TestEveryFieldOfThePlan:

@@ -8,9 +8,9 @@ from leakscope.data import from_arrays
 from leakscope.noise import Lp, MixtureSwap
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import protect
-from leakscope.protection.calibration import calibrated
-from leakscope.protection.ledger import randomness
+from leakscope.protection.ledger_query import randomness
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import search_noise
 from leakscope.protection.pairs import Fitted, measured
 from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
@@ -34,7 +34,7 @@ class TestWhatIsMeasuredIsReleased:
         x = np.repeat([0.0, 4160.0], 120) + stream(0, "total").integers(-1, 2, size=240)
         x[0] = 2.0
         made = mechanism("sum", x[:, None])
-        found = calibrated(made, PrivacyTarget(0.1))
+        found = search_noise(made, PrivacyTarget(0.1))
         member = subsets(240, 120, 200, stream(0, "draws"))
         bare = made.on_grid(DataSets(member, np.zeros(200, dtype=int)), found.grid)
         assert found.grid.steps.item() == 0.5
@@ -45,7 +45,7 @@ class TestWhatIsMeasuredIsReleased:
     def test_pairs_of_a_sum_are_measured_on_rounded_features(self, name):
         """Released without noise the outputs of both sets of each pair lie apart by exactly what was measured."""
         made = mechanism(name, ROWS)
-        found = calibrated(made, PrivacyTarget(0.1, coupling="complement", fits=200))
+        found = search_noise(made, PrivacyTarget(0.1, coupling="complement", fits=200))
         pairs = measured(made, "complement", 0, 20)
         shifts, failed = pairs.shifts(found.grid, Lp(2.0), found.noisy_coords)
         still = np.zeros(2)
@@ -56,7 +56,7 @@ class TestWhatIsMeasuredIsReleased:
 
     def test_a_statistic_off_the_grid_is_a_failure_and_no_error(self):
         made = Mechanism.of(Fit("far", Function(lambda x: 1e30 * x.mean(axis=0))), from_arrays(ROWS), 30, 0)
-        found = calibrated(mechanism("mean", ROWS), PrivacyTarget(0.1))
+        found = search_noise(mechanism("mean", ROWS), PrivacyTarget(0.1))
         inside = subsets(60, 30, 1, stream(0, "draw"))[0]
         assert np.isnan(made.release(inside, np.zeros(2), found.grid, stream(0, "fit"))).all()
 
@@ -70,33 +70,33 @@ class TestWhatIsMeasuredIsReleased:
         """The mean of 60 times 0.1 is not 0.1 in floating point, so that the standard deviation is not 0."""
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
         assert x[:, 1].std() > 0
-        found = calibrated(mechanism("mean", x), PrivacyTarget(0.1))
+        found = search_noise(mechanism("mean", x), PrivacyTarget(0.1))
         assert found.noisy_coords.tolist() == [True, False]
         with pytest.raises(ValueError, match=r"would be published exactly: mean of x1; "):
             protect("mean", x, eta=0.1, **QUICK)
 
     def test_nor_does_the_order_of_a_sum_make_them_differ(self):
         x = np.c_[ROWS[:, 0], np.full(60, 0.1)]
-        found = calibrated(mechanism("mean", x), PrivacyTarget(0.1, coupling="complement", fits=200))
+        found = search_noise(mechanism("mean", x), PrivacyTarget(0.1, coupling="complement", fits=200))
         assert found.noisy_coords.tolist() == [True, False]
 
     def test_tiny_values_that_differ_get_noise(self):
         """Squares of 1e-170 vanish, and the standard deviation with them."""
         x = np.c_[ROWS[:, 0], (np.arange(60) % 2) * 1e-170]
         assert x[:, 1].std() == 0
-        assert calibrated(mechanism("mean", x), PrivacyTarget(0.1, noise="gaussian_isotropic")).noisy_coords.all()
+        assert search_noise(mechanism("mean", x), PrivacyTarget(0.1, noise="gaussian_isotropic")).noisy_coords.all()
 
 
 class TestChosenOnTheSameDraws:
     def test_a_scale_that_draws_chose_is_proved_for_what_was_asked_only(self):
-        found = calibrated(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap"))
+        found = search_noise(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap"))
         assert found.eta == 0.1
 
     def test_the_curve_of_a_mixture_has_draws_of_its_own(self, monkeypatch):
         seeds = []
         curve = MixtureSwap.tradeoff
         monkeypatch.setattr(MixtureSwap, "tradeoff", lambda self, *ask: seeds.append(self.seed) or curve(self, *ask))
-        calibrated(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap", seed=3))
+        search_noise(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap", seed=3))
         assert len(seeds) == 1
         assert seeds[0] != 3
 
@@ -148,7 +148,7 @@ def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
     """The whole release 4,000 times against Bayes over all data sets: beyond 4 standard errors in 3 of 100,000."""
     x = stream(0, "heavy").standard_cauchy(size=(8, 1))
     made, n_runs = mechanism(name, x, k), 4000
-    found = calibrated(made, ask)
+    found = search_noise(made, ask)
     member = all_subsets(8, k)
     bare = made.on_grid(DataSets(member, np.zeros(len(member), dtype=int)), found.grid)
     draw, noise = randomness(5, "draw"), randomness(5, "noise")
@@ -167,7 +167,7 @@ def test_nobody_guesses_better_than_the_certificate_says(name, k, ask):
 def test_neighbouring_data_sets_have_the_same_support(k):
     """A coarse noise tried out whole: the released numbers of all data sets lie on one lattice, to the last bit."""
     made = mechanism("mean", stream(0, "heavy").standard_cauchy(size=(8, 1)), k)
-    found = calibrated(made, PrivacyTarget(0.1))
+    found = search_noise(made, PrivacyTarget(0.1))
     step, member = found.grid.steps.item(), all_subsets(8, k)
     bare = found.grid.round(made.features)
     whole = np.array([bare[row].sum() for row in member])

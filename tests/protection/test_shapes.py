@@ -12,8 +12,8 @@ from leakscope.bounds import exact_eta
 from leakscope.data import from_arrays
 from leakscope.noise import GaussianNoise, best_covariance
 from leakscope.protection import rounding
-from leakscope.protection.calibration import calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import DataSets, Execution
@@ -60,11 +60,11 @@ def of_average_shape(made, x, eta, noise="gaussian"):
     V = np.cov(x, rowvar=False)
     shape = best_covariance(V, 1.0, 1 / np.diagonal(V), NOISES[noise])
     shape = shape if noise == "gaussian" else np.diagonal(shape).copy()
-    return calibrated(made, PrivacyTarget(eta, noise=partial(GaussianNoise, shape=shape), coupling="swap"))
+    return search_noise(made, PrivacyTarget(eta, noise=partial(GaussianNoise, shape=shape), coupling="swap"))
 
 
 def least(made, eta, noise="gaussian", promise="every"):
-    return calibrated(made, PrivacyTarget(eta, promise, noise=noise, coupling="swap"))
+    return search_noise(made, PrivacyTarget(eta, promise, noise=noise, coupling="swap"))
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

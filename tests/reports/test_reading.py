@@ -66,7 +66,7 @@ def test_a_key_that_stands_twice_is_refused(written, tmp_path):
     twice = tmp_path / "twice.json"
     text = written.read_text(encoding="utf-8")
     twice.write_text(text.replace('"schema": 1,', '"schema": 1,\n "schema": 1,', 1), encoding="utf-8")
-    with pytest.raises(ValueError, match="a key stands twice"):
+    with pytest.raises(ValueError, match="a key occurs twice"):
         Report.from_json(twice)
 
 
@@ -133,7 +133,7 @@ def test_values_of_other_types_are_one_line_also_unverified(make, tmp_path):
         ('{"schema": ' + "9" * 5000 + "}", "is not JSON"),
         ('{"schema": NaN}', "NaN is no number of JSON"),
         ('{"schema": true}', "is not a leakscope report of schema 1"),
-        ('{"schema": 1, "schema": 1}', "a key stands twice"),
+        ('{"schema": 1, "schema": 1}', "a key occurs twice"),
         ("\ufeff{}", "is not JSON"),
     ],
 )

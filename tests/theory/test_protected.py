@@ -38,8 +38,8 @@ from leakscope.noise import (
     worst_eta,
 )
 from leakscope.protection.attack_games import AttackConfig
-from leakscope.protection.calibration import Calibrated, calibrated
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import NoiseSearchResult, search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
@@ -196,11 +196,11 @@ def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(coupling, "tradeoff", lambda self, noise, confidence=None: None)
 
 
-def found_of(statistic: str, data: np.ndarray, k: int, ask: PrivacyTarget) -> tuple[Calibrated, np.ndarray]:
+def found_of(statistic: str, data: np.ndarray, k: int, ask: PrivacyTarget) -> tuple[NoiseSearchResult, np.ndarray]:
     """What is calibrated, and the exact eta of what is released: the statistic on its grid, and its noise."""
     rule = named(statistic) if statistic in ("mean", "sum") else Fit(statistic, Function(STATISTICS[statistic]))
     made = Mechanism.of(rule, from_arrays(data[:, None] if statistic in ("mean", "sum") else data), k, 0, HERE)
-    found, member = calibrated(made, ask), all_of(made.n, k)
+    found, member = search_noise(made, ask), all_of(made.n, k)
     outputs = AttackConfig(0, grid=found.grid).outputs(made, DataSets(member, np.zeros(len(member), dtype=int)))
     return found, exact_eta(outputs, member, found.noise)
 

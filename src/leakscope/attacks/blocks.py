@@ -61,8 +61,8 @@ class Block:
         return np.atleast_2d(self.game.is_target_point)[:, self.columns].T
 
     def _take(self, array: Shaped[Array, "m N ..."]) -> Shaped[Array, "B m ..."]:
-        taken = array.swapaxes(0, 1)[self.columns]
-        return taken if taken.strides[1] <= taken.strides[0] else np.ascontiguousarray(taken)
+        columns = array.swapaxes(0, 1)[self.columns]
+        return columns if columns.strides[1] <= columns.strides[0] else np.ascontiguousarray(columns)
 
 
 def all_target_points(game: Game) -> Int[Array, " U"]:

@@ -171,6 +171,7 @@ class _References:
             own += per_all
             variance *= own
             np.maximum(variance, np.maximum(_FLOOR * self.pooled, _LEAST), out=variance)
+        # d^2 (n/(n - 1))^2 for a row that is left out, d^2 for the others.
         own_distance *= without_one**2 - 1
         distance += own_distance
         return distance, variance
@@ -196,9 +197,10 @@ def _references(signals: Signals, variance: str) -> tuple[_References, _Referenc
             n, mean, squares = moments[side, :, block.place]
             own = _own_rows(block, bool(side), dtype) * target
             n_pooled[side] += n[:, 0] @ target - own.sum(axis=0)
-            taken_out = np.square(phi - mean)
-            taken_out *= own
-            square_pooled[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ taken_out
+            # Pooled over a target's points: each sum of squares without the target's own row, S - d^2 n/(n - 1).
+            own_squares = np.square(phi - mean)
+            own_squares *= own
+            square_pooled[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ own_squares
     pooled = np.maximum(square_pooled / np.maximum(n_pooled, 1), _LEAST).astype(dtype)
     sides = []
     for side in (0, 1):

@@ -114,6 +114,7 @@ def _regress(
     mean = np.linalg.solve(normal_matrix, columns.T @ y)
     residual = y - columns @ mean
     overall_scale = max(float(np.sqrt(np.mean(residual**2))), 1e-12)
+    # E log residual^2 = log variance + E log chi-squared: so the logarithm of the variance is regressed in its turn.
     log_squares = np.log(residual**2 + (_LEAST * overall_scale) ** 2)
     log_variance = np.linalg.solve(normal_matrix, columns.T @ (log_squares - _LOG_CHI))
     scale = np.exp(new_columns @ log_variance / 2)

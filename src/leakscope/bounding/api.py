@@ -266,7 +266,7 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
 
 def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbout:
     content, data = plan.model_dump(), stated.data
-    said = envelope(
+    common = envelope(
         content,
         seed=content.get("seed", 0),
         confidence=content.get("confidence", 1.0),
@@ -275,7 +275,7 @@ def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbo
     )
     return BoundAbout(
         kind="bound",
-        **said,
+        **common,
         bound=row.name,
         subject=stated.subject,
         question=row.question,

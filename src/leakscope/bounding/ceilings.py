@@ -47,7 +47,7 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
     ----------
     curve : TradeOff
     prior : float
-        Share of the records that are in.
+        Fraction of the records that are in.
     fpr : sequence of float
         False-alarm rates of interest.
     **common

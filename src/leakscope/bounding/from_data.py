@@ -159,16 +159,19 @@ def pmp(plan: PmpPlan, row: Bound) -> Stated:
 def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
     """Bound the mean of a half with Gaussian noise: epsilons at one delta, and the certified curve of the swap."""
     scale, n = plan.scale or 0.0, len(rows) // 2
-    found = epsilons_gaussian(rows, scale, plan.delta, clipped_mean_sensitivity(plan.clip, n))
+    epsilons = epsilons_gaussian(rows, scale, plan.delta, clipped_mean_sensitivity(plan.clip, n))
     curve = swap_linear(rows, n, "mean").tradeoff(GaussianNoise(scale))
     common = _practical(row, plan)
     at = {"delta": plan.delta}
     return Stated(
         f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
         [
-            Finding("pmp_epsilon", found.eps_pmp, operating_point=at, bound_type="upper", **common),
+            Finding("pmp_epsilon", epsilons.eps_pmp, operating_point=at, bound_type="upper", **common),
             *_promises(
-                found.eps_global, found.eps_subset_exact, found.eps_subset_nominal, common | {"operating_point": at}
+                epsilons.eps_global,
+                epsilons.eps_subset_exact,
+                epsilons.eps_subset_nominal,
+                common | {"operating_point": at},
             ),
             *allowed(curve, 0.5, plan.fpr, **common),
         ],
@@ -184,19 +187,19 @@ def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> S
     common = _practical(row, plan)
     draws = Draws(n_subsets=plan.n_subsets, confidence=plan.confidence, seed=plan.seed)
     if plan.epsilon is None:
-        epsilon, found = _epsilon_that_keeps(plan, loss, sensitivity, draws, common)
+        epsilon, promises = _epsilon_that_keeps(plan, loss, sensitivity, draws, common)
     else:
-        epsilon, found = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
-    ceiling = EpsilonDelta(found[-1].value or 0.0)
+        epsilon, promises = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
+    ceiling = EpsilonDelta(promises[-1].value or 0.0)
     exact = subset_epsilon(loss, epsilon, sensitivity) if len(rows) <= 2 * LARGEST_HALF else None
     nominal = epsilon * subset_sensitivity(loss) / sensitivity
     return Stated(
         f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
         f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
         [
-            *found,
+            *promises,
             *_promises(epsilon, exact, nominal, common),
-            *allowed(ceiling, 0.5, plan.fpr, confidence=found[-1].confidence, **common),
+            *allowed(ceiling, 0.5, plan.fpr, confidence=promises[-1].confidence, **common),
         ],
         [Curve("practical membership privacy", "", "certified", ceiling)],
     )
@@ -231,9 +234,18 @@ def _membership(
     if plan.method == "exact" or not sampled:
         value = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity)
         return Finding("pmp_epsilon", value, bound_type="upper", method=EXACTLY, **common)
-    found = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity, "sampled", **draws)
-    ends: dict[str, Any] = {"confidence": plan.confidence, "method": found.method, "detail": found.detail}
-    return Finding("pmp_epsilon", found.high, low=found.low, high=found.high, bound_type="upper", **ends, **common)
+    interval = pmp_exponential(loss, plan.epsilon or 0.0, sensitivity, "sampled", **draws)
+    return Finding(
+        "pmp_epsilon",
+        interval.high,
+        low=interval.low,
+        high=interval.high,
+        bound_type="upper",
+        confidence=plan.confidence,
+        method=interval.method,
+        detail=interval.detail,
+        **common,
+    )
 
 
 def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
@@ -326,7 +338,7 @@ def _exposed(
     eta: Float[Array, " C"], order: Array, worst: Scope, prior: float, common: dict[str, Any]
 ) -> list[Finding]:
     """Exact eta and accuracy against the most exposed and the median entry."""
-    found = []
+    findings = []
     for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
         facts: dict[str, Any] = {
             "operating_point": {"prior": prior},
@@ -335,11 +347,11 @@ def _exposed(
             "scope": scope,
             **common,
         }
-        found += [
+        findings += [
             Finding("accuracy", max(prior, 1 - prior) + float(value), **facts),
             Finding("eta", float(value), **facts),
         ]
-    return found
+    return findings
 
 
 def _to_merge(eta: float, groups: Sequence[Merged]) -> str:

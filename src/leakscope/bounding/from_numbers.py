@@ -25,10 +25,10 @@ BATCHES = {"poisson": Term("poisson_batches_of_dpsgd"), "fixed": Term("fixed_bat
 
 def dp(plan: DpPlan, row: Bound) -> Stated:
     """(epsilon, delta)-DP as a ceiling, or the epsilon that keeps a limit."""
-    ceiling, found, common = _promise(plan, row, "epsilon")
-    claim = Claim("epsilon", found.value or 0.0, plan.delta, plan.adjacency)
+    ceiling, parameter, common = _promise(plan, row, "epsilon")
+    claim = Claim("epsilon", parameter.value or 0.0, plan.delta, plan.adjacency)
     curve = ceiling(claim.value)
-    findings = [*([found] if plan.at_most else []), *allowed(curve, plan.prior, plan.fpr, **common)]
+    findings = [*([parameter] if plan.at_most else []), *allowed(curve, plan.prior, plan.fpr, **common)]
     if plan.delta == 0:  # with a delta some releases may prove membership
         posterior = posterior_from_dp(claim.in_game(_game(plan)).value, plan.prior)
         facts: dict[str, Any] = common | {"source": "sablayrolles2019, section 3.4"}
@@ -40,13 +40,13 @@ def dp(plan: DpPlan, row: Bound) -> Stated:
 
 def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
     """mu-GDP as a ceiling, or the mu that keeps a limit."""
-    ceiling, found, common = _promise(plan, row, "mu")
-    curve = ceiling(found.value or 0.0)
+    ceiling, parameter, common = _promise(plan, row, "mu")
+    curve = ceiling(parameter.value or 0.0)
     return _stated(
-        Claim("mu", found.value or 0.0, 0.0, plan.adjacency).text,
+        Claim("mu", parameter.value or 0.0, 0.0, plan.adjacency).text,
         curve,
         [
-            *([found] if plan.at_most else []),
+            *([parameter] if plan.at_most else []),
             *allowed(curve, plan.prior, plan.fpr, **common),
             Finding(
                 "epsilon",

@@ -53,12 +53,14 @@ class Cycle:
         _affordable(length, n_sizes, len(distinct))
         level, phase = _factor(length, prior)
         order = np.argsort(-counts, kind="stable")
-        row, column, size = _kept(distinct[order] % length, counts[order], level, n_sizes)
+        row, column, size = _relevant_frequencies(distinct[order] % length, counts[order], level, n_sizes)
         turns, angle = np.zeros(len(row), dtype=np.int64), np.zeros(len(row))
         for value, count in zip(distinct.tolist(), counts.tolist(), strict=True):
             at, wraps = _position(row, column, value, length)
             turns += count * wraps
             angle += count * phase[at]
+        # The characteristic function of the total about its mean: phases are reduced in whole turns, exactly, before
+        # they become floating-point numbers.
         mean = Fraction(prior) * int(counts @ distinct)
         part = float(mean - mean.numerator // mean.denominator)  # the rest is a whole shift: nothing on a cycle
         angle += 2 * np.pi * (part * (column / length) - _fraction(prior, turns))
@@ -89,7 +91,7 @@ class Cycle:
 
 
 def lengths(distinct: Int[Array, " v"], counts: Int[Array, " v"], prior: float, k: int, spread: int) -> tuple[int, int]:
-    """Numbers of totals and of sizes on the cycle of `Cycle.of`, known before any work is done.
+    """Count the totals and the sizes on the cycle of `Cycle.of`, before any other work is done.
 
     Parameters
     ----------
@@ -110,13 +112,13 @@ def lengths(distinct: Int[Array, " v"], counts: Int[Array, " v"], prior: float, 
 def _affordable(length: int, n_sizes: int, n_distinct: int) -> None:
     """Refuses what would take more than about a gigabyte, or minutes."""
     coarser = "round the values to a coarser grid"
-    if (wanted := n_sizes * (length // 2 + 1)) > MOST_FREQUENCIES:
+    if (n_numbers := n_sizes * (length // 2 + 1)) > MOST_FREQUENCIES:
         raise ValueError(
-            f"a cycle of {length:,} totals has {wanted:,} frequencies; the limit is {MOST_FREQUENCIES:,}: {coarser}"
+            f"a cycle of {length:,} totals has {n_numbers:,} frequencies; the limit is {MOST_FREQUENCIES:,}: {coarser}"
         )
-    if (wanted := n_distinct * length) > MOST_NUMBERS:
+    if (n_numbers := n_distinct * length) > MOST_NUMBERS:
         raise ValueError(
-            f"{n_distinct:,} distinct values on a cycle of {length:,} totals are {wanted:,} numbers; the limit is "
+            f"{n_distinct:,} distinct values on a cycle of {length:,} totals are {n_numbers:,} numbers; the limit is "
             f"{MOST_NUMBERS:,}: {coarser}"
         )
 
@@ -171,11 +173,12 @@ def _factor(length: int, prior: float) -> tuple[Float[Array, " L"], Float[Array,
     return level, np.arctan2(tilt * sine, cosine) - tilt * half
 
 
-def _kept(values: Array, counts: Array, level: Array, n_sizes: int) -> tuple[Array, Array, Array]:
+def _relevant_frequencies(values: Array, counts: Array, level: Array, n_sizes: int) -> tuple[Array, Array, Array]:
     """Find the frequencies whose product is above e^-80, with its logarithm; the commonest values exclude most."""
     length = len(level)
     n_columns, step = length // 2 + 1, length // n_sizes
-    found = []
+    blocks = []
+    # Block by block: all frequencies at once may not fit into memory, and few of a block survive the first values.
     for start in range(0, n_sizes * n_columns, _BLOCK):
         flat = np.arange(start, min(start + _BLOCK, n_sizes * n_columns))
         row, column = flat // n_columns * step, flat % n_columns
@@ -185,8 +188,8 @@ def _kept(values: Array, counts: Array, level: Array, n_sizes: int) -> tuple[Arr
             keep = size >= _DROPPED
             if not keep.all():
                 row, column, size = row[keep], column[keep], size[keep]
-        found.append((row, column, size))
-    row, column, size = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        blocks.append((row, column, size))
+    row, column, size = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return row, column, size
 
 

@@ -192,9 +192,9 @@ def pmp_discrete(probability: ArrayLike, member: ArrayLike, weights: ArrayLike |
     member, weights = _game(member, weights)
     records = np.arange(member.shape[1])
     inside, outside = _conditional(_probabilities(probability, len(member)), member, weights, records)
-    seen = (inside > 0) | (outside > 0)
+    possible = (inside > 0) | (outside > 0)
     with np.errstate(divide="ignore"):
-        return float(np.abs(np.log(inside[seen]) - np.log(outside[seen])).max())
+        return float(np.abs(np.log(inside[possible]) - np.log(outside[possible])).max())
 
 
 def exact_tradeoff(
@@ -296,22 +296,26 @@ class BayesAttacker:
         ValueError
             If no subset can give such a release.
         """
-        seen = np.asarray(release, dtype=float)
-        seen = seen.reshape(-1, 1) if seen.ndim <= 1 and self.outputs.shape[1] == 1 else np.atleast_2d(seen)
-        if seen.shape[1:] != self.outputs.shape[1:]:
-            raise ValueError(f"a release has {self.outputs.shape[1]} numbers, got {seen.shape[-1]}")
-        apart = seen[:, None] - self.outputs
-        if self.noise is None:
-            level = np.where((apart == 0).all(axis=-1), 0.0, -np.inf)
+        releases = np.asarray(release, dtype=float)
+        if releases.ndim <= 1 and self.outputs.shape[1] == 1:
+            releases = releases.reshape(-1, 1)  # one number a release
         else:
-            level = self.noise.log_density(apart)
+            releases = np.atleast_2d(releases)
+        if releases.shape[1:] != self.outputs.shape[1:]:
+            raise ValueError(f"a release has {self.outputs.shape[1]} numbers, got {releases.shape[-1]}")
+        difference = releases[:, None] - self.outputs
+        if self.noise is None:
+            level = np.where((difference == 0).all(axis=-1), 0.0, -np.inf)
+        else:
+            level = self.noise.log_density(difference)
         with np.errstate(divide="ignore"):
             level = level + np.log(self.weights)
         inside = np.asarray(logsumexp(np.where(self.member, level, -np.inf), axis=1))
         outside = np.asarray(logsumexp(np.where(self.member, -np.inf, level), axis=1))
         impossible = np.flatnonzero((inside == -np.inf) & (outside == -np.inf))
         if len(impossible):
-            raise ValueError(f"release {impossible[0]} is impossible: no subset gives {seen[impossible[0]].tolist()}")
+            first = impossible[0]
+            raise ValueError(f"release {first} is impossible: no subset gives {releases[first].tolist()}")
         return expit(inside - outside)
 
     @property

@@ -2,8 +2,8 @@
 
 The mechanism chooses one of W outputs, ``P(w | D)`` proportional to ``exp(-epsilon l(w, D)/(2 sensitivity))`` with
 ``l(w, D)`` the mean loss of w over the n records of D (McSherry & Talwar 2007); it is epsilon-DP where no record
-that could stand in the place of another moves that mean by more than the sensitivity. The attacker of practical
-membership privacy (Lowy et al. 2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
+that could replace another moves that mean by more than the sensitivity. The attacker of practical membership privacy
+(Lowy et al. 2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def pmp_exponential(
     **draws : int or float
         For sampled subsets, and only for them:
 
-        n_subsets: number of random subsets, 131,072 by default; each stands for the n + 1 halves that one more record
+        n_subsets: number of random subsets, 131,072 by default; each represents the n + 1 halves that one more record
         makes of it;
 
         confidence: of the interval, 0.95 by default;
@@ -208,13 +208,15 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     log_normaliser = np.concatenate(
         [np.asarray(logsumexp(-(part @ exponent), axis=1)) for part in np.array_split(member, len(member) // 4096 + 1)]
     )
-    found = 0.0
+    largest = 0.0
+    # Halves with x and without x' are all E + x; those the other way round are all E + x', for the same E in the same
+    # order.
     for x, other in combinations(range(n_records), 2):
         swap = exponent[x] - exponent[other]
         only_x, only_other = member[:, x] & ~member[:, other], member[:, other] & ~member[:, x]
         gain = log_normaliser[only_x] - log_normaliser[only_other]
-        found = max(found, float(swap.max() + gain.max()), float((-swap).max() + (-gain).max()))
-    return found
+        largest = max(largest, float(swap.max() + gain.max()), float((-swap).max() + (-gain).max()))
+    return largest
 
 
 def subset_sensitivity(loss: ArrayLike) -> float:

@@ -179,8 +179,8 @@ def generalisation_bound_tails(
     Clipped to [-r, r] the loss is bounded, and its gap smaller by at most the sum of ``E max(|R| - r, 0)``
     over the two classes, which is at most e(r)/m: e is the integral of the tail bound p from r, m the smaller
     of ``prior`` and 1 - ``prior``. So `generalisation_bound` holds with ``t = (|gap| - e(r)/m)/(2 r)``. A
-    loss >= 0 is clipped to [0, r], and only the class with the larger mean can bring the gap down: r stands
-    for 2 r, and the probability of that class for m. The best r solves ``r p(r) + e(r) = m |gap|``; there
+    loss >= 0 is clipped to [0, r], and only the class with the larger mean can bring the gap down: r replaces
+    2 r, and the probability of that class replaces m. The best r solves ``r p(r) + e(r) = m |gap|``; there
     t is p(r)/(2 m), or p(r)/m. At even odds, and for a loss >= 0, some loss with this tail attains t.
 
     Parameters
@@ -331,7 +331,9 @@ def gap_bound(
         raise ValueError(f"values have shape {values.shape}, member has {member.shape}; both must be (M, N)")
     losses = _within("values", values, low, high)
     n_in = member.sum(axis=1)
-    for m in np.flatnonzero((n_in == 0) | (n_in == member.shape[1]))[:1]:
+    one_sided = np.flatnonzero((n_in == 0) | (n_in == member.shape[1]))
+    if len(one_sided):
+        m = one_sided[0]
         raise ValueError(f"each model needs members and others; model {m} has {n_in[m]} of {member.shape[1]} points in")
     mean_in, mean_out = (losses.mean(axis=1, where=where) for where in (member, ~member))
     gap = float((mean_out - mean_in).mean())
@@ -339,11 +341,11 @@ def gap_bound(
         over, method = "points", (Term("chernoff_kl_means"),)
         nearest = gap_lower(losses[member], losses[~member], low, high, confidence)
     else:
-        # (1 + gap/(high - low))/2 is the accuracy of the attacker of `generalisation_bound`, a share
-        found = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
-        over, method = "models", (Term("gap_of_models"), *found.method)
-        nearest = (high - low) * max(2 * found.low - 1, 1 - 2 * found.high, 0.0)
-    bounds = [generalisation_bound(each, low, high, prior) for each in (gap, min(nearest, abs(gap)))]
+        # (1 + gap/(high - low))/2 is the accuracy of the attacker of `generalisation_bound`, a fraction
+        accuracy = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
+        over, method = "models", (Term("gap_of_models"), *accuracy.method)
+        nearest = (high - low) * max(2 * accuracy.low - 1, 1 - 2 * accuracy.high, 0.0)
+    bounds = [generalisation_bound(mean_gap, low, high, prior) for mean_gap in (gap, min(nearest, abs(gap)))]
     detail = {"gap": gap, "gap_low": nearest}
     return Interval(bounds[0], bounds[1], 1.0, confidence, over, method, detail)
 

@@ -71,7 +71,7 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     if spread > _SPREAD[np.float64] and not countable(n, n_outputs, MOST_BY_LOGARITHMS):
         reason = f" and exponents that spread by {spread:,.0f}"
         raise ValueError(_too_many(n, n_outputs, MOST_BY_LOGARITHMS, reason))
-    if spread > _SPREAD[np.float64]:
+    if spread > _SPREAD[np.float64]:  # the weights of halves would overflow
         inside, outside = _log_totals(first, second, log_weight)
         rounding = 1e-14 * (spread + float(np.ptp(log_weight)))
     else:
@@ -173,9 +173,9 @@ def _totals(first: list[_Parts], second: list[_Parts], weight: Array, dtype: typ
     for pair in zip(first, second, strict=True):
         scaled = [parts.scaled for parts in pair]
         products = _products(scaled[0], scaled[1], weight, tile)
-        for total, parts, own, sums in zip(totals, pair, scaled, products, strict=True):
+        for total, parts, scaled_part, sums in zip(totals, pair, scaled, products, strict=True):
             sides = np.stack([parts.member, ~parts.member]).transpose(0, 2, 1)
-            total += sides.astype(float) @ (own * sums)
+            total += sides.astype(float) @ (scaled_part * sums)
     return np.concatenate(totals, axis=1)  # of the first n records, and of the others
 
 
@@ -226,8 +226,8 @@ def _log_sum(log: Array, axis: int) -> Array:
 def _centred(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Float[Array, " W"]]:
     """Exponents with the means of rows and columns taken out, and what the columns leave: ln of a weight of w.
 
-    A constant of a record cancels in P_D(w). A constant of an output is the same for every half; it stands in
-    Z_D only, so that an output that is everywhere improbable does not stretch the range of the sums.
+    A constant of a record cancels in P_D(w). A constant of an output is the same for every half; it enters Z_D
+    only, so that an output that is everywhere improbable does not stretch the range of the sums.
     """
     centred = exponent - exponent.mean(axis=1, keepdims=True)
     column = centred.mean(axis=0)

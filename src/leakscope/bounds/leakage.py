@@ -132,7 +132,7 @@ def leakage_tradeoff(m: float, rho: float = 1.0) -> TradeOff:
         >= 0 for the mean of all n records, infinity allowed: from `leakage_score`, `noisy_score`,
         `wrong_target` or `plug_in_score`. (Noise on a sub-sampled mean: rho times the score with k for n.)
     rho : float
-        Share of the records that is averaged, in (0, 1].
+        Fraction of the records that is averaged, in (0, 1].
 
     Returns
     -------
@@ -160,7 +160,7 @@ def leakage_advantage(m: ArrayLike, rho: float = 1.0) -> Float[Array, "*J"]:
     m : array of shape (J,) or ()
         Leakage scores >= 0, infinity allowed.
     rho : float
-        Share of the records that is averaged, in (0, 1].
+        Fraction of the records that is averaged, in (0, 1].
 
     Returns
     -------
@@ -260,8 +260,9 @@ def wrong_target(
     if tested.ndim != 1 or true.ndim != 1:
         raise ValueError(f"z has shape {tested.shape} and inserted {true.shape}; give one record each, (d,)")
     weighted = as_covariance(covariance).solve(tested) / count("n", n)
-    own, shared = float(weighted @ tested), float(weighted @ true)
-    return WrongTarget(shared**2 / own if own > 0 else 0.0, (shared - own) / 2, 1 if shared >= 0 else -1)
+    tested_square, inner_product = float(weighted @ tested), float(weighted @ true)  # a and b of theorem 4.5
+    score = inner_product**2 / tested_square if tested_square > 0 else 0.0
+    return WrongTarget(score, (inner_product - tested_square) / 2, 1 if inner_product >= 0 else -1)
 
 
 def plug_in_score(m: float, n: int, n_columns: int, n_references: int) -> float:
@@ -369,11 +370,13 @@ def _ledoit_wolf_without_each(y: Float[Array, "N d"]) -> tuple[Float[Array, " N"
     eigenvalues = np.maximum(eigenvalues, 0)
     rotated = (y @ vectors) ** 2
     scatter = rotated @ eigenvalues  # y^T S y
+    # Of the others' sample covariance, for each record left out: trace, sum of squared entries and fourth moment.
     trace = (eigenvalues.sum() - c * squares) / k
     entries = ((eigenvalues**2).sum() - 2 * c * scatter + (c * squares) ** 2) / k**2
     moved, third = squares / k**2, y @ (squares @ y)  # |mean of the others|^2, and y . sum of |x|^2 x
     fourth = (squares**2).sum() + 4 * scatter / k**2 + N * moved**2 + 4 * third / k + 2 * moved * squares.sum()
     weight_of_identity = shrinkage(trace, entries, (fourth - (c**2 * squares) ** 2) / k, k, d)
+    # B = w S + v I has the eigenvectors of S, so y^T B^-1 y is a sum over its eigenvalues.
     weight, identity = (1 - weight_of_identity) / k, weight_of_identity * trace / d
     inside = np.maximum(weight[:, None] * eigenvalues + identity[:, None], np.finfo(float).tiny)
     with np.errstate(over="ignore"):

@@ -89,12 +89,12 @@ def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) ->
     >>> round(found.eps_pmp, 4), round(found.eps_subset_exact, 4), round(found.eps_subset_nominal, 4)
     (0.3182, 0.5968, 1.75)
     """
-    own = subset_sensitivity(loss)
-    _covers(sensitivity, own)
+    data_sensitivity = subset_sensitivity(loss)
+    _covers(sensitivity, data_sensitivity)
     return Epsilons(
         eps_global=epsilon,
         eps_subset_exact=subset_epsilon(loss, epsilon, sensitivity),
-        eps_subset_nominal=epsilon * own / sensitivity,
+        eps_subset_nominal=epsilon * data_sensitivity / sensitivity,
         eps_pmp=pmp_exponential(loss, epsilon, sensitivity),
     )
 
@@ -136,13 +136,13 @@ def epsilons_gaussian(
     (5.998, 4.975, 3.711)
     """
     pairs = _Pairs.of(features, query)
-    own = max(float(shifts.max()) for _, shifts in pairs.blocks(np.arange(len(pairs.features))))
-    _covers(sensitivity, own)
+    data_sensitivity = max(float(shifts.max()) for _, shifts in pairs.blocks(np.arange(len(pairs.features))))
+    _covers(sensitivity, data_sensitivity)
     promised = analytic_gaussian_epsilon(scale, delta, sensitivity)
     return Epsilons(
         eps_global=promised,
-        eps_subset_exact=analytic_gaussian_epsilon(scale, delta, own) if own > 0 else 0.0,
-        eps_subset_nominal=promised * own / sensitivity,
+        eps_subset_exact=analytic_gaussian_epsilon(scale, delta, data_sensitivity) if data_sensitivity > 0 else 0.0,
+        eps_subset_nominal=promised * data_sensitivity / sensitivity,
         eps_pmp=pmp_gaussian(features, scale, delta, query),
     )
 
@@ -285,13 +285,14 @@ def epsilon_for_accuracy(
     (1.282, 0.6)
     """
     target = float(logit(_accuracy(accuracy)))
-    unit = exponents(loss, 1.0, sensitivity)
+    unit = exponents(loss, 1.0, sensitivity)  # at epsilon = 1: exponents are proportional to epsilon
     exact = countable(len(unit) // 2, unit.shape[1], MOST_BY_LOGARITHMS)
-    own, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
+    data_sensitivity, spread = subset_sensitivity(loss), float(np.ptp(unit, axis=1).max())
     end = LARGEST_EPSILON if exact or spread == 0 else min(LARGEST_EPSILON, 0.999 * LARGEST_SPREAD / spread)
-    start = min(end, target * sensitivity / own) if own > 0 else end
+    start = min(end, target * sensitivity / data_sensitivity) if data_sensitivity > 0 else end
     step = math.log(1.0005 if exact else 1.01)
     grid = np.geomspace(start, end, math.ceil(math.log(end / start) / step) + 1)
+    # Bonferroni over the grid: the search looks at some of its points, which depend on the results before.
     alpha = (1 - probability("confidence", confidence, open_ends=True)) / len(grid)
 
     def holds(k: int) -> bool:
@@ -363,6 +364,7 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
             largest = max(largest, smallest_where(holds, rtol=PRECISION))
         if largest == math.inf:
             return largest
+        # Records whose mean divergence is within the limit at the largest t so far need no t of their own.
         left = left[left != worst]
         mean = np.concatenate(
             [[], *(divergence(rows, largest).sum(axis=1) / n_others for _, rows in pairs.blocks(left))]
@@ -378,10 +380,10 @@ def _over(shifts: Array, scale: float) -> Array:
         return np.where(shifts > 0, shifts / scale, 0.0)
 
 
-def _covers(sensitivity: float, own: float) -> None:
+def _covers(sensitivity: float, data_sensitivity: float) -> None:
     """Check that a sensitivity over all data sets covers this one."""
-    if positive("sensitivity", sensitivity) < own * (1 - 1e-9):
-        raise ValueError(f"sensitivity must be >= that of the data, {own:g}, got {sensitivity:g}")
+    if positive("sensitivity", sensitivity) < data_sensitivity * (1 - 1e-9):
+        raise ValueError(f"sensitivity must be >= that of the data, {data_sensitivity:g}, got {sensitivity:g}")
 
 
 def _accuracy(accuracy: float) -> float:

@@ -64,7 +64,7 @@ def membership_posterior(
         if not (values < math.inf).all():
             raise ValueError(f"{name} must be finite or -inf, got NaN or +inf")
     log_prior = _log_odds(prior)
-    inside, outside = (np.asarray(logsumexp(each, axis=0)) for each in (log_in, log_out))
+    inside, outside = (np.asarray(logsumexp(log_likelihood, axis=0)) for log_likelihood in (log_in, log_out))
     if np.isneginf(np.maximum(inside, outside)).any():
         raise ValueError("each model needs a set with likelihood > 0; log_in and log_out are -inf in all of them")
     return expit(inside - outside + log_prior)

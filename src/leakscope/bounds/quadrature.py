@@ -70,11 +70,10 @@ def absolute_integral(
     if n_outputs > MOST_OUTPUTS:
         raise ValueError(f"{n_outputs:,} distinct outputs with noise; the limit is {MOST_OUTPUTS:,}")
     mixtures = np.column_stack([weights, np.full(n_outputs, 1 / n_outputs)])  # the last one has mass 1: a check
-    totals, tolerance = (
-        (_on_line(outputs[:, 0], mixtures, noise), 1e-11)
-        if d == 1
-        else (_on_plane(outputs, mixtures, noise), 10 * PLANE_TOLERANCE)
-    )
+    if d == 1:
+        totals, tolerance = _on_line(outputs[:, 0], mixtures, noise), 1e-11
+    else:
+        totals, tolerance = _on_plane(outputs, mixtures, noise), 10 * PLANE_TOLERANCE
     if abs(totals[-1] - 1) > tolerance:
         raise ValueError(f"the density of the noise integrates to {totals[-1]:.12g}, not to 1")
     return totals[:-1]
@@ -112,6 +111,8 @@ def panel_integrals(
     rest = np.maximum(size[-2:].sum(axis=0), 0.1 * jump)
     width = np.broadcast_to(width, others.shape)
     resolved = (rest <= 1e-14 * size.max(axis=0)) | (width * rest <= negligible)
+    # Legendre polynomials are at most 1 in size, so a constant term above the sum of the others proves one sign; then
+    # the integral of |f| is that of f, the constant term. A slope that is surely of one sign proves at most one root.
     one_sign = size[0] >= others
     turns_once = size[1] >= np.tensordot(_SLOPES, size[2:], axes=1)
     integral = width * np.where(one_sign, size[0], np.tensordot(_MEAN, np.abs(values[1:-1]), axes=1))
@@ -180,6 +181,7 @@ def _on_line(outputs: Float[Array, " u"], weights: Float[Array, "u n"], noise: D
     while len(left):
         values = _on_panels(anchor, left, width, outputs, weights, noise)
         integral, proved = panel_integrals(values, width[:, None], negligible)
+        # A panel as narrow as rounding allows is taken as it is: halving it again would change nothing.
         smallest = width <= 8 * np.finfo(float).eps * (np.abs(left) + width)
         done = proved | smallest[:, None]
         total += np.where(todo & done, integral, 0.0).sum(axis=0)
@@ -252,11 +254,15 @@ class _Cells:
     error: Float[Array, "c n"]
 
     def take(self, chosen: Array) -> _Cells:
-        return _Cells(*(each[chosen] for each in (self.corner, self.width, self.value, self.error)))
+        return _Cells(*(column[chosen] for column in (self.corner, self.width, self.value, self.error)))
 
     def joined(self, other: _Cells) -> _Cells:
-        mine, theirs = ((x.corner, x.width, x.value, x.error) for x in (self, other))
-        return _Cells(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
+        return _Cells(
+            np.concatenate([self.corner, other.corner]),
+            np.concatenate([self.width, other.width]),
+            np.concatenate([self.value, other.value]),
+            np.concatenate([self.error, other.error]),
+        )
 
 
 def _on_plane(outputs: Float[Array, "u 2"], weights: Float[Array, "u n"], noise: Density) -> Float[Array, " n"]:
@@ -267,6 +273,7 @@ def _on_plane(outputs: Float[Array, "u 2"], weights: Float[Array, "u n"], noise:
     while (reached := cells.error.sum(axis=0).max()) > PLANE_TOLERANCE:
         worst = cells.error.max(axis=1)
         order = np.argsort(worst)
+        # The best cells together may keep half of the tolerance as they are; all others are cut.
         n_kept = int(np.searchsorted(np.cumsum(worst[order]), PLANE_TOLERANCE / 2))
         parent = cells.take(order[n_kept:])
         n_cells += 2 * len(parent.corner)

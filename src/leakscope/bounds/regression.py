@@ -204,7 +204,7 @@ def simulate_regression_game(
     Returns
     -------
     Interval
-        Share of games won, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).accuracy``.
+        Fraction of games won, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).accuracy``.
 
     Raises
     ------
@@ -229,20 +229,21 @@ def simulate_regression_game(
     record = stream(seed, "regression", "record").integers(n, size=n_games)
     member = stream(seed, "regression", "member").random(n_games) < 0.5
     response = noise_std * stream(seed, "regression", "fresh").normal(size=n_games)
+    # Blocks of games bound the memory; one stream for all of them, so the block size does not change the numbers.
     rng, size = stream(seed, "regression", "responses"), max(1, _BLOCK // n)
     won = 0
     for start in range(0, n_games, size):
         game = slice(start, start + size)
         responses = noise_std * rng.normal(size=(len(member[game]), n))
-        own = responses[np.arange(len(responses)), record[game]]
-        given = np.where(member[game], own, response[game])
-        ratio = _log_ratio(responses @ directions / noise_std, given / noise_std, directions[record[game]])
+        member_response = responses[np.arange(len(responses)), record[game]]
+        tested_response = np.where(member[game], member_response, response[game])
+        ratio = _log_ratio(responses @ directions / noise_std, tested_response / noise_std, directions[record[game]])
         won += int(((ratio > 0) == member[game]).sum())
     return clopper_pearson(won, n_games, confidence)
 
 
 def _log_ratio(
-    estimate: Float[Array, "G d"], given: Float[Array, " G"], direction: Float[Array, "G d"]
+    estimate: Float[Array, "G d"], tested_response: Float[Array, " G"], direction: Float[Array, "G d"]
 ) -> Float[Array, " G"]:
     """Log of the estimate's density given that the response is in, over that without it.
 
@@ -252,7 +253,8 @@ def _log_ratio(
     leverage = (direction**2).sum(axis=1)
     along = (direction * estimate).sum(axis=1)
     # |z - q w|^2 - |z|^2 = w (w h - 2 q.z), and the inverse of I - q q^T adds (q.(z - q w))^2/(1 - h)
-    change = given * (given * leverage - 2 * along) + (along - given * leverage) ** 2 / (1 - leverage)
+    along_change = tested_response * (tested_response * leverage - 2 * along)
+    change = along_change + (along - tested_response * leverage) ** 2 / (1 - leverage)
     return -(np.log1p(-leverage) + change) / 2
 
 
@@ -290,6 +292,7 @@ def _directions(X: Num[Array, "n d"]) -> Float[Array, "n d"]:
     rank = int((sizes > n * np.finfo(float).eps * sizes[0]).sum())
     if rank < d:
         raise ValueError(f"the {d} columns of X are linearly dependent, of rank {rank}; leave out {d - rank}")
+    # Leverage 1: the fit passes through the record, so its response is known exactly from the release.
     full = np.flatnonzero(1 - (Q**2).sum(axis=1) < 1e-10)
     if len(full):
         names = ", ".join(map(str, full[:5])) + (" ..." if len(full) > 5 else "")

@@ -176,12 +176,14 @@ def cells_to_merge(
     exposed = np.flatnonzero((sizes > 0) & (sizes < least))
     if len(exposed) == 0:
         return []
+    # The exposed cells are joined with each other first; a safe one is changed only if all of them are too few.
     groups = _covered(exposed[np.argsort(-sizes[exposed], kind="stable")].tolist(), sizes, least)
     if sizes[groups[0]].sum() < least:
         safe = np.flatnonzero(sizes >= least)
         if len(safe) == 0:
             raise ValueError(f"all cells together have {sizes.sum():,} records; eta = {eta:g} needs {least:,}")
         groups[0].append(int(safe[np.argmin(sizes[safe])]))
+    # In the order of their cells, so that the result does not depend on how the groups were filled.
     merged = [(tuple(sorted(group)), int(sizes[group].sum())) for group in groups]
     return [Merged(parts, size, n_members.eta(size)) for parts, size in sorted(merged)]
 
@@ -255,6 +257,7 @@ def related_cells_to_merge(
     while exposed := [block for block in blocks if block.size < least]:
         if len(blocks) == 1:
             raise ValueError(f"all cells together have {sizes.sum():,} records; eta = {eta:g} needs {least:,}")
+        # The smallest first; of equal ones the first in the table, so that the result is always the same.
         worst = min(exposed, key=lambda block: (block.size, block.cells))
         joined = _joined_with_neighbours(worst, blocks, ordered, least)
         blocks = [block for block in blocks if not set(block.cells) <= set(joined.cells)]
@@ -291,7 +294,7 @@ class _MemberCount:
         mode = (m + 1) * (self.k + 1) // (self.n + 2) if fixed else int((m + 1) * self.prior)
         far = int(6 * m**0.5) + 2
         low, high = max(0, mode - far), min(m, mode + far)
-        if fixed:
+        if fixed:  # hypergeometric: k records in, n - k out
             low, high = max(low, m - (self.n - self.k)), min(high, self.k)
         mode = min(mode, high)
         j = np.arange(low, high, dtype=float)  # the ratio of the chances of j + 1 and j
@@ -310,9 +313,9 @@ def _sizes(cell_sizes: ArrayLike, n: int | None) -> Array:
     if sizes.ndim != 1 or sizes.size == 0:
         raise ValueError(f"cell sizes must have shape (n_cells,), at least one; got {sizes.shape}")
     with np.errstate(invalid="ignore"):
-        whole = np.isfinite(sizes) & (np.floor(sizes) == sizes) & (sizes >= 0)
-    if not whole.all():
-        raise ValueError(f"cell sizes must be whole numbers >= 0, got {sizes[~whole][0]:g}")
+        is_whole = np.isfinite(sizes) & (np.floor(sizes) == sizes) & (sizes >= 0)
+    if not is_whole.all():
+        raise ValueError(f"cell sizes must be whole numbers >= 0, got {sizes[~is_whole][0]:g}")
     if n is not None and sizes.max() > n:
         raise ValueError(f"a cell has {sizes.max():,.0f} records; there are n = {n:,}")
     return sizes.astype(np.int64)
@@ -364,18 +367,23 @@ def _n_columns_apart(one: _Block, other: _Block) -> int:
     return sum(left != right for left, right in zip(one.levels, other.levels, strict=True))
 
 
+def _share_cells(one: Sequence[frozenset[int]], other: Sequence[frozenset[int]]) -> bool:
+    """Whether two blocks have cells in common: a common level in every column."""
+    return all(left & right for left, right in zip(one, other, strict=True))
+
+
 def _hull(one: _Block, other: _Block, blocks: list[_Block], ordered: Sequence[bool]) -> _Block:
     """Find the smallest block that holds both of them and cuts no other block in two."""
     levels = [left | right for left, right in zip(one.levels, other.levels, strict=True)]
     while True:
         for column, has_order in enumerate(ordered):
             known = [level for level in levels[column] if level >= 0]
-            if has_order and known:
+            if has_order and known:  # without gaps: in a column with an order levels are consecutive
                 levels[column] |= frozenset(range(min(known), max(known) + 1))
-        touched = [block for block in blocks if all(own & wide for own, wide in zip(block.levels, levels, strict=True))]
+        touched = [block for block in blocks if _share_cells(block.levels, levels)]
         widened = [frozenset().union(*(block.levels[column] for block in touched)) for column in range(len(levels))]
         larger = [wide | more for wide, more in zip(levels, widened, strict=True)]
-        if larger == levels:
+        if larger == levels:  # no block is cut in two any more
             cells = tuple(sorted(cell for block in touched for cell in block.cells))
             return _Block(cells, tuple(levels), sum(block.size for block in touched))
         levels = larger

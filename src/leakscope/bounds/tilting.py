@@ -95,6 +95,7 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
             f"epsilon loss/(2 n sensitivity) of a record spreads by {spread:,.0f}; "
             f"method='sampled' takes at most {LARGEST_SPREAD:g}"
         )
+    # ln(2/delta) of the empirical Bernstein inequality, for 2 limits of each of N W ratios at once (Bonferroni).
     log_budget = math.log(2 * 2 * n_records * n_outputs / (1 - confidence))
     odds = np.stack([np.zeros_like(exponent), *swap_range(exponent)])
     n_draws = math.ceil(n_subsets / n_outputs)
@@ -102,11 +103,13 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
         proposal = _Proposal.of(exponent, w)
         often = _inclusion(proposal.log_weight, n_records // 2) > _OFTEN
         n_own = n_draws - n_draws // 2 if often.any() else n_draws
-        found = _odds(proposal, n_own, seed, log_budget, odds[1:, :, w])
+        limits = _odds(proposal, n_own, seed, log_budget, odds[1:, :, w])
         if often.any():
+            # Records that are in nearly every draw have few draws without them: there the complement is sampled, whose
+            # log-odds have the other sign, and so have its limits, in the other order.
             mirrored = _odds(proposal.mirrored(), n_draws // 2, seed, log_budget, -odds[:0:-1, :, w])
-            found = np.where(often, -mirrored[[0, 2, 1]], found)
-        odds[:, :, w] = found
+            limits = np.where(often, -mirrored[[0, 2, 1]], limits)
+        odds[:, :, w] = limits
     return LogOdds(*odds)
 
 
@@ -256,15 +259,15 @@ def _moments(proposal: _Proposal, n_draws: int, seed: int) -> _Moments:
     return _moments_of(powers, products, squares, weight / (n_records / 2))
 
 
-def _moments_of(powers: Array, products: Array, squares: Array, own: Float[Array, " N"]) -> _Moments:
-    """From sums of 1, T, T^2 and a, a T and a^2: b = T/n - own a."""
-    n = len(own) / 2
+def _moments_of(powers: Array, products: Array, squares: Array, weight: Float[Array, " N"]) -> _Moments:
+    """From sums of 1, T, T^2 and a, a T and a^2: b = T/n - weight a, with the weight e^{-v_x}/n."""
+    n = len(weight) / 2
     count, total, total_squares = powers.T
     chosen, mixed = products.T
-    swapped = total / n - own * chosen
+    swapped = total / n - weight * chosen
     ratio = np.where(swapped > 0, chosen / np.where(swapped > 0, swapped, 1), 1.0)
-    bb = total_squares / n**2 - 2 * own * mixed / n + own**2 * squares
-    ab = mixed / n - own * squares
+    bb = total_squares / n**2 - 2 * weight * mixed / n + weight**2 * squares
+    ab = mixed / n - weight * squares
     sums = np.stack([squares - 2 * ratio * ab + ratio**2 * bb, ab - ratio * bb, bb], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # fewer than two draws without a record: no limits
         mean = np.stack([chosen - ratio * swapped, swapped], axis=1) / count[:, None]
@@ -298,10 +301,11 @@ def _limits(
     (z, b), (zz, zb, bb) = moments.mean.T, moments.covariance.T
     weight = np.exp(proposal.log_weight)
     most_swapped = proposal.largest * np.sort(weight)[-n:].mean()
-    found = []
+    ends = []
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slack = 7 * log_budget / (3 * (count - 1)) * most_swapped * width / weight
         budget = 2 * log_budget / count
+        # |mean z - s mean b| - slack <= sqrt(budget V(s)), squared, is quadratic in s; each side has its own slack.
         curvature = b**2 - budget * bb
         for side in (-1.0, 1.0):
             edge = z + side * slack
@@ -311,8 +315,8 @@ def _limits(
             limit = np.log(shifted) + proposal.log_weight
             # a ratio that cancels to nothing is rounding: it would be a limit of minus infinity
             resolved = shifted > 1e-12 * np.abs(moments.ratio)
-            found.append(np.where((curvature > 0) & (count > 1) & resolved, limit, np.nan))
-    return found[0], found[1]
+            ends.append(np.where((curvature > 0) & (count > 1) & resolved, limit, np.nan))
+    return ends[0], ends[1]
 
 
 def _inclusion(v: Float[Array, " N"], n: int) -> Float[Array, " N"]:

@@ -78,7 +78,7 @@ def on_grid(values: ArrayLike, grid: float) -> Int[Array, " n"]:
     Returns
     -------
     int array of shape (n,)
-        Numbers of steps.
+        Each value in steps.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def exact_eta_total(
     if k:  # with a fixed size a constant added to all values changes the total by a constant
         distinct = distinct - distinct[0]
     unit = 1 if isinstance(noise, WholeNoise) else max(1, int(np.gcd.reduce(distinct)))
-    if k:
+    if k:  # values around 0 keep the cycle short
         distinct = distinct - unit * int(np.rint(np.average(distinct, weights=counts) / unit))
     values_of_units = (distinct // unit).tolist()
     if not (noise is None or isinstance(noise, WholeNoise)) and 2 * reach(noise, 1) <= unit:
@@ -218,11 +218,11 @@ def _affordable(length: int, n_values: int, unit: int, noise: Density) -> None:
         raise ValueError(f"totals and noise range over {length:,} steps; the limit is {LONGEST_CYCLE:,}: {coarser}")
     steps = noise.rms(1) / unit
     jumps = bool(np.isneginf(noise.log_density(np.array([[reach(noise, 1)]]))).any())
-    wanted = n_values * length * (ROUGH_PANELS if jumps or steps < SMOOTH else 1)
-    if wanted > MOST_NUMBERS:
+    n_numbers = n_values * length * (ROUGH_PANELS if jumps or steps < SMOOTH else 1)
+    if n_numbers > MOST_NUMBERS:
         raise ValueError(
             f"{n_values:,} distinct values, totals over {length:,} steps and {'a jump of the' if jumps else 'the'} "
-            f"density of noise of {steps:.3g} steps take about {wanted:,} numbers; the limit is {MOST_NUMBERS:,}: "
+            f"density of noise of {steps:.3g} steps take about {n_numbers:,} numbers; the limit is {MOST_NUMBERS:,}: "
             f"{coarser}" + ("" if jumps else f", or add noise of {SMOOTH} steps")
         )
 

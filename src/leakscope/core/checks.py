@@ -1,6 +1,6 @@
 """One line for every bad value: what was given, what is allowed.
 
-Each function returns the value it was given, so that a check can stand where the value is used.
+Each function returns the value it was given, so that the check can be written where the value is used.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def gain_over_prior(eta: Any, smaller_prior: float) -> float:
 
 
 def of_percentage(number: float) -> str:
-    """Return the fraction that a percentage stands for, ``"0.6"`` for 60; an empty text for other numbers."""
+    """Return the fraction that a percentage means, ``"0.6"`` for 60; an empty text for other numbers."""
     return f"{number / 100:g}" if 1 < number <= 100 else ""
 
 

@@ -44,7 +44,7 @@ def half_split(
     sampling : {"fixed", "poisson"}
         Exactly half of the units, or each with probability 1/2.
     population : float
-        Share of the units that is set aside (in no model, no target points; at most 10,000 points).
+        Fraction of the units that is set aside (in no model, no target points; at most 10,000 points).
     group : array of shape (N,), optional
         Unit of each point; the rows of a unit are in or out together.
 
@@ -64,6 +64,7 @@ def half_split(
     n_units = int(unit.max()) + 1
     fraction = probability("population", population)
     aside = np.zeros(n_units, dtype=bool)
+    # The population that plays in no game: whole units, about LARGEST_POPULATION points at most.
     largest = min(int(fraction * n_units), int(LARGEST_POPULATION * n_units / n_points))
     aside[stream(seed, "game", "population").permutation(n_units)[:largest]] = True
     playing = np.flatnonzero(~aside)
@@ -197,7 +198,7 @@ def one_model(n_members: int, n_others: int, *, references: int = 0, seed: int =
     Parameters
     ----------
     n_members, n_others : int
-        Numbers of members and of non-members.
+        How many are members, and how many are not.
     references : int
         Number of further rows: random halves of members and others, for models of the same recipe.
     seed : int

@@ -57,9 +57,9 @@ class Grid:
     step: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for each in self.step if isinstance(self.step, tuple) else (self.step,):
-            if math.frexp(positive("step", each))[0] != 0.5:
-                raise ValueError(f"step must be a power of two, got {each:g}")
+        for step in self.step if isinstance(self.step, tuple) else (self.step,):
+            if math.frexp(positive("step", step))[0] != 0.5:
+                raise ValueError(f"step must be a power of two, got {step:g}")
 
     @classmethod
     def for_noise(cls, scale: ArrayLike, magnitude: ArrayLike, error: float | None = None) -> Grid:

@@ -97,6 +97,7 @@ def gaussian_information(covariance: Float[Array, "d d"], noise_covariance: Floa
         raise ValueError(f"covariance has shape {signal.shape}, noise_covariance {noise.shape}; both must be (d, d)")
     scale = np.sqrt(np.maximum(np.diag(noise), np.finfo(float).tiny))  # the units of the coordinates do not matter
     scales = np.outer(scale, scale)
+    # Whitened by the noise, det(I + S B^-1) is the product of 1 + the eigenvalues of S.
     spread, axes = np.linalg.eigh(noise / scales)
     if spread[0] <= 1e-14 * spread[-1]:
         raise ValueError(

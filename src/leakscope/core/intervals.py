@@ -151,7 +151,7 @@ def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
     Parameters
     ----------
     mean, n : array_like
-        Means in [0, 1] and numbers of values.
+        Means in [0, 1] and how many values each of them is of.
     alpha : float
         Probability of a limit below the truth, in (0, 1).
 
@@ -235,7 +235,7 @@ def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, variance_inf
     Parameters
     ----------
     values : array of shape (T,)
-        Shares in [0, 1], one a model, T >= 2.
+        Fractions in [0, 1], one a model, T >= 2.
     confidence : float
     variance_inflation : float
         Variance of the mean relative to that over independent models.

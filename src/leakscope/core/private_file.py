@@ -24,7 +24,7 @@ from leakscope.core import temporary
 from leakscope.core.system import OWNER_ALONE, open_new, open_there, open_to_others, sync_folder
 
 LARGEST = 2**30  # bytes of a file
-_HEAD, _TAIL = b'{"content":', b',"sha256":"%b"}'  # the canonical JSON of the content stands between them
+_HEAD, _TAIL = b'{"content":', b',"sha256":"%b"}'  # the canonical JSON of the content is between them
 _WRITTEN = re.compile(rb'\{"content":(?P<content>\{.*\}),"sha256":"(?P<digest>[0-9a-f]{64})"\}', re.DOTALL)
 
 
@@ -144,10 +144,10 @@ def _no_number(name: str) -> NoReturn:
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Build a mapping in which no key occurs twice."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key stands twice")
-    return made
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return content
 
 
 @contextmanager

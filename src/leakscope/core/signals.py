@@ -49,7 +49,7 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         "dot": SignalKind(
             ("M", "N"),
             "squared units of the data",
-            "(z - mu).(output - mu), the point and a released vector around the mean of the law",
+            "(z - mu).(output - mu), the point and a released vector around the mean of the distribution",
         ),
         "step_dot": SignalKind(
             ("M", "N", "S"),
@@ -100,17 +100,17 @@ def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array
     >>> class_indices([0, 2], n_points=2, n_classes=3).tolist()
     [0, 2]
     """
-    found = np.asarray(labels)
-    if found.shape != (n_points,):
-        raise ValueError(f"labels has shape {found.shape}; allowed: ({n_points},), the class index of each point")
-    if found.dtype.kind not in "iuf" or not np.isfinite(found).all() or (found != np.floor(found)).any():
+    indices = np.asarray(labels)
+    if indices.shape != (n_points,):
+        raise ValueError(f"labels has shape {indices.shape}; allowed: ({n_points},), the class index of each point")
+    if indices.dtype.kind not in "iuf" or not np.isfinite(indices).all() or (indices != np.floor(indices)).any():
         raise ValueError("labels must be class indices: whole numbers, column k of log_prob is class k")
-    if found.min() < 0 or found.max() >= n_classes:
+    if indices.min() < 0 or indices.max() >= n_classes:
         raise ValueError(
             f"labels must be class indices from 0 to {n_classes - 1}, for log_prob has {n_classes} classes; "
-            f"got {found.min():g} to {found.max():g}"
+            f"got {indices.min():g} to {indices.max():g}"
         )
-    return found.astype(np.intp)
+    return indices.astype(np.intp)
 
 
 def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> dict[str, Float[Array, "M N"]]:
@@ -143,7 +143,7 @@ def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> di
     if n_classes < 2:
         raise ValueError("signal 'log_prob' needs at least 2 classes, got 1")
     names = ("loss", "log_odds", "correct")
-    made = {name: np.empty((n_points, n_models), dtype=log_prob.dtype).T for name in names}
+    signals = {name: np.empty((n_points, n_models), dtype=log_prob.dtype).T for name in names}
     size = max(1, (1 << 20) // (n_models * n_classes))
     for start in range(0, n_points, size):
         points = slice(start, min(start + size, n_points))
@@ -151,12 +151,13 @@ def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> di
         _refuse_not_normalised(log_p)
         true_class = np.broadcast_to(labels[points][None, :, None], (*log_p.shape[:2], 1))
         log_p_true = np.take_along_axis(log_p, true_class, axis=2)[..., 0]
+        # log(1 - p) as the sum over the other classes: 1 - p loses all digits where p is near 1.
         np.put_along_axis(log_p, true_class, -np.inf, axis=2)
-        made["loss"][:, points] = np.maximum(-log_p_true, 0)
+        signals["loss"][:, points] = np.maximum(-log_p_true, 0)
         log_p_others = np.asarray(logsumexp(log_p, axis=2))
-        made["log_odds"][:, points] = log_p_true - log_p_others
-        made["correct"][:, points] = log_p_true > log_p.max(axis=2)
-    return made
+        signals["log_odds"][:, points] = log_p_true - log_p_others
+        signals["correct"][:, points] = log_p_true > log_p.max(axis=2)
+    return signals
 
 
 def _refuse_not_normalised(log_p: Float[Array, "M n K"]) -> None:
@@ -240,8 +241,8 @@ def refuse_disagreeing(
     for name, (low, high) in ends.items():
         if name not in arrays:
             continue
-        given, expected = np.clip(arrays[name], low, high), np.clip(derived[name], low, high)
-        wrong = np.abs(given - expected) > _TOLERANCE * (1 + np.abs(expected))
+        reported, expected = np.clip(arrays[name], low, high), np.clip(derived[name], low, high)
+        wrong = np.abs(reported - expected) > _TOLERANCE * (1 + np.abs(expected))
         if name == "correct":
             wrong &= _is_decided(arrays["log_prob"])
         where = np.argwhere(wrong)

@@ -159,7 +159,8 @@ class _Folders:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.paths: dict[Path, Path] = {}
-        self.made: dict[Path, list[Path]] = {}  # folders above a temporary one that were not there, the lowest first
+        # Folders above a temporary one that were not there, the lowest first.
+        self.new_parents: dict[Path, list[Path]] = {}
         self.n_users: dict[Path, int] = {}
         self.lock = Lock()
 
@@ -167,10 +168,10 @@ class _Folders:
         """Make the folder, or use it once more."""
         with self.lock:
             if self.process != os.getpid():  # after a fork the folders belong to the parent
-                self.process, self.paths, self.made, self.n_users = os.getpid(), {}, {}, {}
+                self.process, self.paths, self.new_parents, self.n_users = os.getpid(), {}, {}, {}
             path = self.paths.setdefault(root, root / FOLDER.format(owner=_owner()))
             missing = [folder for folder in (root, *root.parents) if not folder.exists()]
-            self.made[root] = missing or self.made.get(root, [])
+            self.new_parents[root] = missing or self.new_parents.get(root, [])
             try:
                 root.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
                 path.mkdir(exist_ok=True, mode=OWNERS_FOLDER)
@@ -192,7 +193,7 @@ class _Folders:
                 return
             path = self.paths[root]
             below = [Path(folder) for folder, _, _ in os.walk(path, topdown=False)]
-            for folder in (*below, *self.made[root]):
+            for folder in (*below, *self.new_parents[root]):
                 with suppress(OSError):
                     folder.rmdir()
 
@@ -201,7 +202,7 @@ class _Folders:
         if self.process == os.getpid():
             for root, path in self.paths.items():
                 shutil.rmtree(path, ignore_errors=True)
-                for folder in self.made[root]:
+                for folder in self.new_parents[root]:
                     with suppress(OSError):
                         folder.rmdir()
 

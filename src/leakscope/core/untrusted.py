@@ -258,7 +258,7 @@ def npz_arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
             raise Refused(f"{path}: cannot be read as npz without pickle: it is no .npz file")
         with zipfile.ZipFile(file) as archive:
             refuse_archive(path, archive, "save it without compression, as numpy.savez does")
-            members = {each.filename.removesuffix(".npy"): each for each in archive.infolist()}
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if len(members) < len(archive.infolist()):
                 raise Refused(f"{path}: holds an array of the same name twice")
             return {name: _array(path, archive, member) for name, member in members.items()}
@@ -284,7 +284,7 @@ def refuse_archive(path: str | os.PathLike[str], archive: zipfile.ZipFile, cure:
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:
         raise Refused(f"{path}: holds {len(members):,} files; allowed are {MOST_MEMBERS:,}")
-    refuse_large(path, sum(each.file_size for each in members), cure)
+    refuse_large(path, sum(member.file_size for member in members), cure)
 
 
 def refuse_wide_csv(path: str | os.PathLike[str]) -> None:
@@ -364,10 +364,10 @@ def _content(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return made
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return content
 
 
 def _no_constant(word: str) -> Any:

@@ -109,6 +109,8 @@ def dpsgd(
         raise ValueError(f"coarseness must be >= 1, got {coarseness:g}")
     if steps > _STEPS:
         raise ValueError(f"steps must be <= {_STEPS:,}, got {steps:,}")
+    # Poisson batches: each of the two records may be drawn by itself, so both mixtures have a shifted part. Fixed
+    # batches: one record takes the place of another, two clips away, so half the noise and one shifted part.
     both_shift = replace and not fixed
     if rate == 1:
         return Gaussian((2 if both_shift else 1) * math.sqrt(steps) / noise)
@@ -119,6 +121,7 @@ def dpsgd(
     if spread_outside * math.sqrt(steps) > _APART:
         return _without_noise(rate, steps, replace)
     reach_in, reach_out = step.reach(_LOST / (4 * steps))
+    # Fine for one step, but no finer than _WIDTH points for a step and _LENGTH for all of them.
     by_step = max(spread_outside / _FINENESS, max(reach_in, reach_out) / _WIDTH)
     interval = coarseness * max(by_step, 16 * spread * math.sqrt(steps) / _LENGTH, 1e-9)
     losses_in = _Half.of(step.in_to_out, reach_in, interval)

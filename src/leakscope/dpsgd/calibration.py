@@ -96,29 +96,29 @@ def dpsgd_multiplier(
     0.78
     """
     rate = probability("sample_rate", positive("sample_rate", sample_rate))
-    steps, wanted = count("steps", steps), _Wanted.of(target)
+    steps, goal = count("steps", steps), _TargetProportion.of(target)
     one_of("adjacency", adjacency, ("add_remove", "replace_one"))
     one_of("batches", batches, ("poisson", "fixed"))
     from leakscope.dpsgd.accountant import dpsgd  # here, for dp-accounting takes most of a second to import
 
     def proportion(coarseness: float) -> Callable[[float], float]:
         """Return the proportion as a function of the logarithm of the multiplier."""
-        return lambda x: wanted.proportion(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
+        return lambda x: goal.proportion(dpsgd(math.exp(x), rate, steps, adjacency, coarseness, batches=batches))
 
-    if proportion(1.0)(-_FARTHEST) <= wanted.allowed:
-        raise NotApplicable("no_noise_needed", limit=wanted.words)
-    if proportion(_COARSE)(_FARTHEST) > wanted.allowed:
-        raise ValueError(f"no noise is enough for {wanted.words}: the accountant counts 1e-12 as lost")
-    # The central limit gives a start, the coarse grid a better one.
-    limit = _Search(lambda x: wanted.proportion(Gaussian(math.exp(-x))), wanted.allowed).least(0.0)
+    if proportion(1.0)(-_FARTHEST) <= goal.allowed:
+        raise NotApplicable("no_noise_needed", limit=goal.words)
+    if proportion(_COARSE)(_FARTHEST) > goal.allowed:
+        raise ValueError(f"no noise is enough for {goal.words}: the accountant counts 1e-12 as lost")
+    # The central limit gives a start, the coarse grid a better one; only the fine grid decides.
+    limit = _Search(lambda x: goal.proportion(Gaussian(math.exp(-x))), goal.allowed).least(0.0)
     start = _log_multiplier(math.exp(-limit), rate, steps, adjacency, batches)
-    search = _Search(proportion(_COARSE), wanted.allowed, _PRECISION / 2)
+    search = _Search(proportion(_COARSE), goal.allowed, _PRECISION / 2)
     near = search.least(start)
-    return math.exp(_Search(proportion(1.0), wanted.allowed, _PRECISION, search.slope).least(near))
+    return math.exp(_Search(proportion(1.0), goal.allowed, _PRECISION, search.slope).least(near))
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _TargetProportion:
     """A proportion that is read off a curve and falls as the noise grows, and the largest that is allowed."""
 
     words: str
@@ -126,7 +126,7 @@ class _Wanted:
     proportion: Callable[[TradeOff], float]
 
     @classmethod
-    def of(cls, target: Target) -> _Wanted:
+    def of(cls, target: Target) -> _TargetProportion:
         """Choose the proportion of a target, and check its values."""
         values = {name: value for name, value in target.items() if value is not None}
         words = ", ".join(f"{name} = {value}" for name, value in values.items())

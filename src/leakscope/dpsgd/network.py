@@ -32,7 +32,7 @@ from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
-from leakscope.releases.specs import canonical, described, first_line, reason, versions
+from leakscope.releases.specs import canonical, description_or_none, first_line, reason, versions
 
 Array = np.ndarray
 STEPS = ("step_dot", "step_norm", "step_noise")
@@ -149,7 +149,7 @@ class PrivateNetwork:
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return import paths with the code behind them, parameters and versions; None without a canonical form."""
-        return described(self._description)
+        return description_or_none(self._description)
 
     @property
     def not_stored(self) -> str:

@@ -81,6 +81,7 @@ class _OthersSum:
         first = 0
         for stratum, r in zip(strata, sizes, strict=True):
             block = slice(first, first + r)
+            # Sampling error of a stratum's total from r of its n records, with the finite-population correction.
             error = (rate * stratum.inside * stratum.n) ** 2 * (1 - r / stratum.n) / (r - 1)
             weights[block, block] += error * (np.eye(r) / r - 1 / r**2)
             first += r
@@ -371,7 +372,7 @@ class _NoiseSum:
     def __init__(self, deviation: float, seed: int) -> None:
         self._deviation, self._seed = deviation, seed
         self._square, self._n_steps = 0.0, 0
-        self._kept: Tensor | None = None
+        self._fine_at_first: Tensor | None = None
 
     def add(
         self,
@@ -386,14 +387,16 @@ class _NoiseSum:
         unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
         before, after, total = before.double(), after.double(), total.double()
         fine = scale * (unit * before.abs() + smallest) <= COARSEST * self._deviation
-        if self._kept is None:
-            self._kept = fine
+        if self._fine_at_first is None:
+            self._fine_at_first = fine
         error_of_after = scale * (unit * after.abs() + smallest)
         error_of_products = 16 * unit * (scale * (before - after).abs() + total.abs())
         largest = total.abs() + error_of_after + error_of_products
-        counted = self._kept & fine
+        # Known before the step: numbers that are fine count; those that were fine at first are replaced by chi-squared
+        # noise (case 3); those that were not are left out, and so is their degree of freedom.
+        counted = self._fine_at_first & fine
         self._square += float((largest[counted] / self._deviation).square().sum())
-        n_replaced = int((self._kept & ~fine).sum())
+        n_replaced = int((self._fine_at_first & ~fine).sum())
         if n_replaced:
             rng = stream(self._seed, "too coarse a step", self._n_steps)
             self._square += float(rng.chisquare(n_replaced))
@@ -401,10 +404,10 @@ class _NoiseSum:
 
     def numbers(self) -> Float[Array, 3]:
         """Return the sum of squares, its degrees of freedom, and how many numbers were left out."""
-        if self._kept is None:
+        if self._fine_at_first is None:
             return np.zeros(3)
-        n_kept = int(self._kept.sum())
-        n_left_out = len(self._kept) - n_kept
+        n_kept = int(self._fine_at_first.sum())
+        n_left_out = len(self._fine_at_first) - n_kept
         return np.array([self._square, n_kept * self._n_steps, n_left_out * self._n_steps], dtype=float)
 
 

@@ -44,12 +44,12 @@ def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array,
     [[1.0, 0.5]]
     """
     best = score == score.max(axis=2, keepdims=True)
-    mine = np.take_along_axis(best, truth[None, :, None], axis=2)[..., 0]
-    return mine / best.sum(axis=2)
+    true_is_best = np.take_along_axis(best, truth[None, :, None], axis=2)[..., 0]
+    return true_is_best / best.sum(axis=2)
 
 
 def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
-    """Share of right guesses about the chosen records, a mean over the models of a mean over their records.
+    """Fraction of correct guesses about the chosen records, a mean over the models of a mean over their records.
 
     With at least 8 models the interval is over models (cluster t). With fewer, or where all models are equal, it is
     Clopper-Pearson over the records, each with its mean over the models: it speaks of other records, not of other
@@ -80,14 +80,16 @@ def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"],
     >>> found.value, round(found.low, 4), found.interval_over
     (0.75, 0.1941, 'points')
     """
-    guessed, chosen = _asked(guessed, chosen)
-    each = np.where(chosen, guessed, 0).sum(axis=1) / chosen.sum(axis=1)
-    if len(each) >= ENOUGH_MODELS and np.ptp(each) > 1e-12:
-        return cluster_t(each, confidence)
-    played = chosen.sum(axis=0)
-    fraction = np.where(chosen, guessed, 0).sum(axis=0)[played > 0] / played[played > 0]
+    guessed, chosen = _models_with_chosen(guessed, chosen)
+    model_accuracy = np.where(chosen, guessed, 0).sum(axis=1) / chosen.sum(axis=1)
+    if len(model_accuracy) >= ENOUGH_MODELS and np.ptp(model_accuracy) > 1e-12:
+        return cluster_t(model_accuracy, confidence)
+    # Too few models for an interval over them (or no difference between them): one mean a record, and as many
+    # binomial trials as records that were chosen at all.
+    n_chosen = chosen.sum(axis=0)
+    fraction = np.where(chosen, guessed, 0).sum(axis=0)[n_chosen > 0] / n_chosen[n_chosen > 0]
     exact = clopper_pearson(float(fraction.sum()), len(fraction), confidence)
-    value = float(np.clip(each.mean(), 0, 1))
+    value = float(np.clip(model_accuracy.mean(), 0, 1))
     return Interval(
         value, min(exact.low, value), max(exact.high, value), confidence, "points", (Term("clopper_pearson_points"),)
     )
@@ -137,26 +139,30 @@ def attribute_gain(
     True
     """
     tail = (1 - probability("confidence", confidence, open_ends=True)) / 2
-    difference, member = _asked(np.asarray(guessed, dtype=float) - baseline, member)
+    difference, member = _models_with_chosen(np.asarray(guessed, dtype=float) - baseline, member)
+    # The value is a mean over models of means over their members: a cell weighs 1/(T n_t).
     weight = member / (member.sum(axis=1, keepdims=True) * len(member))
     value = float(np.sum(weight * difference))
-    played = member.sum(axis=0)
-    record = np.where(member, difference, 0).sum(axis=0)[played > 0] / played[played > 0]
+    n_member = member.sum(axis=0)
+    record_gain = np.where(member, difference, 0).sum(axis=0)[n_member > 0] / n_member[n_member > 0]
     spread = weight * (difference - value)
-    both = len(spread) >= ENOUGH_MODELS
-    models = _between(spread.sum(axis=1)) if both else 0.0
-    records = _between(spread.sum(axis=0)[played > 0])
-    variance = max(models, records, models + records - float(np.sum(spread**2)) if both else 0.0)
-    if variance <= 1e-24 or np.abs(record).sum() < FEWEST_DISCORDANT:
-        return _few(value, record, confidence)
-    freedom = (min(len(spread), len(record)) if both else len(record)) - 1
+    over_models = len(spread) >= ENOUGH_MODELS
+    between_models = _between(spread.sum(axis=1)) if over_models else 0.0
+    between_records = _between(spread.sum(axis=0)[n_member > 0])
+    variance = max(between_models, between_records)
+    if over_models:
+        # Two-way clustering (Cameron, Gelbach & Miller 2011, eq. 2.5): both sums contain the variance of single cells.
+        variance = max(variance, between_models + between_records - float(np.sum(spread**2)))
+    if variance <= 1e-24 or np.abs(record_gain).sum() < FEWEST_DISCORDANT:
+        return _won_and_lost(value, record_gain, confidence)
+    freedom = (min(len(spread), len(record_gain)) if over_models else len(record_gain)) - 1
     half = float(stdtrit(freedom, 1 - tail)) * math.sqrt(variance)
-    method = (Term("paired_t_models_points" if both else "paired_t_points"),)
+    method = (Term("paired_t_models_points" if over_models else "paired_t_points"),)
     low, high = max(value - half, -1.0), min(value + half, 1.0)
-    return Interval(value, low, high, confidence, "models" if both else "points", method)
+    return Interval(value, low, high, confidence, "models" if over_models else "points", method)
 
 
-def _asked(values: Float[Array, "T J"], chosen: Bool[Array, "T J"]) -> tuple[Array, Array]:
+def _models_with_chosen(values: Float[Array, "T J"], chosen: Bool[Array, "T J"]) -> tuple[Array, Array]:
     """Select the models with at least one chosen record."""
     rows = chosen.any(axis=1)
     if not rows.any():
@@ -170,7 +176,7 @@ def _between(sums: Float[Array, " n"]) -> float:
     return float(np.sum(sums**2)) * n / (n - 1) if n > 1 else 0.0
 
 
-def _few(value: float, record: Float[Array, " J"], confidence: float) -> Interval:
+def _won_and_lost(value: float, record: Float[Array, " J"], confidence: float) -> Interval:
     """Compute limits of the fractions of records won and lost, each at half of the tail."""
     n, tail = len(record), (1 - confidence) / 4
     won, lost = np.maximum(record, 0).sum(), np.maximum(-record, 0).sum()

@@ -103,17 +103,19 @@ def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
     """Try the best threshold of each half of the models on the other half; one value a model."""
     value, weight = scored.value, accuracy_weights(scored.member, prior)
     half = halves(np.zeros(len(value), dtype=bool))
+    # Cross-fitting: a threshold is never judged on the models that it was chosen on.
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
     threshold = best_threshold(value.ravel(), weight.ravel())
     n_trials = _effective_trials(scored.member, prior)
 
     def at_thresholds(thresholds: Float[Array, " R"]) -> Interval:
-        each = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
-        mean = float(np.clip(each.mean(), 0, 1))
-        variance = scored.variance_inflation * float(each.var(ddof=1)) / len(each)
-        return korn_graubard(mean, variance, n_trials, len(each), confidence)
+        model_accuracy = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
+        mean = float(np.clip(model_accuracy.mean(), 0, 1))
+        variance = scored.variance_inflation * float(model_accuracy.var(ddof=1)) / len(model_accuracy)
+        return korn_graubard(mean, variance, n_trials, len(model_accuracy), confidence)
 
     tried = at_thresholds(np.where(half, second, first))
+    # The best threshold of these very scores is too good on average, so its upper limit covers the maximum.
     hindsight = at_thresholds(np.full(len(value), threshold))
     lost = max(hindsight.value - _if_models_differed_more(scored, weight, prior, confidence), 0.0)
     return replace(
@@ -167,6 +169,7 @@ def _over_points(scored: Rows, prior: float, confidence: float) -> Interval:
     threshold = best_threshold(value, weight)
     hindsight = _right(value, member, np.full(len(value), threshold))
     tail = (1 - confidence) / 2
+    # Limits of both rates at half of the tail each, weighted by prior and 1 - prior, joined by square and add.
     down = part * (right / n - clopper_pearson_lower(right, n, tail))
     up = part * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
     middle, top = float(part @ (right / n)), float(part @ (hindsight / n))

@@ -150,11 +150,11 @@ class Clustered:
         """Limits of the false positive rate at each threshold that is tried."""
         return self.others.limits(self.others.ranks, self.inflation, self.confidence)
 
-    def limits(self, fpr: float, found: int) -> tuple[float, float]:
+    def limits(self, fpr: float, n_called: int) -> tuple[float, float]:
         """Limits of the true positive rate, of which ``found`` members were counted at the estimated threshold."""
         n = self.members.n
-        rate = found / n
-        low_rate, high_rate = self.members.limits(np.array([found]), self.inflation, self.confidence)
+        rate = n_called / n
+        low_rate, high_rate = self.members.limits(np.array([n_called]), self.inflation, self.confidence)
         ranks, (low_fpr, high_fpr) = self.others.ranks, self._fpr_limits
 
         def tried(place: int) -> float:

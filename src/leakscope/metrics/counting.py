@@ -1,4 +1,4 @@
-"""Evidence about epsilon: right guesses of coins in one run, and rates over many runs.
+"""Evidence about epsilon: correct guesses of coins in one run, and rates over many runs.
 
 The evidence is small and gives a p-value for any claim of a trade-off curve, valid in finite samples.
 """
@@ -53,7 +53,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Right guesses of fair coins in several models, for several numbers of guesses.
+    """Correct guesses of fair coins in several models, for several numbers of guesses.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class Guesses:
         What a coin decides.
     coins : int
         Coins that were tossed for each model, m.
-    made : int array of shape (K,)
+    n_guesses : int array of shape (K,)
         Guesses about each model, of each of the K rules that are tried.
-    right : int array of shape (T, K)
+    n_correct : int array of shape (T, K)
         Those that were right.
     choices : int
         Values that a coin decides between: more than 2 for a die.
@@ -71,14 +71,14 @@ class Guesses:
 
     unit: str
     coins: int
-    made: Int[Array, " K"]
-    right: Int[Array, "T K"]
+    n_guesses: Int[Array, " K"]
+    n_correct: Int[Array, "T K"]
     choices: int = 2
 
     @property
     def method(self) -> tuple[Term, ...]:
         """One run of many coins, or several."""
-        n_runs = len(self.right)
+        n_runs = len(self.n_correct)
         return (Term("one_run") if n_runs == 1 else Term("several_runs", runs=n_runs), Term(self.unit))
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -87,40 +87,42 @@ class Guesses:
 
     def curve_p_value(self, claim: TradeOff) -> float:
         """Bonferroni over the K rules."""
-        return min(1.0, len(self.made) * float(self._each(claim).min()))
+        return min(1.0, len(self.n_guesses) * float(self._rule_p_values(claim).min()))
 
     def detail(self, claim: TradeOff) -> Mapping[str, Any]:
         """Of the strongest rule."""
-        best = int(np.argmin(self._each(claim)))
-        n_models, made = len(self.right), int(self.made[best])
+        best = int(np.argmin(self._rule_p_values(claim)))
+        n_models, n_guesses = len(self.n_correct), int(self.n_guesses[best])
         return {
             "unit": self.unit,
             "units": n_models * self.coins,
-            "guesses": n_models * made,
-            "correct": int(self.right[:, best].sum()),
-            "fraction": made / self.coins,
+            "guesses": n_models * n_guesses,
+            "correct": int(self.n_correct[:, best].sum()),
+            "fraction": n_guesses / self.coins,
         }
 
-    def _each(self, claim: TradeOff) -> Float[Array, " K"]:
+    def _rule_p_values(self, claim: TradeOff) -> Float[Array, " K"]:
         """P-value of each rule: all coins as one game, or each model by itself, whichever is smaller.
 
         As one game what may fail in every model adds up, although one lucky failure explains one model only;
         the models are independent, so their own p-values may be joined (Fisher 1932), for a factor of 2.
         """
         promise = Tangents.of(claim)
-        rules = list(zip(self.made.tolist(), self.right.T.tolist(), strict=True))
-        n_models = len(self.right)
+        # Models often have equal counts, and one p-value takes a search: it is computed once for each triple.
+        rules = list(zip(self.n_guesses.tolist(), self.n_correct.T.tolist(), strict=True))
+        n_models = len(self.n_correct)
         p_value = cache(partial(one_run_p_value, promise=promise, choices=self.choices))
-        joint = [p_value(sum(right), n_models * made, n_models * self.coins) for made, right in rules]
+        joint = [p_value(sum(n_correct), n_models * n_guesses, n_models * self.coins) for n_guesses, n_correct in rules]
         if n_models == 1 or promise.delta.max() == 0:
             return np.array(joint)
-        alone = [_fisher([p_value(one, made, self.coins) for one in right]) for made, right in rules]
+        # The smaller of two valid p-values, times 2 for the choice between them.
+        alone = [_fisher([p_value(one, n_guesses, self.coins) for one in n_correct]) for n_guesses, n_correct in rules]
         return np.minimum(2 * np.minimum(joint, alone), 1.0)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Hits and false alarms of a test that was fixed beforehand.
+    """True and false positives of a test that was fixed beforehand.
 
     Parameters
     ----------
@@ -152,6 +154,8 @@ class Region:
         promise = Tangents.of(claim)
         if not self._violates(1.0, promise):
             return 1.0
+        # Both limits tighten as alpha grows, so the violations are an interval of alpha that ends at 1: bisection finds
+        # where it begins. Below e^-100 no p-value is told from another.
 
         def violates(log_alpha: float) -> bool:
             return self._violates(math.exp(log_alpha), promise)
@@ -159,6 +163,7 @@ class Region:
         return math.exp(bisect(violates, inside=0.0, outside=-100.0, max_steps=24))
 
     def _violates(self, alpha: float, promise: Tangents) -> bool:
+        """Check whether the limits at level alpha contradict one of the tangents (Kairouz et al. 2015, theorem 2.1)."""
         hit = float(clopper_pearson_lower(self.hits, self.n_hits, alpha / 2))
         alarm = float(clopper_pearson_upper(self.alarms, self.n_alarms, alpha / 2))
         return bool((hit > np.exp(promise.epsilon) * alarm + promise.delta).any())
@@ -198,15 +203,16 @@ def pairs(scores: Scores) -> Guesses:
         With fewer than 10 pairs.
     """
     n_pairs = int(np.minimum(scores.member.sum(axis=1), (~scores.member).sum(axis=1)).min())
-    made = _numbers_of_guesses(n_pairs, len(scores.value), "pairs of a member and a non-member")
-    right = []
+    n_guesses = _guess_counts(n_pairs, len(scores.value), "pairs of a member and a non-member")
+    n_correct = []
     for row, (value, member) in enumerate(zip(scores.value, scores.member, strict=True)):
+        # A pairing that does not depend on the scores: given the pair, which record is the member is a fair coin.
         rng = stream(0, "pairs", row)
         inside, outside = (rng.permutation(value[side])[:n_pairs].astype(float) for side in (member, ~member))
         difference = inside - outside
         order = np.argsort(-np.abs(difference), kind="stable")
-        right.append(np.cumsum(difference[order] > 0)[made - 1])
-    return Guesses("pairs of records", n_pairs, made, np.array(right))
+        n_correct.append(np.cumsum(difference[order] > 0)[n_guesses - 1])
+    return Guesses("pairs of records", n_pairs, n_guesses, np.array(n_correct))
 
 
 def coins(scores: Scores) -> Guesses:
@@ -229,16 +235,20 @@ def coins(scores: Scores) -> Guesses:
     together = scores.value.shape[1] < FEWEST_GUESSES
     values, members = (x.reshape(1, -1) if together else x for x in (scores.value, scores.member))
     n_models, n_points = values.shape
-    made = _numbers_of_guesses(n_points, n_models, "coins")
-    right = np.zeros((n_models, 2, len(made)), dtype=int)
+    n_guesses = _guess_counts(n_points, n_models, "coins")
+    n_correct = np.zeros((n_models, 2, len(n_guesses)), dtype=int)
     for row, (value, member) in enumerate(zip(values, members, strict=True)):
         # ties must not follow the order of the points
         shuffled = stream(0, "coins", row).permutation(n_points)
         inside = member[shuffled[np.argsort(-value[shuffled], kind="stable")]]
-        ins = np.concatenate([[0], np.cumsum(inside)])
-        outs = np.concatenate([[0], np.cumsum(~inside[::-1])])
-        right[row] = ins[made], ins[made - made // 2] + outs[made // 2]
-    return Guesses("coins_of_records", n_points, np.concatenate([made, made]), right.reshape(n_models, -1))
+        # Members among the k highest scores and others among the k lowest, for k = 0, 1, ...
+        n_members_above = np.concatenate([[0], np.cumsum(inside)])
+        n_others_below = np.concatenate([[0], np.cumsum(~inside[::-1])])
+        n_low = n_guesses // 2
+        n_correct[row] = n_members_above[n_guesses], n_members_above[n_guesses - n_low] + n_others_below[n_low]
+    return Guesses(
+        "coins_of_records", n_points, np.concatenate([n_guesses, n_guesses]), n_correct.reshape(n_models, -1)
+    )
 
 
 def many_runs(scores: Scores) -> Region:
@@ -263,6 +273,8 @@ def many_runs(scores: Scores) -> Region:
     value, member = scores.value[:, 0].astype(float), scores.member[:, 0]
     if min(np.count_nonzero(member), np.count_nonzero(~member)) < 2:
         raise NotApplicable("few_models_with_point")
+    # The threshold and its direction are chosen on one half of the models, so that the counts of the other half are
+    # those of a test that was fixed beforehand.
     half = halves(member)
     tests = [_best_test(value[half], member[half], sign) for sign in (1, -1)]
     sign, (_, threshold) = max(zip((1, -1), tests, strict=True), key=lambda pair: pair[1][0])
@@ -276,7 +288,7 @@ def _best_test(value: Float[Array, " n"], member: Bool[Array, " n"], sign: int) 
     """Largest ratio of the Clopper-Pearson limits over the thresholds, and where."""
     order = np.argsort(-sign * value, kind="stable")
     descending, hit = sign * value[order], member[order] == (sign == 1)
-    last = np.append(descending[1:] != descending[:-1], True)
+    last = np.append(descending[1:] != descending[:-1], True)  # a threshold cannot divide equal scores
     hits, called = np.cumsum(hit)[last], np.flatnonzero(last) + 1
     low = clopper_pearson_lower(hits, hit.sum(), 0.025)
     high = clopper_pearson_upper(called - hits, (~hit).sum(), 0.025)
@@ -289,9 +301,9 @@ def _fisher(p_values: Sequence[float]) -> float:
     return float(gammaincc(len(p_values), -np.log(p_values).sum()))
 
 
-def _numbers_of_guesses(n: int, n_models: int, unit: str) -> Int[Array, " K"]:
+def _guess_counts(n: int, n_models: int, unit: str) -> Int[Array, " K"]:
     """List fixed fractions of the units of each model; the choice among them is paid for by Bonferroni."""
     if n * n_models < FEWEST_GUESSES or n < 1:
         raise NotApplicable("few_guesses", fewest=FEWEST_GUESSES, unit=unit, n=n * n_models)
-    made = np.array([math.floor(fraction * n) for fraction in FRACTIONS])
-    return made[(made >= 1) & (made * n_models >= FEWEST_GUESSES)]
+    n_guesses = np.array([math.floor(fraction * n) for fraction in FRACTIONS])
+    return n_guesses[(n_guesses >= 1) & (n_guesses * n_models >= FEWEST_GUESSES)]

@@ -52,8 +52,8 @@ def roc(scores: Scores) -> Piecewise:
     """
     scored = rows(scores)
     false, true = _corners(scored.value.ravel(), scored.member.ravel())
-    kept = _thinned(false, true)
-    return Piecewise(false[kept] / false[-1], 1 - true[kept] / true[-1])
+    corners = _thinned(false, true)
+    return Piecewise(false[corners] / false[-1], 1 - true[corners] / true[-1])
 
 
 def auc(scores: Scores, confidence: float = 0.95) -> Interval:
@@ -124,26 +124,22 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     """
     scored = rows(scores)
     sign = 1 if inside else -1
-    each = np.array(
-        [
-            _average_precision(sign * value, member == inside)
-            for value, member in zip(scored.value, scored.member, strict=True)
-        ]
-    )
+    scored_rows = zip(scored.value, scored.member, strict=True)
+    precision = np.array([_average_precision(sign * value, member == inside) for value, member in scored_rows])
     positives = scored.n_members if inside else scored.n_others
     if not scored.single:
-        return _over_models(each, positives, confidence, scored.variance_inflation)
-    exact = clopper_pearson(float(each[0]) * positives, positives, confidence)
+        return _over_models(precision, positives, confidence, scored.variance_inflation)
+    exact = clopper_pearson(float(precision[0]) * positives, positives, confidence)
     return replace(exact, interval_over=scored.interval_over)
 
 
-def _over_models(each: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float) -> Interval:
+def _over_models(value: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float) -> Interval:
     """Cluster t; near 0 and 1, where the values are few and skewed, Korn-Graubard."""
-    mean = float(each.mean())
+    mean = float(value.mean())
     if n_trials * min(mean, 1 - mean) >= FEWEST_RARE:
-        return cluster_t(each, confidence, variance_inflation)
-    variance = variance_inflation * float(each.var(ddof=1)) / len(each)
-    return korn_graubard(min(mean, 1.0), variance, n_trials, len(each), confidence)
+        return cluster_t(value, confidence, variance_inflation)
+    variance = variance_inflation * float(value.var(ddof=1)) / len(value)
+    return korn_graubard(min(mean, 1.0), variance, n_trials, len(value), confidence)
 
 
 def _average_precision(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> float:
@@ -164,7 +160,7 @@ def _thinned(false: Int[Array, " C"], true: Int[Array, " C"]) -> Int[Array, " c"
     """Corners near even steps of both axes, linear and logarithmic."""
     if len(false) <= MOST_CORNERS:
         return slice(None)
-    n = MOST_CORNERS // 4
+    n = MOST_CORNERS // 4  # corners near the steps of each of four axes; their union is at most MOST_CORNERS
     missed = (true[-1] - true)[::-1]
     near = [
         np.searchsorted(false, np.linspace(0, false[-1], n)),

@@ -267,7 +267,7 @@ def _largest_rejected(rejected: Callable[[float], bool], tolerance: float) -> fl
 
 @dataclass(frozen=True)
 class Counting:
-    """A way to count: what gathers the evidence, and where its theorem stands."""
+    """A way to count: what gathers the evidence, and where its theorem is proved."""
 
     gather: Callable[[Scores], Evidence]
     source: str

@@ -1,4 +1,4 @@
-"""Right guesses of many coins in one run: how many a promise allows, be it (epsilon, delta) or a whole curve.
+"""Correct guesses of many coins in one run: how many a promise allows, be it (epsilon, delta) or a whole curve.
 
 The game: m records, each with a secret uniform on k values (in or out: k = 2), all in one release. The attacker
 guesses r of the secrets and W guesses are right. The release treats every record by itself as the curve f allows.
@@ -7,9 +7,9 @@ With ``f*(x) = 1 - f(x)``, the largest tpr at the fpr x, and any function 0 <= g
     E[W g(W)]/m <= f*(E[(r - W) g(W + 1)] / ((k - 1) m)).                                                     (1)
 
 For given other secrets and a value b let S be the randomised event "b is guessed of record i, and g of 1 + the
-right guesses among the others". The promise for record i says P(S | secret b) <= f*(P(S | secret b')). Average over
-b, b' != b, the other secrets and i: f* is concave, and a right guess stays inside by Jensen's inequality. On the
-left S is a right guess out of W; on the right it is a wrong one, and W + 1 would be right if it were not.
+correct guesses among the others". The promise for record i says P(S | secret b) <= f*(P(S | secret b')). Average over
+b, b' != b, the other secrets and i: f* is concave, and a correct guess stays inside by Jensen's inequality. On the
+left S is a correct guess out of W; on the right it is a wrong one, and W + 1 would be correct if it were not.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Tangents:
     def of(cls, curve: TradeOff) -> Tangents:
         """Tangents of a ceiling; of a curve that is not symmetric, those of the worse of its two directions."""
         if isinstance(curve, EpsilonDelta):
-            return cls(*(np.array([each]) for each in curve.promised))
+            return cls(*(np.array([value]) for value in curve.promised))
         if isinstance(curve, Profile):
             order = np.argsort(curve.at)
             worse = curve.value if curve.reverse is None else np.maximum(curve.value, curve.reverse)
             return cls(curve.at[order], worse[order])
-        return cls(_ORDERS, np.array([curve.delta(each) for each in _ORDERS.tolist()]))
+        return cls(_ORDERS, np.array([curve.delta(value) for value in _ORDERS.tolist()]))
 
     @cached_property
     def _lines(self) -> tuple[list[float], list[float], list[float]]:
@@ -88,14 +88,14 @@ class Tangents:
 
 
 def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, choices: int = 2) -> float:
-    """P-value of a promise from right guesses of secrets in one run.
+    """P-value of a promise from correct guesses of secrets in one run.
 
     The least of two bounds on P(W >= v): one for each tangent, and one for all of them together.
 
     Parameters
     ----------
     right : int
-        v, right guesses.
+        v, correct guesses.
     made : int
         r, guesses; their number must not depend on the release.
     coins : int
@@ -147,12 +147,14 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     """
     right, made, coins = count("right", right, least=0), count("made", made), count("coins", coins)
     if not right <= made <= coins:
-        raise ValueError(f"right guesses, guesses and coins must not decrease, got {right}, {made} and {coins}")
+        raise ValueError(f"correct guesses, guesses and coins must not decrease, got {right}, {made} and {coins}")
     others = count("choices", choices, least=2) - 1
     if right == 0:
         return 1.0
-    least = float(_each_tangent(right, made, coins * promise.delta, promise.epsilon - math.log(others)).min())
+    least = float(_tangent_bounds(right, made, coins * promise.delta, promise.epsilon - math.log(others)).min())
 
+    # All tangents together: the recursion refuses every tail above some t, and that t is the bound on P(W >= v). With
+    # one tangent it cannot be less than the bound above, which is sharp.
     low, high = _LEAST_LOG, math.log(least)
     game = _Game(right, made, coins, others)
     if len(promise.delta) == 1 or low >= high or not game.refuses(least, promise):
@@ -163,43 +165,46 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
 
 @dataclass(frozen=True)
 class _Game:
-    """v right guesses of r about m secrets, each with some other values."""
+    """v correct guesses of r about m secrets, each with some other values."""
 
-    right: int
-    made: int
+    n_correct: int
+    n_guesses: int
     coins: int
     others: int
 
     def refuses(self, tail: float, promise: Tangents) -> bool:
         """Whether no distribution with P(W >= v) = tail obeys (1), as far as the recursion tells."""
-        mean, slack = self.right * tail, self.made * tail / (self.made - self.right + 1)
-        for j in range(self.right - 1, 0, -1):
-            missed = self.wrong(mean, promise)
-            if mean + missed > self.made:
+        # From j = v down: `mean` is the least R_(j+1), `slack` the least U_(j+1) of the notes of `one_run_p_value`.
+        mean, slack = self.n_correct * tail, self.n_guesses * tail / (self.n_guesses - self.n_correct + 1)
+        for j in range(self.n_correct - 1, 0, -1):
+            missed = self.wrong(mean, promise)  # H_j >= F(R_(j+1))
+            if mean + missed > self.n_guesses:
                 return True
-            ahead = j / (self.made - j)
-            next_mean = ahead * missed + slack
+            ahead = j / (self.n_guesses - j)
+            next_mean = ahead * missed + slack  # R_j = U_(j+1) + a_j H_j
             if next_mean <= mean * (1 + 1e-9):  # below the bulk of W nothing more is added
                 return False
-            slack += (ahead - (j - 1) / (self.made - j + 1)) * missed
+            slack += (ahead - (j - 1) / (self.n_guesses - j + 1)) * missed  # U_j = U_(j+1) + (a_j - a_(j-1)) H_j
             mean = next_mean
-        return mean + self.wrong(mean, promise) > self.made
+        return mean + self.wrong(mean, promise) > self.n_guesses
 
     def wrong(self, mean: float, promise: Tangents) -> float:
-        """F: least mean of the wrong guesses that a mean of right ones comes with."""
+        """F: least mean of the wrong guesses that a mean of correct ones comes with."""
         return self.others * self.coins * promise.wrong(min(1.0, mean / self.coins))
 
 
-def _each_tangent(right: int, made: int, lost: Array, log_odds: Array) -> Array:
+def _tangent_bounds(n_correct: int, n_guesses: int, lost: Array, log_odds: Array) -> Array:
     """Compute the bound of each tangent, shape (G,); ``lost`` is m delta."""
-    tail = np.maximum(betainc(right, made - right + 1, np.exp(log_expit(log_odds))), 1e-300)
-    if not lost.any():
+    tail = np.maximum(betainc(n_correct, n_guesses - n_correct + 1, np.exp(log_expit(log_odds))), 1e-300)
+    if not lost.any():  # delta = 0: no more than the binomial tail
         return tail
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_mass = right * log_expit(log_odds) - betaln(right, made - right + 1)  # of v b
-        log_mass += np.where(made > right, (made - right) * log_expit(-log_odds), 0.0)
+        log_mass = n_correct * log_expit(log_odds) - betaln(n_correct, n_guesses - n_correct + 1)  # of v b
+        log_mass += np.where(n_guesses > n_correct, (n_guesses - n_correct) * log_expit(-log_odds), 0.0)
         # P/b is a sum of falling terms, at most their geometric series where P itself is too small for a number
-        series = -np.log1p(-np.minimum(np.exp(log_odds) * (made - right) / (right + 1), 1)) - math.log(right)
+        series = -np.log1p(-np.minimum(np.exp(log_odds) * (n_guesses - n_correct) / (n_correct + 1), 1)) - math.log(
+            n_correct
+        )
         fraction = np.exp(np.where(tail > 1e-300, np.log(tail) - log_mass, series))
-        more = np.where(lost > 0, np.minimum(lost * fraction, 1.0), 0.0)
-    return np.minimum(tail + (1 - tail) * more, 1.0)
+        lost_part = np.where(lost > 0, np.minimum(lost * fraction, 1.0), 0.0)
+    return np.minimum(tail + (1 - tail) * lost_part, 1.0)

@@ -112,15 +112,15 @@ def roc_band(
     [0.644, 0.976]
     """
     pooled = _Pooled(rows(scores), confidence, "population")
-    found = [pooled.tpr(float(rate)) for rate in at]
-    value = np.array([interval.value for interval in found])
-    low = np.array([np.nan if interval.refused else interval.low for interval in found])
-    high = np.array([np.nan if interval.refused else interval.high for interval in found])
+    intervals = [pooled.tpr(float(rate)) for rate in at]
+    value = np.array([interval.value for interval in intervals])
+    low = np.array([np.nan if interval.refused else interval.low for interval in intervals])
+    high = np.array([np.nan if interval.refused else interval.high for interval in intervals])
     return value, low, high
 
 
 def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
-    """Share of members among the points called members, at a false-positive rate and a prior.
+    """Fraction of members among the points called members, at a false-positive rate and a prior.
 
     ``prior tpr/(prior tpr + (1 - prior) fpr)``, which grows with the TPR: its interval is mapped, and refused where
     that of the TPR is. The target is that of `tpr_at_fpr` over the population of models.
@@ -129,7 +129,7 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
     ----------
     scores : Scores
     fpr : float
-        In (0, 1); the rate asked for stands in the formula, which is at least the realised one.
+        In (0, 1); the formula uses this requested rate, which is at least the realised one.
     prior : float
         In (0, 1).
     confidence : float
@@ -191,27 +191,28 @@ class _Pooled:
         """Estimate the rate of members at or above the threshold, with its interval and the realised FPR."""
         fpr = probability("fpr", fpr, open_ends=True)
         threshold = self._threshold(fpr)
-        found, alarms = _at_least(self.members, threshold), _at_least(self.others, threshold)
+        n_called, n_false_positives = _at_least(self.members, threshold), _at_least(self.others, threshold)
         detail: dict[str, float] = {
-            "fpr": alarms / len(self.others),
+            "fpr": n_false_positives / len(self.others),
             "threshold": threshold,
-            "false_alarms": alarms,
+            "false_alarms": n_false_positives,
             "games": len(self.others),
         }
         if self.rows.single:
-            interval = self._over_points(fpr, found)
+            interval = self._over_points(fpr, n_called)
             return replace(interval, interval_over=self.rows.interval_over, detail=detail)
         detail |= {"models": len(self.rows.value), "between_model_spread": self.shifts.spread}
         if self.target == "these_models":
-            return replace(self._over_records(fpr, found), detail=detail)
-        return replace(self._over_models(fpr, found), detail=detail)
+            return replace(self._over_records(fpr, n_called), detail=detail)
+        return replace(self._over_models(fpr, n_called), detail=detail)
 
     def _threshold(self, fpr: float) -> float:
         """Find the smallest score whose false positive rate is at most fpr."""
         n = len(self.others)
-        if fpr * n < 1 - 1e-9:
+        if fpr * n < 1 - 1e-9:  # not one false positive is allowed, so the rate cannot be resolved
             raise NotApplicable("fpr_not_resolvable", games=n, reached=1000 / n)
         one_too_many = _highest(self.others, 1 + math.floor(fpr * n + 1e-9))
+        # The next score above the first one with too many false positives, of members or of others, is the threshold.
         above = [_from(sample, one_too_many, "right")[:1] for sample in (self.members, self.others)]
         lowest = np.concatenate(above)
         if len(lowest) == 0:
@@ -219,13 +220,13 @@ class _Pooled:
         return float(lowest.min())
 
     def _too_coarse(self) -> NotApplicable:
-        """Say why no threshold has few enough false alarms."""
+        """Say why no threshold has few enough false positives."""
         bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
         strictest = 100 * _at_least(self.others, top) / len(self.others)
         one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
         return NotApplicable("one_threshold" if one_point else "strictest_threshold", strictest=strictest)
 
-    def _over_models(self, fpr: float, found: int) -> Interval:
+    def _over_models(self, fpr: float, n_called: int) -> Interval:
         """One threshold for all models of the recipe; refused where a few models cannot show its rate.
 
         At a low rate most false positives come from the models with the largest shifts. With R models about R fpr
@@ -233,28 +234,30 @@ class _Pooled:
         them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
         fpr = .01 even with the wide limits of `Clustered`.
         """
-        rate = found / len(self.members)
+        rate = n_called / len(self.members)
         in_tail = len(self.rows.value) * min(fpr, 1 - fpr)
         if in_tail < FEWEST_IN_TAIL and self.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD:
             return Interval(rate, 0.0, 1.0, self.confidence, "models", refused="too_few_models")
-        low, high = self.clustered.limits(fpr, found)
+        low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_models"),)
         return Interval(rate, low, high, self.confidence, "models", method)
 
-    def _over_records(self, fpr: float, found: int) -> Interval:
+    def _over_records(self, fpr: float, n_called: int) -> Interval:
         """One threshold for these models: what is drawn at random are records."""
-        low, high = self.clustered.limits(fpr, found)
+        low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_records"),)
-        return Interval(found / len(self.members), low, high, self.confidence, "points", method)
+        return Interval(n_called / len(self.members), low, high, self.confidence, "points", method)
 
-    def _over_points(self, fpr: float, found: int) -> Interval:
+    def _over_points(self, fpr: float, n_called: int) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
         n, n_others = len(self.members), len(self.others)
+        # The true quantile lies between two order statistics of the others; TPR at each is a limit from the threshold.
         fewest, most = _binomial_limits(n_others, fpr, self.confidence)
         least = _at_least(self.members, _highest(self.others, fewest))
         largest = len(_from(self.members, _highest(self.others, most + 1), "right"))
-        exact = clopper_pearson(found, n, self.confidence)
-        rate = found / n
+        exact = clopper_pearson(n_called, n, self.confidence)
+        rate = n_called / n
+        # A tie at a limit is a jump of the rate, which `joined` adds to both errors.
         ties = [_tied(self.members, _highest(self.others, k)) / n for k in (fewest + 1, most)]
         low = rate - joined(max(rate - least / n, 0.0), rate - exact.low, ties[0])
         high = rate + joined(max(largest / n - rate, 0.0), exact.high - rate, ties[1])

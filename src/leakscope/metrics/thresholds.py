@@ -64,10 +64,12 @@ def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"])
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(1, len(order) + 1)
     threshold = np.empty(len(value))
-    for row, own in enumerate(rank.reshape(value.shape)):
-        mine = np.argsort(own)
-        start = np.concatenate([[0], own[mine]])
-        own_gain = np.concatenate([[0.0], np.cumsum(weight[row, mine], dtype=float)])
+    for row, ranks in enumerate(rank.reshape(value.shape)):
+        # Stretch i begins at the model's i-th highest score, where i of its own points are called.
+        own_order = np.argsort(ranks)
+        start = np.concatenate([[0], ranks[own_order]])
+        own_gain = np.concatenate([[0.0], np.cumsum(weight[row, own_order], dtype=float)])
+        # The largest gain of all models in each stretch, less the model's own, which is constant there.
         stretch = int(np.argmax(np.maximum.reduceat(gain, start) - own_gain))
         stop = start[stretch + 1] if stretch + 1 < len(start) else len(gain)
         n_called = start[stretch] + int(np.argmax(gain[start[stretch] : stop]))
@@ -99,10 +101,10 @@ def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) 
     >>> earlier_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
     [inf, 2.0]
     """
-    threshold, seen = np.full(len(value), np.inf), 1
-    while seen < len(value):
-        threshold[seen : 2 * seen] = best_threshold(value[:seen].ravel(), weight[:seen].ravel())
-        seen *= 2
+    threshold, n_earlier = np.full(len(value), np.inf), 1
+    while n_earlier < len(value):
+        threshold[n_earlier : 2 * n_earlier] = best_threshold(value[:n_earlier].ravel(), weight[:n_earlier].ravel())
+        n_earlier *= 2
     return threshold
 
 
@@ -120,5 +122,6 @@ def _sweep(value: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array
     order = np.argsort(value)[::-1]
     descending = value[order]
     gain = np.concatenate([[0.0], np.cumsum(weight[order], dtype=float)])
+    # A threshold calls all equal scores or none: a k that divides a tie is never the best one.
     gain[1:-1][descending[1:] == descending[:-1]] = -np.inf
     return descending, gain, order

@@ -256,9 +256,13 @@ class _Subsets:
         if not 2 <= self.n <= _LARGEST_N:
             raise ValueError(f"n must be from 2 to {_LARGEST_N} to list all subsets, got {self.n}")
         subset_size(self.k, self.n)
-        wanted = math.comb(self.n, self.k)
-        if (self.member.sum(axis=1) != self.k).any() or len(np.unique(self.word)) != wanted or len(self.word) != wanted:
-            raise ValueError(f"member must list each of the {wanted:,} {self.k}-subsets of {self.n} records once")
+        n_subsets = math.comb(self.n, self.k)
+        if (
+            (self.member.sum(axis=1) != self.k).any()
+            or len(np.unique(self.word)) != n_subsets
+            or len(self.word) != n_subsets
+        ):
+            raise ValueError(f"member must list each of the {n_subsets:,} {self.k}-subsets of {self.n} records once")
 
     @property
     def n(self) -> int:

@@ -103,7 +103,7 @@ class Query:
 
     def __post_init__(self) -> None:
         if not self.statistic:
-            raise ValueError("a statistic without a description (a lambda) cannot stand in a ledger")
+            raise ValueError("a statistic without a description (a lambda) cannot be entered in a ledger")
         positive("eta", self.eta)
 
     @property
@@ -383,15 +383,15 @@ class Ledger:
 
     def _check_shifts(self, shifts: Shifts, noise: GaussianNoise) -> None:
         draw, n = self.draw, len(self.draw.member)
-        for name, value, wanted in (
+        for name, value, expected in (
             ("coupling", shifts.coupling, draw.coupling),
             ("promise", shifts.promise, draw.promise),
             ("fraction k/n", shifts.prior, draw.prior),
             ("fraction of separating pairs", shifts.separating_fraction, draw.separating_fraction),
             ("norm", shifts.norm, noise.norm),
         ):
-            if value != wanted:
-                raise ValueError(f"the shifts have the {name} {value}, the ledger and its noise need {wanted}")
+            if value != expected:
+                raise ValueError(f"the shifts have the {name} {value}, the ledger and its noise need {expected}")
         if shifts.mean_only:
             raise ValueError("a mean length has no pairs; only shifts measured pair by pair add up")
         if shifts.records is not None:
@@ -401,6 +401,7 @@ class Ledger:
                 f"the lengths were put into {shifts.values.shape[1]:,} groups and are no pairs any more; "
                 f"keep all {n - 1:,}: swap_linear(..., n_values={n - 1})"
             )
+        # Lengths are added pair by pair, so all releases need the same pairs in the same places.
         if self.releases and shifts.values.shape != self.releases[0].lengths.shape:
             raise ValueError(
                 f"the shifts have {shifts.values.shape} pairs, the ledger {self.releases[0].lengths.shape}"
@@ -476,12 +477,12 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
     if [release.query for release in releases] != [query.digest for query in queries[: len(releases)]]:
         raise ValueError("its releases are not the first of its queries")
     if len({release.lengths.shape for release in releases}) > 1:
-        raise ValueError("its releases have different numbers of pairs")
+        raise ValueError("its releases differ in the number of pairs")
     return Ledger(path, draw, tuple(queries), tuple(releases), digest, key)
 
 
 def _decoded_draw(top: Mapping[str, Any]) -> Draw:
-    n = _whole("n", top["n"], 2)
+    n = _whole_number("n", top["n"], 2)
     packed = _hex("member", top["member"], -(-n // 8))
     bits = np.unpackbits(np.frombuffer(packed, np.uint8))
     if bits[n:].any():
@@ -489,12 +490,12 @@ def _decoded_draw(top: Mapping[str, Any]) -> Draw:
     promise = top["promise"]
     if promise not in _PROMISES:
         raise ValueError("promise must be every or average")
-    seed = None if top["seed"] is None else _whole("seed", top["seed"], 0)
-    share = _positive("share", top["share"])
-    if share > 1:
-        raise ValueError(f"share must be at most 1, got {share:g}")
+    seed = None if top["seed"] is None else _whole_number("seed", top["seed"], 0)
+    fraction = _positive("share", top["share"])  # the key of the file format for the fraction of separating pairs
+    if fraction > 1:
+        raise ValueError(f"share must be at most 1, got {fraction:g}")
     member = bits[:n].astype(bool)
-    return Draw(_name("data", top["data"]), member, _name("coupling", top["coupling"]), promise, seed, share)
+    return Draw(_name("data", top["data"]), member, _name("coupling", top["coupling"]), promise, seed, fraction)
 
 
 def _decoded_query(name: str, value: Any) -> Query:
@@ -506,7 +507,7 @@ def _decoded_query(name: str, value: Any) -> Query:
 
 def _decoded_release(name: str, value: Any, n: int) -> Released:
     release = _keys(name, value, "query scale d pairs lengths subject release published")
-    pairs = [_whole(f"{name}.pairs", each, 1) for each in _list(f"{name}.pairs", release["pairs"])]
+    pairs = [_whole_number(f"{name}.pairs", size, 1) for size in _list(f"{name}.pairs", release["pairs"])]
     if len(pairs) != 2 or pairs[0] not in (1, n):
         raise ValueError(f"{name}.pairs must be a number of records (1 or {n:,}) and a number of pairs")
     packed = _text(f"{name}.lengths", release["lengths"])
@@ -525,7 +526,7 @@ def _decoded_release(name: str, value: Any, n: int) -> Released:
         _text(f"{name}.query", release["query"]),
         lengths,
         _positive(f"{name}.scale", release["scale"]),
-        _whole(f"{name}.d", release["d"], 1),
+        _whole_number(f"{name}.d", release["d"], 1),
         _text(f"{name}.subject", release["subject"]),
         _text(f"{name}.release", release["release"]),
         published,
@@ -584,7 +585,7 @@ def _hex(name: str, value: Any, n_bytes: int) -> bytes:
     return bytes.fromhex(text)
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole_number(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{name} must be a whole number, got {_kind(value)}")
     if not least <= value < 2**63:

@@ -3,7 +3,7 @@
 x leaves D and a record x' from outside comes in. Whatever the others are, a sum moves by ``f(x) - f(x')`` and a mean
 by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of Lowy et al. 2024 with Gaussian noise).
 
-All pairs cost ``O(n^2 d)``. Of many records the outermost get their own row, and one row stands for all others. Every
+All pairs cost ``O(n^2 d)``. Of many records the outermost get their own row, and one row covers all others. Every
 divergence of a shift grows with its length, so a row bounds each record for which, rank by rank, its lengths are not
 below those of the record. For x at most R away from a centre c two such rows are known, and the lesser of the two is
 taken at each rank:
@@ -78,7 +78,7 @@ def swap_linear(
     Shifts
         With a row for each record, row i that of record i, if n <= 5,000 or n_exact >= n: then `Shifts.records` is
         None. Otherwise equal records share a row, `Shifts.records` names the record of each row (the first of equal
-        ones), and one row with -1 stands for all others: none of them has a larger divergence or eta. For
+        ones), and one row with -1 covers all others: none of them has a larger divergence or eta. For
         d = 1 the n_exact outermost (64 where None) have their own row, and the others share some 200, a bin each.
 
     Notes
@@ -108,7 +108,7 @@ def swap_rows(
     n_values: int,
     n_exact: int | None = None,
 ) -> tuple[Shifts, Int[Array, " n"]]:
-    """Compute `swap_linear`, and the row that stands for each record.
+    """Compute `swap_linear`, and the row of each record.
 
     Parameters
     ----------
@@ -187,14 +187,14 @@ def average_linear(
     rng = stream(seed, "calibrate", "average swap")
     x = rng.integers(n, size=count("n_pairs", n_pairs))
     other = rng.integers(n - 1, size=n_pairs)
-    other += other >= x
+    other += other >= x  # uniform among the n - 1 other records
     with np.errstate(over="ignore", invalid="ignore"):
         values = p_norm(z[x] - z[other], norm.order)[None]
     return Shifts(values, "average_swap", d, norm, k / n, exact=False, promise="average")
 
 
 def average_row(shifts: Shifts, row_of: Int[Array, " n"], n_values: int = 4096) -> Shifts:
-    """Join the rows to one for a random record; each row counts for the records that it stands for.
+    """Join the rows to one for a random record; each row counts for the records that it covers.
 
     Parameters
     ----------
@@ -295,9 +295,9 @@ def _own_rows(z: Float[Array, "n d"], order: float, ends: Int[Array, " E"]) -> F
     n, start = len(z), 0
     values = np.empty((n, len(ends) - 1))
     for block in _lengths(z, z, order):
-        own = np.arange(start, start + len(block))
-        others = block[np.arange(n) != own[:, None]].reshape(len(own), n - 1)
-        values[own] = others if n - 1 == len(ends) - 1 else np.sort(others, axis=1)[:, ends[1:] - 1]
+        block_idx = np.arange(start, start + len(block))
+        others = block[np.arange(n) != block_idx[:, None]].reshape(len(block_idx), n - 1)
+        values[block_idx] = others if n - 1 == len(ends) - 1 else np.sort(others, axis=1)[:, ends[1:] - 1]
         start += len(block)
     return values
 
@@ -305,6 +305,8 @@ def _own_rows(z: Float[Array, "n d"], order: float, ends: Int[Array, " E"]) -> F
 def _outermost(distinct: _Distinct, n_exact: int | None, ends: Int[Array, " E"]) -> _Rows:
     """Compute exact rows of the records farthest from the median, and a row for all others."""
     n, d, m = distinct.n, distinct.all.shape[1], len(distinct.z)
+    # |f(x) - f(x')| <= |f(x) - c| + |c - f(x')| for any centre c: with the farthest of the remaining records on the
+    # left, and all records in the order of their distance from c on the right, one row bounds them all.
     centre = np.median(distinct.all, axis=0)
     away = p_norm(distinct.z - centre, distinct.order)
     away = np.where(np.isnan(away), np.inf, away)  # a difference that overflowed
@@ -352,13 +354,14 @@ def _bins(distinct: _Distinct, n_exact: int, ends: Int[Array, " E"]) -> _Rows:
 
     def starts(n_bins: int) -> Int[Array, " b"]:
         """Choose starts of bins; a number with many records is a bin of its own: it and the next number start one."""
-        wanted = np.linspace(0, distinct.n - 1, n_bins + 1)[:-1].round()
-        after = np.searchsorted(ranks, wanted)
-        return np.union1d(alone, np.r_[np.searchsorted(ranks, wanted, side="right") - 1, after[after < m]])
+        targets = np.linspace(0, distinct.n - 1, n_bins + 1)[:-1].round()
+        after = np.searchsorted(ranks, targets)
+        return np.union1d(alone, np.r_[np.searchsorted(ranks, targets, side="right") - 1, after[after < m]])
 
     rows, columns = starts(_BINS), starts(len(ends) - 1)
     low, high = s[rows], s[np.append(rows[1:], m) - 1]
     column_low, column_high = s[columns], s[np.append(columns[1:], m) - 1]
+    # The largest distance between a number of one bin and a number of the other.
     lengths = np.maximum(high[:, None] - column_low, column_high - low[:, None])
     values = _at_ranks(lengths, np.add.reduceat(distinct.counts, columns), ends[1:])
     sizes = np.diff(rows, append=m)
@@ -377,27 +380,28 @@ def _at_ranks(
     return np.take_along_axis(lengths, np.take_along_axis(order, np.array(places), axis=1), axis=1)
 
 
-def _lengths(own: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Iterator[Float[Array, "b n"]]:
-    """Yield the distances of the own vectors to all z, one block of rows after the other."""
+def _lengths(x: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Iterator[Float[Array, "b n"]]:
+    """Yield the distances of the vectors x to all z, one block of rows after the other."""
     n = len(z)
     size = max(1, 65_536 // min(n, _COLUMNS))
-    for start in range(0, len(own), size):
-        some = own[start : start + size]
-        block = np.empty((len(some), n))
+    for start in range(0, len(x), size):
+        x_block = x[start : start + size]
+        block = np.empty((len(x_block), n))
         for column in range(0, n, _COLUMNS):
             near = z[column : column + _COLUMNS]
-            block[:, column : column + _COLUMNS] = _distances(some, near, order)
+            block[:, column : column + _COLUMNS] = _distances(x_block, near, order)
         yield block
 
 
-def _distances(own: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Float[Array, "r n"]:
+def _distances(x: Float[Array, "r d"], z: Float[Array, "n d"], order: float) -> Float[Array, "r n"]:
     """Compute `p_norm` of all differences; plain sums of squares where these can neither overflow nor vanish."""
     if order != 2 or z.shape[1] == 1:
-        return p_norm(own[:, None] - z, order)
-    total = np.zeros((len(own), len(z)))
+        return p_norm(x[:, None] - z, order)
+    total = np.zeros((len(x), len(z)))
     for column in range(z.shape[1]):
-        total += np.square(own[:, column, None] - z[:, column])
+        total += np.square(x[:, column, None] - z[:, column])
     distance = np.sqrt(total)
+    # Squares that overflow or vanish: the scaled sum of `p_norm` for these pairs alone.
     row, other = np.nonzero(~((total > 1e-290) & (total < 1e290)))
-    distance[row, other] = p_norm(own[row] - z[other], order)
+    distance[row, other] = p_norm(x[row] - z[other], order)
     return distance

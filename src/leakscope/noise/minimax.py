@@ -97,7 +97,7 @@ def worst_case_covariance(
     positive("ridge", ridge)
     if real("tolerance", tolerance) < _LEAST_TOLERANCE:
         raise ValueError(f"tolerance must be >= {_LEAST_TOLERANCE:g}, got {tolerance:g}")
-    z = z * np.sqrt(n / (n - 1))
+    z = z * np.sqrt(n / (n - 1))  # V_x = z z^T + common, with the factor n/(n-1) of the notes in both
     common = z.T @ z / n
     common += ridge * np.trace(common) / d * np.eye(d)
     support, p, moment = np.empty(0, dtype=int), np.empty(0), 2 * common
@@ -105,6 +105,7 @@ def worst_case_covariance(
         S, inverse, g = _roots(moment, structure)
         cost = np.einsum("nd,nd->n", z @ inverse, z) + np.sum(inverse * common)
         worst = cost.max()
+        # max_x c_x/g - 1 is the most that S, scaled for the worst record, lies above the least variance.
         if worst <= (1 + tolerance) * g:
             return S * worst / np.outer(root, root) / kappa**2
         support, p = _joined(support, p, cost, (1 + tolerance) * g, d)
@@ -149,8 +150,8 @@ def _joined(
     """Add to the support the records above the limit that cost most; each of them gets the same probability."""
     above = np.flatnonzero(cost > limit)
     new = above[np.argsort(-cost[above], kind="stable")[:most]]
-    each = 1 / (len(support) + len(new))
-    return np.append(support, new), np.append(p * (1 - each * len(new)), np.full(len(new), each))
+    probability = 1 / (len(support) + len(new))
+    return np.append(support, new), np.append(p * (1 - probability * len(new)), np.full(len(new), probability))
 
 
 def _greatest(
@@ -160,8 +161,8 @@ def _greatest(
     while True:
         moment = common + (z.T * p) @ z
         _, inverse, g = _roots(moment, structure)
-        own = np.einsum("md,md->m", z @ inverse, z)
-        if own.max() + np.sum(inverse * common) <= (1 + tolerance) * g:
+        square_length = np.einsum("md,md->m", z @ inverse, z)
+        if square_length.max() + np.sum(inverse * common) <= (1 + tolerance) * g:
             return p, moment
-        p = p * own**_POWER
+        p = p * square_length**_POWER
         p = p / p.sum()

@@ -220,6 +220,7 @@ class MixtureSwap:
             limits = (self._limit(row, noise, self._gamma, alpha, pilot) for row in unknown)
             return all(self._smaller * limit <= eta for limit in limits)
 
+        # A pilot with draws of its own finds where to begin; the draws that certify then check the step itself.
         step = _last(partial(passes, pilot=True))
         if not passes(step):
             return highest
@@ -240,17 +241,17 @@ class MixtureSwap:
         """Compute the swap of records with different features, their indices, and the row of each record."""
         if not isinstance(noise.norm, Lp | Mahalanobis):
             raise ValueError(f"the norm of the noise must be an Lp or a Mahalanobis, got {noise.norm!r}")
-        kept = max(32, _SWAP_VALUES // max(1, min(len(self.features), _SWAP_ROWS)))
-        swap, row_of = swap_rows(self.features, self.k, self.statistic, noise.norm, kept)
+        n_values = max(32, _SWAP_VALUES // max(1, min(len(self.features), _SWAP_ROWS)))
+        swap, row_of = swap_rows(self.features, self.k, self.statistic, noise.norm, n_values)
         if self.promise == "average":
             return average_row(swap, row_of), [None], np.zeros(1, dtype=int)
         if swap.records is not None:
             return swap, swap.records.tolist(), row_of
         _, first, same = np.unique(self.features, axis=0, return_index=True, return_inverse=True)
-        keep = np.zeros(len(self.features), dtype=bool)
-        keep[first] = True
-        place = np.cumsum(keep) - 1  # of a first record among those kept, in their order
-        return swap.rows(keep), np.flatnonzero(keep).tolist(), place[first[same.ravel()]]
+        is_first = np.zeros(len(self.features), dtype=bool)
+        is_first[first] = True
+        place = np.cumsum(is_first) - 1  # of a first record among those kept, in their order
+        return swap.rows(is_first), np.flatnonzero(is_first).tolist(), place[first[same.ravel()]]
 
     def _divergence(self, swap: Shifts, noise: Noise) -> Float[Array, " R"]:
         """Compute the divergence of the exact swap, for each of its rows."""

@@ -33,14 +33,15 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
     [0, 2]
     """
     means = ordered.mean(axis=1)
-    alive, kept = np.ones(len(ordered), dtype=bool), []
-    while alive.any() and len(kept) < _CHAMPIONS:
+    alive, champions = np.ones(len(ordered), dtype=bool), []
+    while alive.any() and len(champions) < _CHAMPIONS:
         champion = int(np.where(alive, means, -np.inf).argmax())
-        kept.append(champion)
+        champions.append(champion)
         alive[champion] = False
         rest = np.flatnonzero(alive)
+        # A row that lies above the champion at no rank needs no more noise than the champion.
         alive[rest] = (ordered[rest] > ordered[champion]).any(axis=1)
-    return np.sort(np.array([*kept, *np.flatnonzero(alive)], dtype=int))
+    return np.sort(np.array([*champions, *np.flatnonzero(alive)], dtype=int))
 
 
 def rank_limits(n: int, alpha: float) -> tuple[Int[Array, " m"], Float[Array, " m"]]:

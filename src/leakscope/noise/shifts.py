@@ -44,7 +44,7 @@ class Shifts:
     Parameters
     ----------
     values : array of shape (R, P)
-        Lengths >= 0: a row of P pairs for each of R records, or one row that stands for all of them. NaN (a
+        Lengths >= 0: a row of P pairs for each of R records, or one row for all of them. NaN (a
         fit that failed) becomes infinity.
     coupling : str
         How the pairs were made.
@@ -67,8 +67,8 @@ class Shifts:
         the same for all of them. A divergence is at least 0 for the other pairs, so the mean over the row divided by
         this fraction bounds each record.
     records : int array of shape (R,), optional
-        The record of each row; -1 for a row that stands for all records (or some of them) that have none of their
-        own. None: row i is that of record i, or the only row stands for all.
+        The record of each row; -1 for a row for all records (or some of them) that have no row of their own. None: row
+        i is that of record i, or the only row is for all.
 
     Examples
     --------
@@ -166,12 +166,12 @@ class Shifts:
         ------
         ValueError
             If the pairs are a sample: those of different records come from the same fits and are not
-            independent; sample for the average with ``AverageSwap``. If the rows stand for different numbers of
+            independent; sample for the average with ``AverageSwap``. If the rows are for different numbers of
             records; sample with ``average_linear``.
         """
         if self.records is not None:
             raise ValueError(
-                f"the {len(self.values):,} rows of {self.coupling!r} stand for different numbers of records and have "
+                f"the {len(self.values):,} rows of {self.coupling!r} are for different numbers of records and have "
                 "no average row: sample with average_linear"
             )
         if self.mean_only or len(self.values) == 1:  # one number for a row: the mean length of a random record

@@ -139,7 +139,7 @@ def images(name: str) -> Images:
     folder = Path(os.environ.get(FOLDER, ""))
     if all((folder / file).is_file() for file in known.files):
         parts = [_read(folder / file) for file in known.files]
-        x, y = (np.concatenate([part[each] for part in parts]) for each in (0, 1))
+        x, y = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
         return Images(x, y.astype(np.int64), known.n_train)
     return _fetched(known)
 
@@ -181,11 +181,11 @@ def _fetched(known: _Set) -> Images:
     from sklearn.datasets import fetch_openml
 
     name, version = known.openml
-    found: Any = fetch_openml(name, version=version, as_frame=False, parser="auto")
-    x = np.asarray(found.data).astype(np.uint8).reshape(-1, *known.shape)
+    bunch: Any = fetch_openml(name, version=version, as_frame=False, parser="auto")
+    x = np.asarray(bunch.data).astype(np.uint8).reshape(-1, *known.shape)
     if len(known.shape) == 3:
         x = x.transpose(0, 2, 3, 1)
-    y = np.asarray(found.target).astype(np.int64)
+    y = np.asarray(bunch.target).astype(np.int64)
     if known.sha256 is not None and digest(x, y) != known.sha256:
         raise ValueError(f"what OpenML gives as {name} is not {known.title} as it was published; give {FOLDER}")
     return Images(x, y, known.n_train)

@@ -255,15 +255,15 @@ def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
     ValueError
         If a key appears twice.
     """
-    found: dict[str, dict[str, Printed]] = {}
+    by_figure: dict[str, dict[str, Printed]] = {}
     for table in _content(paper)["claim"]:
         figure = table.pop("experiment")
-        for each in _rows(table):
-            claims = found.setdefault(figure, {})
-            if each["key"] in claims:
-                raise ValueError(f"{paper}/{figure}: {each['key']} is there twice")
-            claims[each["key"]] = Printed(f"{paper}/{figure}", **each)
-    return found
+        for claim in _rows(table):
+            claims = by_figure.setdefault(figure, {})
+            if claim["key"] in claims:
+                raise ValueError(f"{paper}/{figure}: {claim['key']} is there twice")
+            claims[claim["key"]] = Printed(f"{paper}/{figure}", **claim)
+    return by_figure
 
 
 def _content(paper: str) -> dict[str, Any]:
@@ -276,14 +276,14 @@ def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     ``values`` and ``errors`` list the printed value and its standard error for each of them.
     """
-    each = table.pop("each", {})
-    combinations = list(itertools.product(*each.values()))
+    alternatives = table.pop("each", {})
+    combinations = list(itertools.product(*alternatives.values()))
     listed = {"value": table.pop("values", None), "error": table.pop("errors", None)}
     for word, values in listed.items():
         if values is not None and len(values) != len(combinations):
             raise ValueError(f"{table['key']}: {len(values)} {word}s for {len(combinations)} rows")
     for number, combination in enumerate(combinations):
-        names = dict(zip(each, combination, strict=True))
+        names = dict(zip(alternatives, combination, strict=True))
         row = table | {word: table[word].format(**names) for word in ("key", "says")}
         row |= {word: values[number] for word, values in listed.items() if values is not None}
         yield row

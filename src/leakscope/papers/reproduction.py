@@ -121,8 +121,8 @@ class Reproduction:
         target = Path(folder)
         refuse_existing(target)
         with _beside(target) as new:
-            said = json.dumps(self.document(), indent=1, allow_nan=False)
-            (new / "claims.json").write_text(said + "\n", encoding="utf-8")
+            text = json.dumps(self.document(), indent=1, allow_nan=False)
+            (new / "claims.json").write_text(text + "\n", encoding="utf-8")
             pd.DataFrame([claim.row() for claim in self.claims]).to_csv(new / "claims.csv", index=False)
             if self.outcome:
                 self.numbers.to_csv(new / "numbers.csv", index=False)
@@ -179,10 +179,10 @@ def reproduce(
     if out is not None:
         refuse_existing(Path(out))
     lab = Lab(quick, seed, store, n_jobs)
-    found = Reproduction(experiment, lab, experiment.module.measure(lab))
+    reproduction = Reproduction(experiment, lab, experiment.module.measure(lab))
     if out is not None:
-        found.write(out)
-    return found
+        reproduction.write(out)
+    return reproduction
 
 
 def find(name: str | None = None) -> list[Experiment]:
@@ -195,8 +195,8 @@ def find(name: str | None = None) -> list[Experiment]:
     """
     if name is None:
         return list(PAPERS.values())
-    found = [experiment for experiment in PAPERS.values() if name in (experiment.name, experiment.paper)]
-    return found or [_only(name)]
+    matches = [experiment for experiment in PAPERS.values() if name in (experiment.name, experiment.paper)]
+    return matches or [_only(name)]
 
 
 def lacking(experiment: Experiment) -> str:

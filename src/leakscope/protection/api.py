@@ -14,7 +14,7 @@ from leakscope.core.types import Noise, Signals
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.jobs import arrays_job, file_job
-from leakscope.protection.ledger import Memory
+from leakscope.protection.ledger_query import LedgerQuery
 from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_release
 from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Report
@@ -454,7 +454,7 @@ def declare(
     """
     fields = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
     job = arrays_job(ProtectionPlan, statistic, x, y, noise, fields, Execution())
-    return Memory.of(job, os.fspath(ledger)).declared()
+    return LedgerQuery.of(job, os.fspath(ledger)).declare()
 
 
 def declare_file(**options: Unpack[ProtectionOptions]) -> str:
@@ -466,4 +466,4 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
         As in `protect_file`.
     """
     plan = read(ProtectionPlan, dict(options, declare=True), "protect")
-    return Memory.of(file_job(plan, Execution(), ""), plan.ledger or "").declared()
+    return LedgerQuery.of(file_job(plan, Execution(), ""), plan.ledger or "").declare()

@@ -71,9 +71,10 @@ class BayesAttacker:
         member = subsets(n, k)
         outputs = config.outputs(mechanism, DataSets(member, np.zeros(n_subsets, dtype=np.int64)))
         if isinstance(mechanism.statistic, Fit):
-            tried = np.unique(np.linspace(0, n_subsets - 1, _TRIED_AGAIN).astype(int))
-            again = config.outputs(mechanism, DataSets(member[tried], np.ones(len(tried), dtype=np.int64)))
-            if not np.array_equal(outputs[tried], again, equal_nan=True):
+            # Some data sets are fitted with another seed; if an output changes, one fit does not tell P(output | D).
+            repeated = np.unique(np.linspace(0, n_subsets - 1, _TRIED_AGAIN).astype(int))
+            again = config.outputs(mechanism, DataSets(member[repeated], np.ones(len(repeated), dtype=np.int64)))
+            if not np.array_equal(outputs[repeated], again, equal_nan=True):
                 return None
         computed = np.isfinite(outputs).all(axis=1)
         return cls(mechanism, config, member[computed], outputs[computed], member[~computed])
@@ -160,8 +161,9 @@ class BayesAttacker:
         for start in range(0, len(released), size):
             rows = released[start : start + size]
             # A(D) - A(D') + z, so that no digit of the noise is lost next to a large statistic
-            apart = (self.outputs[drawn[rows], None] - self.outputs) + z[rows, None]
-            log_density = noise.log_density(apart)
+            difference = (self.outputs[drawn[rows], None] - self.outputs) + z[rows, None]
+            log_density = noise.log_density(difference)
+            # Only the ratio of inside and outside counts, so the largest density of a release may be scaled to 1.
             highest = log_density.max(axis=1, keepdims=True)
             density = np.exp(log_density - np.where(np.isfinite(highest), highest, 0.0))
             inside[rows], outside[rows] = density @ with_record, density @ without_record
@@ -178,6 +180,8 @@ class BayesAttacker:
         np.add.at(outside, output.ravel(), ~columns)
         if min(inside.sum(), outside.sum()) == 0:  # it fails wherever the record is in, or wherever it is out
             return _GUESSING
+        # Neyman and Pearson's test is a threshold on the likelihood ratio, and so on the posterior; rounding joins
+        # posteriors that differ by arithmetic alone.
         posterior = (inside / (inside + outside)).ravel()
         _, corner = np.unique(posterior.round(12), return_inverse=True)
         counts = np.stack([np.bincount(corner.ravel(), x.ravel()) for x in (inside, outside)])

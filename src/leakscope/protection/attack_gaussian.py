@@ -121,6 +121,7 @@ class Moments:
         error = np.where(both, n_sets / np.where(both, n_inside * (n_sets - n_inside), 1), 0.0)
         # sums are around the mean of all: what the sets without x sum to is minus that of the sets with it
         delta = sums[:, :-1] * error[:, None]
+        # With few sets for the dimension the covariance is nearly singular: a ridge that shrinks as sets are added.
         ridge = _RIDGE if n_sets >= 4 * d else d / (d + n_sets)
         fraction = np.where(both, n_inside / n_sets, prior)
         return cls(mean, centred.T @ centred / n_sets, delta, fraction, error, ridge)
@@ -137,14 +138,15 @@ class Moments:
         ridged = total / np.outer(scale, scale) + self.ridge * np.eye(len(scale))
         delta = self.delta / scale
         weights = np.linalg.solve(ridged, delta.T).T
+        # delta^T T^-1 delta of each record, and what the error of an estimated delta adds to it on average.
         square = np.einsum("nd,nd->n", delta, weights)
         excess = self.error * np.trace(np.linalg.solve(ridged, self.covariance / np.outer(scale, scale)))
-        kept = np.where(square > excess, 1 - excess / np.where(square > 0, square, 1), 0.0)
-        square = square * kept**2
+        shrinkage = np.where(square > excess, 1 - excess / np.where(square > 0, square, 1), 0.0)
+        square = square * shrinkage**2
         # Sherman & Morrison: from T to the covariance given membership
         remaining = np.maximum(1 - self.fraction * (1 - self.fraction) * square, _RIDGE)
         return LikelihoodRatio(
-            self.mean, weights * (kept / remaining)[:, None] / scale, square / remaining, self.fraction
+            self.mean, weights * (shrinkage / remaining)[:, None] / scale, square / remaining, self.fraction
         )
 
 

@@ -33,12 +33,12 @@ def silenced() -> Iterator[None]:
     """
     log_level = logging.root.manager.disable
     _flush()
-    kept: dict[int, int] = {}
+    copies: dict[int, int] = {}
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for descriptor in _DESCRIPTORS:
             with suppress(OSError):  # one that is closed has nobody who reads it
-                kept[descriptor] = os.dup(descriptor)
+                copies[descriptor] = os.dup(descriptor)
                 os.dup2(nowhere, descriptor)
         logging.disable(logging.CRITICAL)
         silent = io.StringIO()  # in a notebook sys.stdout has no descriptor
@@ -47,7 +47,7 @@ def silenced() -> Iterator[None]:
     finally:
         logging.disable(log_level)
         _flush()  # what waits in a buffer goes nowhere as well
-        for descriptor, copy in kept.items():
+        for descriptor, copy in copies.items():
             os.dup2(copy, descriptor)
             os.close(copy)
         os.close(nowhere)

@@ -17,9 +17,9 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.types import Noise
 from leakscope.noise import BallNoise, Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection.calibration import Calibrated
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
+from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -54,7 +54,7 @@ BALL = "noise_has_an_end"
 
 def report_of(
     job: Job,
-    calibration: Calibrated,
+    calibration: NoiseSearchResult,
     value: Float[Array, " d"] | None = None,
     findings: Sequence[Finding] = (),
     curves: Sequence[Curve] = (),
@@ -65,7 +65,7 @@ def report_of(
     Parameters
     ----------
     job : Job
-    calibration : Calibrated
+    calibration : NoiseSearchResult
     value : array of shape (d,), optional
         What was released.
     findings, curves : sequences
@@ -82,7 +82,7 @@ def report_of(
     return Report(about, (*_allowed(job, calibration), *findings), (*ceiling, *curves))
 
 
-def _allowed(job: Job, calibration: Calibrated) -> list[Finding]:
+def _allowed(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
     """List what the certificate allows any attacker, and the size of the noise."""
     mechanism, at = job.mechanism, {"prior": job.mechanism.prior}
     common: dict[str, Any] = {
@@ -107,13 +107,13 @@ def _allowed(job: Job, calibration: Calibrated) -> list[Finding]:
 
 
 def rms_finding(
-    calibration: Calibrated, name: str = "", promise: Literal["every", "average"] = "every", source: str = ""
+    calibration: NoiseSearchResult, name: str = "", promise: Literal["every", "average"] = "every", source: str = ""
 ) -> Finding:
     """Report the noise over all coordinates, root mean square.
 
     Parameters
     ----------
-    calibration : Calibrated
+    calibration : NoiseSearchResult
     name : str
         Of a row in a comparison; empty for the release itself.
     promise : {"every", "average"}
@@ -131,7 +131,7 @@ def rms_finding(
     return Finding("noise_rms", rms, scope=scope, release=name, status="certified", confidence=level, source=source)
 
 
-def _practical(job: Job, calibration: Calibrated, common: Mapping[str, Any]) -> Finding:
+def _practical(job: Job, calibration: NoiseSearchResult, common: Mapping[str, Any]) -> Finding:
     """Report epsilon of practical membership privacy at the plan's delta."""
     at = {"delta": job.plan.delta}
     if isinstance(calibration.noise, BallNoise):
@@ -142,7 +142,9 @@ def _practical(job: Job, calibration: Calibrated, common: Mapping[str, Any]) -> 
     return Finding("pmp_epsilon", epsilon, operating_point=at, **common)
 
 
-def _about(job: Job, calibration: Calibrated, value: Float[Array, " d"] | None, insecure: bool) -> ProtectedAbout:
+def _about(
+    job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] | None, insecure: bool
+) -> ProtectedAbout:
     plan, points = job.plan, job.data.points
     notes = [*job.notes, *_notes(job, calibration, value)]
     common = envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, command=job.command, notes=notes)
@@ -164,7 +166,7 @@ def plan_of(job: Job) -> dict[str, Any]:
     return job.plan.model_dump(exclude={"ledger", "insecure_seed"})
 
 
-def noise_content(job: Job, calibration: Calibrated) -> NoiseFacts:
+def noise_content(job: Job, calibration: NoiseSearchResult) -> NoiseFacts:
     """Describe the noise as it is printed: so that it can be drawn again, and the promise checked on all n records.
 
     Returns
@@ -189,7 +191,7 @@ def noise_content(job: Job, calibration: Calibrated) -> NoiseFacts:
     )
 
 
-def _shape(calibration: Calibrated) -> tuple[Float[Array, " d"] | None, Float[Array, "d d"] | None]:
+def _shape(calibration: NoiseSearchResult) -> tuple[Float[Array, " d"] | None, Float[Array, "d d"] | None]:
     """Return deviations and correlations of a Gaussian noise of scale 1; None where all are 1, and where they are 0."""
     if calibration.printed_shape is not None:
         return calibration.printed_shape.deviations, calibration.printed_shape.correlations
@@ -202,7 +204,7 @@ def _shape(calibration: Calibrated) -> tuple[Float[Array, " d"] | None, Float[Ar
     return deviations, norm.shape / deviations / deviations[:, None]
 
 
-def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
+def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
     mechanism = job.mechanism
     return CertificateFacts(
         eta=_promised(job, calibration),
@@ -224,14 +226,14 @@ def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
     )
 
 
-def _promised(job: Job, calibration: Calibrated) -> float:
+def _promised(job: Job, calibration: NoiseSearchResult) -> float:
     """Return eta of the target; without noise the one that is proved, rounded up."""
     return (
         math.ceil(calibration.eta * 1e4) / 1e4 if calibration.noise is None and calibration.eta > 0 else job.target.eta
     )
 
 
-def assumptions(job: Job, calibration: Calibrated) -> list[Term]:
+def assumptions(job: Job, calibration: NoiseSearchResult) -> list[Term]:
     """List what the promise rests on."""
     k, n = job.mechanism.k, job.mechanism.n
     others = [Term("in_a_ledger"), ROLLED_BACK] if has_ledger(job) else [Term("no_ledger")]
@@ -249,12 +251,12 @@ def has_ledger(job: Job) -> bool:
     return isinstance(job.plan, ProtectionPlan) and job.plan.ledger is not None
 
 
-def no_noise_words(calibration: Calibrated) -> str:
+def no_noise_words(calibration: NoiseSearchResult) -> str:
     """Say why no noise is needed."""
     return NO_NOISE[calibration.reason].format(eta=calibration.eta)
 
 
-def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"] | None) -> list[str]:
+def _notes(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] | None) -> list[str]:
     """List what a reader should know of the noise."""
     notes = [no_noise_words(calibration)] if calibration.reason else []
     if value is not None and not np.isfinite(value).all():
@@ -270,7 +272,7 @@ def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"] | None) 
     return notes
 
 
-def _values(job: Job, calibration: Calibrated, value: Float[Array, " d"] | None) -> tuple[ReleasedValue, ...]:
+def _values(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] | None) -> tuple[ReleasedValue, ...]:
     """Make a row for each released number."""
     if value is None:
         return ()

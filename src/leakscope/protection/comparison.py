@@ -399,7 +399,7 @@ def total_errors(
     """
     method = Term("error_against_all")
     is_sum = isinstance(mechanism.statistic, Linear) and mechanism.divisor == 1
-    per_draw = mechanism.n / mechanism.k if is_sum else 1.0
+    per_draw = mechanism.n / mechanism.k if is_sum else 1.0  # a sum of k is scaled to estimate that of n
     row = partial(_row, mechanism, "total_error", "this_calibration", "sampling error and noise")
     try:
         spread = _fixed_size(mechanism, n_draws, seed)

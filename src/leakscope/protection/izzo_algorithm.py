@@ -194,6 +194,7 @@ def _sound(mechanism: Mechanism, eta: float, algorithm: Algorithm1, seed: int | 
         raise ValueError(f"{label} is the same in all {algorithm.n_subsets:,} subsets: leave it out, or give sigma")
     for moment in sigma:
         positive("sigma", moment)
+    # Noise of unit moments, multiplied by sigma: so its grid depends on sigma and on the size of the outputs alone.
     unit = izzo(np.ones(mechanism.d), eta, algorithm.moment)
     size = outputs if mechanism.features is None else mechanism.k * mechanism.features  # a mean is released as a sum
     least = mechanism.divisor * float(sigma.min()) * unit.rms(mechanism.d)

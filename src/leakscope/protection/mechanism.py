@@ -92,7 +92,7 @@ class Mechanism:
 
     @property
     def d(self) -> int:
-        """Numbers of the output."""
+        """Coordinates of the output."""
         return len(self.labels)
 
     @cached_property

@@ -81,6 +81,8 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
         title=f"Which noise keeps {promise} in DP-SGD?",
         command=command,
     )
+    # The report is that of `bound dpsgd` at the multiplier found; the multiplier comes first, and epsilon at the usual
+    # delta as well where the target names another one.
     epsilon, *others = report.findings
     usual = [replace(epsilon, value=report.curves[0].tradeoff.epsilon(_DELTA), operating_point={"delta": _DELTA})]
     notes = [

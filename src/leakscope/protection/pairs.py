@@ -155,14 +155,14 @@ class Updated(Measured):
 
     def outputs(self) -> Float[Array, "m d"]:
         """Return those of the D of some rounds."""
-        return self._seen[0]
+        return self._probe[0]
 
     def differences(self) -> Float[Array, "p d"]:
         """Return those of some couples of some rounds."""
-        return self._seen[1]
+        return self._probe[1]
 
     @cached_property
-    def _seen(self) -> tuple[Float[Array, "m d"], Float[Array, "p d"]]:
+    def _probe(self) -> tuple[Float[Array, "m d"], Float[Array, "p d"]]:
         inside = np.array([self._inside(draw) for draw in range(min(self.pairs.n_pairs, _DRAWS))])
         outputs = self.mechanism.outputs(DataSets(inside, np.zeros(len(inside), dtype=int)))
         differences = [output - self._swapped(draw, inside[draw]) for draw, output in enumerate(outputs)]

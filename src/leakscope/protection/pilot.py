@@ -82,6 +82,7 @@ def piloted(
         noisy_coords = np.ones_like(noisy_coords)  # a coordinate without noise would show that all records agree in it
     if not noisy_coords.any():  # the certifying pairs will tell whether they differ
         return Pilot(certifying[0], ~noisy_coords, None, _grid(noisy_coords, np.empty((0, 0)), largest))
+    # The couplings are compared with the noise that suits the pairs of all of them.
     moment = _second_moment(differences[:, noisy_coords])
     chosen = 0
     if len(trials) > 1:
@@ -117,6 +118,7 @@ def _affordable(mechanism: Mechanism, target: PrivacyTarget) -> list[Measured]:
     affordable, needed = [], {}
     for name in names:
         single = measured(mechanism, name, target.seed)
+        # With fewer pairs even the largest noise is not proved to keep the promise.
         least = pairs_needed(target.eta, mechanism.prior, target.confidence, single.pairs.separating_fraction)
         needed[name] = math.ceil(least * single.fits_a_pair / (1 - _FRACTION))
         n_pairs = single.most_pairs(int((1 - _FRACTION) * target.fits))

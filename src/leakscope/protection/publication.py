@@ -13,7 +13,6 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding
 from leakscope.core.tradeoff import Piecewise
-from leakscope.protection.calibration import Calibrated
 from leakscope.protection.certificate import (
     SOURCES,
     assumptions,
@@ -24,6 +23,7 @@ from leakscope.protection.certificate import (
 )
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
+from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -37,7 +37,7 @@ STANDARDISED = "the columns were scaled by mean and deviation of all records, wh
 _MOST_LABELS = 6
 
 
-def refuse_exact(job: Job, calibration: Calibrated) -> None:
+def refuse_exact(job: Job, calibration: NoiseSearchResult) -> None:
     """Refuse to publish a number that would get no noise.
 
     A number that is the same for all records, or a fitted one that moves in no draw of the pilot, tells nothing of who
@@ -66,14 +66,14 @@ def refuse_exact(job: Job, calibration: Calibrated) -> None:
 
 
 def public_report(
-    job: Job, calibration: Calibrated, value: Float[Array, " d"], insecure: bool = False, note: str = ""
+    job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"], insecure: bool = False, note: str = ""
 ) -> Report:
     """Build the certificate that is published with a release.
 
     Parameters
     ----------
     job : Job
-    calibration : Calibrated
+    calibration : NoiseSearchResult
         Only its printed noise is published, and whether noise was needed.
     value : array of shape (d,)
         What was released.
@@ -135,7 +135,9 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
     return Piecewise([0.0, min(1.0, lowest * prior / (1 - prior))], [lowest, 0.0])
 
 
-def _about(job: Job, calibration: Calibrated, value: Float[Array, " d"], insecure: bool, note: str) -> ProtectedAbout:
+def _about(
+    job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"], insecure: bool, note: str
+) -> ProtectedAbout:
     plan = job.plan
     notes = [*job.notes, *_notes(job, calibration, value)]
     if note:
@@ -153,7 +155,7 @@ def _about(job: Job, calibration: Calibrated, value: Float[Array, " d"], insecur
     )
 
 
-def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
+def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
     """State the promise of the target: what is proved beyond it, and by how many pairs, is a function of the file."""
     mechanism = job.mechanism
     return CertificateFacts(
@@ -176,7 +178,7 @@ def _certificate(job: Job, calibration: Calibrated) -> CertificateFacts:
     )
 
 
-def _coupling(job: Job, calibration: Calibrated) -> str:
+def _coupling(job: Job, calibration: NoiseSearchResult) -> str:
     """Name what proves the promise, if that follows from plan and statistic; a choice by pilot tells of the file."""
     if calibration.noise is None:
         return ""
@@ -184,7 +186,7 @@ def _coupling(job: Job, calibration: Calibrated) -> str:
     return CHOSEN if chosen else calibration.coupling
 
 
-def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"]) -> list[str]:
+def _notes(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"]) -> list[str]:
     """List what a reader should know of the values."""
     notes = [ENOUGH] if calibration.noise is None else []
     if not np.isfinite(value).all():
@@ -195,7 +197,7 @@ def _notes(job: Job, calibration: Calibrated, value: Float[Array, " d"]) -> list
     return notes
 
 
-def _values(job: Job, calibration: Calibrated, value: Float[Array, " d"]) -> tuple[ReleasedValue, ...]:
+def _values(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"]) -> tuple[ReleasedValue, ...]:
     """Make a row for each released number; its sampling error, a function of the file, is left out."""
     return tuple(
         ReleasedValue(

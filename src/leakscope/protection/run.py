@@ -22,12 +22,12 @@ from leakscope.core.types import Noise, Signals
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.attack import attack_release, signals
 from leakscope.protection.attack_games import AttackConfig
-from leakscope.protection.calibration import Calibrated, calibrated
 from leakscope.protection.certificate import report_of, rms_finding
 from leakscope.protection.comparison import compared, total_errors
 from leakscope.protection.jobs import Job
-from leakscope.protection.ledger import Memory, randomness
+from leakscope.protection.ledger_query import LedgerQuery, randomness
 from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.noise_search import NoiseSearchResult, search_noise
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.reports import Curve, Report
 
@@ -99,7 +99,7 @@ def run_calibration(job: Job, simulated: Callable[[Signals], Any] | None = None)
     """
     if simulated:
         _check_audited(job.plan)
-    calibration = calibrated(job.mechanism, job.target)
+    calibration = search_noise(job.mechanism, job.target)
     findings, curves = _owner_findings(job, calibration)
     if simulated:
         simulated(_audited_signals(job, calibration))
@@ -131,11 +131,11 @@ def run_release(
     plan = job.plan
     ledger_path = plan.ledger if isinstance(plan, ProtectionPlan) else None
     seed = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
-    memory = Memory.of(job, ledger_path) if ledger_path else None
-    if memory is not None:
-        job = memory.job
+    ledger_query = LedgerQuery.of(job, ledger_path) if ledger_path else None
+    if ledger_query is not None:
+        job = ledger_query.job
     # The noise: from all n records, or from pairs of data sets that nobody uses.
-    calibration = calibrated(job.mechanism, job.target)
+    calibration = search_noise(job.mechanism, job.target)
     refuse_exact(job, calibration)
     # What only the owner sees: how far attacks get on simulated releases, and what other methods need.
     findings, curves = _owner_findings(job, calibration)
@@ -144,21 +144,21 @@ def run_release(
     if simulated:
         simulated(_audited_signals(job, calibration))
     # The draw, the statistic of the k records and the noise; a ledger notes the release before anybody sees it.
-    remembered = None
-    if memory is None:
+    ledger_release = None
+    if ledger_query is None:
         member = subsets(job.mechanism.n, job.mechanism.k, 1, randomness(seed, "draw"))[0]
         value = _released(job.mechanism, calibration, member, randomness(seed, "noise"))
     else:
-        remembered = memory.released(calibration)
-        value = remembered.value
-        findings = [*findings, *remembered.joint]
+        ledger_release = ledger_query.release(calibration)
+        value = ledger_release.value
+        findings = [*findings, *ledger_release.joint]
     # Both halves of the certificate, published together.
-    note = "" if remembered is None else remembered.note
+    note = "" if ledger_release is None else ledger_release.note
     public = public_report(job, calibration, value, seed is not None, note)
     owner = report_of(job, calibration, value, findings, curves, seed is not None)
     publish(public, owner)
-    if memory is not None and remembered is not None:
-        memory.published(remembered)
+    if ledger_query is not None and ledger_release is not None:
+        ledger_query.mark_published(ledger_release)
     return Protected(value, calibration.noise, public, owner)
 
 
@@ -171,7 +171,7 @@ def _check_audited(plan: CalibrationPlan) -> None:
 
 
 def _released(
-    mechanism: Mechanism, calibration: Calibrated, member: Bool[Array, " n"], rng: np.random.Generator
+    mechanism: Mechanism, calibration: NoiseSearchResult, member: Bool[Array, " n"], rng: np.random.Generator
 ) -> Float[Array, " d"]:
     """Add a draw of the noise to the statistic of the members."""
     noise = np.zeros(mechanism.d)
@@ -181,7 +181,7 @@ def _released(
     return mechanism.release(member, noise, calibration.grid, rng)
 
 
-def _owner_findings(job: Job, calibration: Calibrated) -> tuple[list[Finding], list[Curve]]:
+def _owner_findings(job: Job, calibration: NoiseSearchResult) -> tuple[list[Finding], list[Curve]]:
     """Find how far the best attack gets, and what other methods need."""
     findings, curves = attack_release(job.mechanism, calibration.noise, _attack_config(job, calibration))
     if job.plan.compare:
@@ -189,7 +189,7 @@ def _owner_findings(job: Job, calibration: Calibrated) -> tuple[list[Finding], l
     return findings, curves
 
 
-def _attack_config(job: Job, calibration: Calibrated) -> AttackConfig:
+def _attack_config(job: Job, calibration: NoiseSearchResult) -> AttackConfig:
     """Attack the most exposed record, of the release as it is rounded."""
     return AttackConfig(
         job.plan.games,
@@ -203,20 +203,20 @@ def _attack_config(job: Job, calibration: Calibrated) -> AttackConfig:
     )
 
 
-def _audited_signals(job: Job, calibration: Calibrated) -> Signals:
+def _audited_signals(job: Job, calibration: NoiseSearchResult) -> Signals:
     """Simulate releases, of which an audit judges the most exposed record: the promise is to every one."""
     simulated = signals(job.mechanism, calibration.noise, _attack_config(job, calibration))
     is_target_point = np.arange(simulated.game.member.shape[1]) == 0
     return replace(simulated, game=replace(simulated.game, kind="per_datum", is_target_point=is_target_point))
 
 
-def _compared(job: Job, calibration: Calibrated) -> list[Finding]:
+def _compared(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
     """Find the noise of other methods, ours for the other promise, and the total errors of ours and of DP."""
     plan, target = job.plan, job.target
     other = replace(target, promise="average" if target.promise == "every" else "every", coupling="auto")
     name = "random_record" if other.promise == "average" else "every_record"
     try:
-        ours = rms_finding(calibrated(job.mechanism, other), name, other.promise)
+        ours = rms_finding(search_noise(job.mechanism, other), name, other.promise)
     except ValueError as reason:
         ours = Finding("noise_rms", None, release=name, reason=as_reason(reason))
     n_draws, ranges = target.fits // 2, plan.declared_ranges

@@ -88,10 +88,11 @@ def swap_shifts(
         raise ValueError(
             f"noisy_coords must be {mechanism.d} truth values, one of them true, got {noisy_coords.tolist()}"
         )
-    single = pairs.n * pairs.n_pairs > _DOUBLES
+    single = pairs.n * pairs.n_pairs > _DOUBLES  # single precision halves the memory; lengths are then rounded up
     values = np.empty((pairs.n, pairs.n_pairs), dtype=np.float32 if single else np.float64)
     rounds, n_failures = _Rounds(mechanism, pairs, grid, norm, noisy_coords, single), 0
     size = min(max(1, _LENGTHS // pairs.n), _ROUNDS)
+
     chunks = [range(first, min(first + size, pairs.n_pairs)) for first in range(0, pairs.n_pairs, size)]
     with progress(f"rounds of {statistic.name}", pairs.n_pairs) as advance:
         places = mechanism.execution.n_jobs, mechanism.execution.temporary_place
@@ -99,7 +100,7 @@ def swap_shifts(
             draws = chunks[number]
             for draw, column in zip(draws, columns, strict=True):
                 n_failures += column is None
-                values[:, draw] = np.inf if column is None else column
+                values[:, draw] = np.inf if column is None else column  # a failed fit counts as the longest shift
             advance(len(draws))
     d = int(noisy_coords.sum())
     return Shifts(

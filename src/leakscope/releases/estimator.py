@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from leakscope.core.checks import nearest
 from leakscope.core.types import Points
 from leakscope.releases import readout, taylor
-from leakscope.releases.specs import canonical, described, first_line, imported, reason, versions
+from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason, versions
 
 Array = np.ndarray
 
@@ -101,7 +101,7 @@ class Estimator:
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return import path, parameters and versions of the libraries; None if a parameter has no canonical form."""
-        return described(self._description)
+        return description_or_none(self._description)
 
     @property
     def not_stored(self) -> str:

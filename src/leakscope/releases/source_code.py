@@ -105,7 +105,7 @@ class _Reached:
             kind = _kind(spec)
             if kind == "standard":
                 return
-            if kind == "installed":
+            if kind == "installed":  # the version of a library identifies its code
                 self.libraries |= _versions(parts[0])
                 return
             if kind == "user":
@@ -287,6 +287,7 @@ def _spec(name: str) -> ModuleSpec | None:
             return None
         spec = getattr(module, "__spec__", None)
         return ModuleSpec(name, None, origin=getattr(module, "__file__", "") or "") if spec is None else spec
+    # `importlib.util.find_spec` would import the packages around the module, and so run the user's code.
     package = name.rpartition(".")[0]
     path = None
     if package:

@@ -202,7 +202,7 @@ def identity(value: Any) -> str:
     return f"{package}:{value.__qualname__}"
 
 
-def described(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def description_or_none(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return a description, or None if something in it has no canonical form."""
     try:
         return make()

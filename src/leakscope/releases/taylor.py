@@ -169,6 +169,7 @@ def _expand(job: _Expandable) -> Expansion:
     drawn = seeds.subsets(n, n // 2, N_PAIRS + 1, seeds.stream(0, "taylor"))
     hessian_half = drawn[-1]
     halves = np.concatenate([drawn[:-1], ~drawn[:-1]])
+    # A point is out of one half of each pair, so N_PAIRS of the fits are without it.
     thetas = []
     for index, inside in enumerate(halves):
         model = job.fit(job.points, inside, seeds.integer(0, "taylor", index))
@@ -179,9 +180,11 @@ def _expand(job: _Expandable) -> Expansion:
         predictor[~inside] += loss.design[~inside] @ theta.T / N_PAIRS
     residual = (loss.mean(predictor) - loss.target) / loss.variance
     eigenvalues, vectors = np.linalg.eigh(loss.hessian(mean_theta, np.flatnonzero(hessian_half)))
-    kept = eigenvalues > _NULL * eigenvalues[-1]
-    root = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).reshape(*mean_theta.shape, -1)  # of H_0^-1
+    is_regular = eigenvalues > _NULL * eigenvalues[-1]
+    # Directions in which the Hessian vanishes move no loss: its inverse is taken on the others.
+    root = (vectors[:, is_regular] / np.sqrt(eigenvalues[is_regular])).reshape(*mean_theta.shape, -1)  # of H_0^-1
     weight = np.where(hessian_half[:, None, None], 0.0, loss.weight(predictor))  # points of the half are in H already
+    # g^T (H_0 + x W x^T)^-1 g for the gradient g = x r, by Woodbury's identity with S = x^T H_0^-1 x.
     curvature = np.empty(n)
     for start in range(0, n, 512):
         part = slice(start, start + 512)

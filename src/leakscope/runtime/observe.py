@@ -32,15 +32,15 @@ Array = np.ndarray
 
 @dataclass
 class Tally:
-    """How many rows of a run came from the store, and how many were made.
+    """How many rows of a run came from the store, and how many were computed.
 
     Parameters
     ----------
-    reused, made : int
+    reused, computed : int
     """
 
     reused: int = 0
-    made: int = 0
+    computed: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Execution:
     @property
     def facts(self) -> ExecutionFacts | None:
         """What a report says of the run: with a store, how many models came from it; nothing without one."""
-        return None if self.store is None else ExecutionFacts(reused=self.tally.reused, made=self.tally.made)
+        return None if self.store is None else ExecutionFacts(reused=self.tally.reused, made=self.tally.computed)
 
     @property
     def temporary_place(self) -> str | os.PathLike[str] | None:
@@ -102,12 +102,12 @@ def not_stored(releases: Sequence[Release | Statistic], execution: Execution) ->
     if execution.store is None:
         return
     for release in releases:
-        description, reason = described(release)
+        description, reason = describe_release(release)
         if description is None:
             yield f"{release.name} is not stored: {reason}"
 
 
-def described(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
+def describe_release(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
     """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
 
     Parameters
@@ -217,9 +217,9 @@ def observe(
     placed: dict[str, Bool[Array, " M"]] = {}
     sets = DataSets.listed(member, seed)
     job = _Job(release, points, sorted(want), "float32", (len(points),))
-    for rows, made in _finished(job, sets, "models", execution):
-        _place(arrays, made, rows, len(member))
-        for name in made:
+    for rows, signals in _finished(job, sets, "models", execution):
+        _place(arrays, signals, rows, len(member))
+        for name in signals:
             placed.setdefault(name, np.zeros(len(member), dtype=bool))[rows] = True
     for name, rows_with in placed.items():
         if not rows_with.all():
@@ -300,11 +300,11 @@ def outputs(
         float64; NaN in the rows where the statistic could not be computed.
     """
     n_numbers = len(statistic.labels(points))
-    made = np.full((sets.n_fits, n_numbers), np.nan)
+    values = np.full((sets.n_fits, n_numbers), np.nan)
     job = _Job(statistic, points, ["output"], "float64", (n_numbers,))
-    for rows, found in _finished(job, sets, "fits", execution):
-        made[rows] = found["output"]
-    return made
+    for rows, chunk in _finished(job, sets, "fits", execution):
+        values[rows] = chunk["output"]
+    return values
 
 
 @in_one_line
@@ -333,7 +333,7 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     if not is_target_point.any():
         raise ValueError(f"{path}: there is no target point, or each one is in all models or in none: nothing to guess")
     if not arrays:
-        raise ValueError(f"{path}: no signals beside member; known: {', '.join(SIGNALS)}")
+        raise ValueError(f"{path}: no signals in addition to member; known: {', '.join(SIGNALS)}")
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
@@ -379,8 +379,8 @@ class _Job:
 
     def make(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> dict[str, Float[Array, "m ..."]]:
         """Make the rows of a chunk and observe their signals: the task of a worker."""
-        seen = self.release.observe(self.points, member, row_seeds, self.want)
-        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in seen.items()}
+        signals = self.release.observe(self.points, member, row_seeds, self.want)
+        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
         if arrays and not self.fits(arrays, len(member)):
             shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
             raise ValueError(
@@ -406,36 +406,37 @@ class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
 
 def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
     """Yield the chunks: those in the store first, then the others as the workers finish them."""
+    # Rows belong to chunks by their index alone: a run that was interrupted finds the same chunks again.
     size, n_rows = job.release.chunk, sets.n_fits
     chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    description = described(job.release)[0] if execution.store is not None else None
-    shelf = Store(execution.store) if execution.store is not None and description is not None else None
+    description = describe_release(job.release)[0] if execution.store is not None else None
+    store = Store(execution.store) if execution.store is not None and description is not None else None
     with progress(f"{what} of {job.release.name}", n_rows) as advance:
         missing, keys = [], []
-        for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if shelf else ():
+        for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if store else ():
             name = job.key(description or {}, *arguments)
-            n_rows_here = rows.stop - rows.start
-            found = shelf.load(name, lambda arrays, n=n_rows_here: job.fits(arrays, n)) if shelf else None
-            if found is None:
+            n_chunk_rows = rows.stop - rows.start
+            stored = store.load(name, lambda arrays, n=n_chunk_rows: job.fits(arrays, n)) if store else None
+            if stored is None:
                 missing.append(rows)
                 keys.append(name)
             else:
                 advance(rows.stop - rows.start)
                 execution.tally.reused += rows.stop - rows.start
-                yield rows, found
-        todo = missing if shelf else chunks
-        with shelf.prepared() if shelf and missing else nullcontext():
-            for number, made in pool.run(job.make, _Tasks(sets, todo), execution.n_jobs, execution.temporary_place):
-                if shelf:
-                    shelf.save(keys[number], made)
+                yield rows, stored
+        todo = missing if store else chunks
+        with store.prepared() if store and missing else nullcontext():
+            for number, signals in pool.run(job.make, _Tasks(sets, todo), execution.n_jobs, execution.temporary_place):
+                if store:
+                    store.save(keys[number], signals)
                 advance(todo[number].stop - todo[number].start)
-                execution.tally.made += todo[number].stop - todo[number].start
-                yield todo[number], made
+                execution.tally.computed += todo[number].stop - todo[number].start
+                yield todo[number], signals
 
 
-def _place(arrays: dict[str, Array], made: Mapping[str, Array], rows: slice, n_models: int) -> None:
+def _place(arrays: dict[str, Array], signals: Mapping[str, Array], rows: slice, n_models: int) -> None:
     """Fill a chunk's rows into the point-major arrays."""
-    for name, chunk in made.items():
+    for name, chunk in signals.items():
         if name not in arrays:
             shape = (chunk.shape[1], n_models, *chunk.shape[2:])
             arrays[name] = np.full(shape, np.nan, dtype=np.float32).swapaxes(0, 1)  # what is not placed is no number

@@ -50,10 +50,10 @@ def run(
     """
     n_workers = min(workers(n_jobs), max(len(arguments), 1))
     if n_workers == 1:
-        for number, given in enumerate(arguments):
-            yield number, _alone(task, given)
+        for number, call in enumerate(arguments):
+            yield number, _alone(task, call)
         return
-    numbered = (delayed(_numbered)(number, task, given) for number, given in enumerate(arguments))
+    numbered = (delayed(_numbered)(number, task, call) for number, call in enumerate(arguments))
     with temporary.folder(tmp) as shared:
         # Workers are used again by the next call, with the folder that they began with, unless they are initialised
         # otherwise: so they belong to this folder, and no others are taken for it.
@@ -93,10 +93,10 @@ def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
         ) from error
 
 
-def _alone(task: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+def _alone(task: Callable[..., Any], call: tuple[Any, ...]) -> Any:
     """One BLAS thread, whatever the number of workers: results do not depend on it."""
     with _threads(len(sys.modules)).limit(limits=1):
-        return task(*given)
+        return task(*call)
 
 
 @lru_cache(maxsize=1)
@@ -105,5 +105,5 @@ def _threads(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _numbered(number: int, task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[int, Any]:
-    return number, _alone(task, given)
+def _numbered(number: int, task: Callable[..., Any], call: tuple[Any, ...]) -> tuple[int, Any]:
+    return number, _alone(task, call)

@@ -73,31 +73,31 @@ def repeat(
     >>> [round(result["mip_from_dp"].item(), 4) for result in ls.repeat(_example, [(0.0,), (1.0,)], n_jobs=1)]
     [0.0, 0.2311]
     """
-    shelf = Store(store) if store is not None else None
+    chunk_store = Store(store) if store is not None else None
     keys: list[str] = []
-    if shelf:
+    if chunk_store:
         try:
             code = _code(task)
-            keys = [_key(task, code, given, data) for given in arguments]
+            keys = [_key(task, code, call, data) for call in arguments]
         except NoCanonicalForm as reason:
             warnings.warn(f"{what} of {task.__name__} are not stored: {reason}", stacklevel=2)
-            shelf = None
-    made: dict[int, dict[str, Array]] = {}
+            chunk_store = None
+    results: dict[int, dict[str, Array]] = {}
     with progress(what, len(arguments)) as advance:
         for number, name in enumerate(keys):
-            found = shelf.load(name) if shelf else None
-            if found is not None:
-                made[number] = found
+            stored = chunk_store.load(name) if chunk_store else None
+            if stored is not None:
+                results[number] = stored
                 advance(1)
-        todo = [number for number in range(len(arguments)) if number not in made]
-        with shelf.prepared() if shelf and todo else nullcontext():
+        todo = [number for number in range(len(arguments)) if number not in results]
+        with chunk_store.prepared() if chunk_store and todo else nullcontext():
             for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, tmp or store):
                 number = todo[position]
-                made[number] = {name: np.asarray(value) for name, value in result.items()}
-                if shelf:
-                    shelf.save(keys[number], made[number])
+                results[number] = {name: np.asarray(value) for name, value in result.items()}
+                if chunk_store:
+                    chunk_store.save(keys[number], results[number])
                 advance(1)
-    return [made[number] for number in range(len(arguments))]
+    return [results[number] for number in range(len(arguments))]
 
 
 def _code(task: Callable[..., Any]) -> str:
@@ -113,11 +113,11 @@ def _code(task: Callable[..., Any]) -> str:
     return digest_of(task, main=True) or ""
 
 
-def _key(task: Callable[..., Any], code: str, given: tuple[Any, ...], data: str) -> str:
+def _key(task: Callable[..., Any], code: str, call: tuple[Any, ...], data: str) -> str:
     """Everything that a result depends on; a task whose code has changed is done again."""
     try:
         name = f"{task.__module__}:{task.__qualname__}"
-        return key(task=name, source=code, given=given, data=data, leakscope=__version__)
+        return key(task=name, source=code, given=call, data=data, leakscope=__version__)
     except TypeError as error:
         raise ValueError(
             f"{task.__name__} cannot be kept in a store: {error}; give numbers and texts, and load arrays in the task"

@@ -1,8 +1,8 @@
 """Finished rows by content: a chunk of arrays under the hash of everything that it depends on.
 
-A chunk is written beside its place and renamed, so that it is whole or not there, whatever happens. It is a zip of
-uncompressed ``.npy`` files whose first member lists the key, the names, shapes and dtypes of the arrays, and whose
-comment is the SHA-256 of all bytes before it. A chunk that does not agree with all of these is never used.
+A chunk is written next to its place and then renamed, so that it is complete or not there, whatever happens. It is a
+zip of uncompressed ``.npy`` files whose first member lists the key, the names, shapes and dtypes of the arrays, and
+whose comment is the SHA-256 of all bytes before it. A chunk that does not agree with all of these is never used.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Store:
         return arrays
 
     def save(self, name: str, arrays: Mapping[str, Array]) -> None:
-        """Write a chunk beside its place, then rename it.
+        """Write a chunk next to its place, then rename it.
 
         Parameters
         ----------
@@ -151,18 +151,18 @@ class Store:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Remove all chunks and what killed runs left beside them; the number of files and folders removed.
+        """Remove all chunks and what killed runs left next to them; the number of files and folders removed.
 
         Temporary folders of running processes stay: their workers read them.
         """
         unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
-        found = [*self.folder.glob(f"{CHUNK}.npz"), *self.folder.glob(_PARTS), *unused]
-        for path in found:
+        paths = [*self.folder.glob(f"{CHUNK}.npz"), *self.folder.glob(_PARTS), *unused]
+        for path in paths:
             temporary.remove(path)
-        return len(found)
+        return len(paths)
 
     def sweep(self) -> None:
-        """Remove what runs that are no longer alive left beside their chunks."""
+        """Remove what runs that are no longer alive left next to their chunks."""
         temporary.sweep(self.folder, _PARTS)
         temporary.sweep(self.folder, _TEMPORARY_FOLDERS)
 
@@ -194,24 +194,24 @@ def _written(name: str, arrays: Mapping[str, Array]) -> memoryview:
             with archive.open(zipfile.ZipInfo(f"{array}.npy"), "w", force_zip64=True) as member:
                 npy.write_array(member, np.asanyarray(values), allow_pickle=False)
         archive.comment = b"0" * _DIGEST_SIZE  # the place of the digest, which does not cover itself
-    with file.getbuffer() as whole:
-        digest = hashlib.sha256(whole[:-_DIGEST_SIZE]).hexdigest().encode()
-        whole[-_DIGEST_SIZE:] = digest
+    with file.getbuffer() as buffer:
+        digest = hashlib.sha256(buffer[:-_DIGEST_SIZE]).hexdigest().encode()
+        buffer[-_DIGEST_SIZE:] = digest
     return file.getbuffer()
 
 
 def _replace(target: Path, content: memoryview) -> None:
-    """Write beside the target, then rename."""
-    beside = temporary.part_of(target)
+    """Write next to the target, then rename: a reader sees the old file or the new one, never a part."""
+    part = temporary.part_of(target)
     try:
-        with beside.open("wb") as file:
+        with part.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+        os.replace(part, target)
     except OSError:
         with suppress(OSError):
-            beside.unlink()
+            part.unlink()
         raise
 
 

@@ -169,7 +169,7 @@ def shrinkage(trace: ArrayLike, squares: ArrayLike, fourth: ArrayLike, n: int, d
     >>> float(shrinkage(3.0, 5.0, 8.0, n=10, d=2))  # (8 - 5)/10 over 5 - 9/2
     0.6
     """
-    trace, squares, fourth = (np.asarray(each, dtype=float) for each in (trace, squares, fourth))
+    trace, squares, fourth = (np.asarray(moment, dtype=float) for moment in (trace, squares, fourth))
     spread = np.maximum(squares - trace**2 / d, 0)
     error = np.clip((fourth - squares) / n, 0, spread)
     return np.asarray(np.divide(error, spread, out=np.zeros_like(spread), where=spread > 0))

@@ -83,7 +83,7 @@ class TradeOff(ABC):
 
     @final
     def ppv(self, fpr: ArrayLike, prior: float = 0.5) -> Array:
-        """Share of members among the points called members, at a false-positive rate."""
+        """Fraction of members among the points called members, at a false-positive rate."""
         prior = probability("prior", prior, open_ends=True)
         fpr = np.asarray(fpr, dtype=float)
         hits, alarms = prior * self.tpr(fpr), (1 - prior) * fpr
@@ -144,9 +144,9 @@ class TradeOff(ABC):
 
 def rates(values: ArrayLike) -> np.ndarray:
     """Numbers in [0, 1], as an array."""
-    found = np.asarray(values, dtype=float)
-    if not ((found >= 0) & (found <= 1)).all():
-        meant = of_percentage(float(found.max()))
-        hint = f"; rates are fractions: did you mean {meant} for {found.max():g}?" if meant else ""
-        raise ValueError(f"rates must be >= 0 and <= 1, got {found.min():g} to {found.max():g}{hint}")
-    return found
+    fractions = np.asarray(values, dtype=float)
+    if not ((fractions >= 0) & (fractions <= 1)).all():
+        meant = of_percentage(float(fractions.max()))
+        hint = f"; rates are fractions: did you mean {meant} for {fractions.max():g}?" if meant else ""
+        raise ValueError(f"rates must be >= 0 and <= 1, got {fractions.min():g} to {fractions.max():g}{hint}")
+    return fractions

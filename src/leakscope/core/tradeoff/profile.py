@@ -114,7 +114,7 @@ def _envelope(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.nd
     log_corners: list[float] = []  # log a at which a line gives way to the one before, or to 0
     for line in sorted(zip(epsilon.tolist(), delta.tolist(), strict=True)):
         if line[1] >= (lines[-1][1] if lines else 1.0):
-            continue
+            continue  # steeper, and not higher at 0: below the line before it everywhere
         while lines and _log_meeting(lines[-1], line) >= log_corners[-1]:
             lines.pop()
             log_corners.pop()

@@ -1,8 +1,8 @@
 """Section 4.4 and Appendix D: an audit of DP-SGD in one run, whose canaries are chosen by their distance.
 
 The paper says how to choose canaries (Algorithm 6) and how to score them (Algorithm 7), and leaves the experiment to
-others. Here it is, on MNIST: canaries of large Mahalanobis distance beside Dirac canaries, whose success the distance
-is to explain, and random records; the largest step, as printed, beside the likelihood ratio of all steps (erratum 12)
+others. Here it is, on MNIST: canaries of large Mahalanobis distance with Dirac canaries, whose success the distance
+is to explain, and random records; the largest step, as printed, with the likelihood ratio of all steps (erratum 12)
 and the loss; and what one training proves of epsilon.
 """
 
@@ -33,14 +33,14 @@ def measure(lab: Lab) -> Outcome:
     noises = {epsilon: multiplier(epsilon, steps) for epsilon in epsilons}
     cases = [(kind, epsilon, run) for run in range(n_runs) for epsilon in epsilons for kind in KINDS]
     seeds = [ls.seeds.integer(lab.seed, "canaries", str(epsilon), run) for _, epsilon, run in cases]
-    asked = [
+    arguments = [
         (kind, noises[epsilon], steps, n_images, n_canaries, seed)
         for (kind, epsilon, _), seed in zip(cases, seeds, strict=True)
     ]
-    found = lab.repeat(audited, asked, "audits of DP-SGD", "mnist")
+    results = lab.repeat(audited, arguments, "audits of DP-SGD", "mnist")
     numbers = pd.DataFrame(
         {"canaries": kind, "epsilon": epsilon, "run": run, "quantity": name, "value": float(value)}
-        for (kind, epsilon, run), result in zip(cases, found, strict=True)
+        for (kind, epsilon, run), result in zip(cases, results, strict=True)
         for name, value in result.items()
     )
     smaller = f"{steps} of 200 steps, {n_canaries} of 500 canaries" if lab.quick else ""
@@ -61,7 +61,7 @@ def claims(numbers: pd.DataFrame, smaller: str = "") -> dict[str, Ours]:
     """Differences of AUCs, averaged over the epsilons of a run; runs are independent."""
 
     def difference(one: tuple[str, str], other: tuple[str, str]) -> Ours:
-        first, second = (by_run(numbers, *each).to_numpy().mean(axis=0) for each in (one, other))
+        first, second = (by_run(numbers, *series).to_numpy().mean(axis=0) for series in (one, other))
         detail = f"{first.mean():.3f} and {second.mean():.3f}, mean over epsilon"
         return mean_of(first - second, smaller=smaller, detail=detail)
 
@@ -75,12 +75,12 @@ def claims(numbers: pd.DataFrame, smaller: str = "") -> dict[str, Ours]:
 
 def by_run(numbers: pd.DataFrame, kind: str, name: str) -> pd.DataFrame:
     """Select a quantity of a kind of canaries: a row an epsilon, a column a run."""
-    found = numbers.query("canaries == @kind and quantity == @name")
-    return found.pivot(index="epsilon", columns="run", values="value")
+    runs = numbers.query("canaries == @kind and quantity == @name")
+    return runs.pivot(index="epsilon", columns="run", values="value")
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Lower bounds of epsilon beside the accountant's; AUC by kind of canaries and by score."""
+    """Lower bounds of epsilon, with the accountant's; AUC by kind of canaries and by score."""
     figure, axes = figures.panels(3, 2, width=3.5, height=3.1)
     top = max(numbers["epsilon"])
     for ax, (name, title) in zip(axes[:2], BOUNDS.items(), strict=True):
@@ -110,5 +110,5 @@ def _line(ax: Axes, runs: pd.DataFrame, label: str, style: Mapping[str, Any]) ->
     """Mean with the least and the most of all runs; nothing where a score does not apply."""
     if runs.empty:
         return
-    x, each = runs.index.to_numpy(), runs.to_numpy()
-    figures.band(ax, x, each.mean(axis=1), each.min(axis=1), each.max(axis=1), label, **style)
+    x, values = runs.index.to_numpy(), runs.to_numpy()
+    figures.band(ax, x, values.mean(axis=1), values.min(axis=1), values.max(axis=1), label, **style)

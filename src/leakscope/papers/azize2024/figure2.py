@@ -56,26 +56,27 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
     worlds = [World.drawn(0.30, "coins", sizes, lab.stream("worlds", number)) for number in range(sizes.draws)]
     chosen = min(worlds, key=lambda world: abs(world.score("easy") - EASY))
     games = Games(lab, chosen, sizes.rounds)
-    seen = {target: games.play(target) for target in TARGETS}
-    plain = {target: ratio(signals) for target, signals in seen.items()}
+    signals_of = {target: games.play(target) for target in TARGETS}
+    plain = {target: ratio(signals) for target, signals in signals_of.items()}
     noisy = {gamma: ratio(games.play("easy", gamma=gamma)) for gamma in NOISES}
-    shares = {rho: plain["easy"] if rho == 1 else ratio(games.play("easy", rho=rho), rho) for rho in SHARES}
+    by_fraction = {rho: plain["easy"] if rho == 1 else ratio(games.play("easy", rho=rho), rho) for rho in SHARES}
 
     hard, curve = first_rounds(plain["hard"], SHOWN), ls.bounds.leakage_tradeoff(chosen.score("hard"))
-    product = first_rounds(ls.attacks.ATTACKS["scalar_product"](seen["hard"]), SHOWN)
+    product = first_rounds(ls.attacks.ATTACKS["scalar_product"](signals_of["hard"]), SHOWN)
     ours = {f"m_{target}_as_written": over_draws(written, target) for target in TARGETS}
     ours |= {f"m_{target}": over_draws(worlds, target) for target in TARGETS}
     ours |= {f"m_noisy_{gamma}": over_draws(worlds, "easy", gamma) for gamma in NOISES}
     for target in ("easy", "hard"):
-        ours |= {f"{target}_{name}": each for name, each in moments(plain[target], chosen.score(target)).items()}
+        moments_of_target = moments(plain[target], chosen.score(target))
+        ours |= {f"{target}_{name}": estimate for name, estimate in moments_of_target.items()}
     ours["roc"] = Ours(distance(*operating_points(hard), curve, band_widths(hard)))
-    ours |= {f"subsampled_{rho}": advantage(scores) for rho, scores in shares.items()}
+    ours |= {f"subsampled_{rho}": advantage(scores) for rho, scores in by_fraction.items()}
     rows = [
         *histograms(plain, chosen),
         *empirical_against_theory(hard, product, curve),
         *by_target(plain, chosen, written),
         *by_noise(noisy, chosen),
-        *by_share(shares, chosen.score("easy")),
+        *rows_by_fraction(by_fraction, chosen.score("easy")),
     ]
     run = (
         f"{sizes.draws} draws of p for the scores; {sizes.rounds:,} rounds of each game, {len(hard.value):,} in (c); "
@@ -132,9 +133,9 @@ def by_noise(noisy: Mapping[float, ls.Scores], world: World) -> Iterator[dict[st
         yield from against(rf"$\gamma$ = {gamma:g}, m = {m:.2f}", "e", scores, m)
 
 
-def by_share(shares: Mapping[float, ls.Scores], m: float) -> Iterator[dict[str, Any]]:
+def rows_by_fraction(by_fraction: Mapping[float, ls.Scores], m: float) -> Iterator[dict[str, Any]]:
     """(f): the power after sub-sampling, the mixture, and the printed curve."""
-    for rho, scores in shares.items():
+    for rho, scores in by_fraction.items():
         name = rf"$\rho$ = {rho:g}"
         yield from line("f", name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr(LOG_RATES))
         yield from line("f", name, "ours", LOG_RATES, ls.bounds.leakage_tradeoff(m, rho).tpr(LOG_RATES))

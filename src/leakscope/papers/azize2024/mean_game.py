@@ -1,7 +1,7 @@
 """The per-datum game on a mean of independent bits (Algorithm 2, Appendix E), and what its scores show.
 
 The bits have probabilities p, uniform on [a, 1 - a]. In each round a fair coin decides whether the target takes the
-place of one of n records; the mean of all, of all with noise N(0, gamma^2/n), or of a share rho of them is released,
+place of one of n records; the mean of all, of all with noise N(0, gamma^2/n), or of a fraction rho of them is released,
 and scored by its log-likelihood ratio. The easy target has in each column the rarer bit, the hard one the more likely
 bit.
 """
@@ -145,8 +145,9 @@ def operating_points(scores: ls.Scores) -> tuple[Array, Array]:
 
 def band_widths(scores: ls.Scores) -> tuple[float, float]:
     """Half-widths of the Kolmogorov bands of FPR and TPR, which hold at once with probability .999."""
-    each = (1 + BAND) / 2
-    return ls.intervals.dkw(int((~scores.member).sum()), each), ls.intervals.dkw(int(scores.member.sum()), each)
+    confidence = (1 + BAND) / 2
+    n_members, n_others = int(scores.member.sum()), int((~scores.member).sum())
+    return ls.intervals.dkw(n_others, confidence), ls.intervals.dkw(n_members, confidence)
 
 
 def distance(fpr: Array, tpr: Array, curve: ls.tradeoff.TradeOff, widths: tuple[float, float]) -> float:

@@ -55,11 +55,11 @@ def one_run(
     want = ["step_dot", "step_norm", "loss", "correct"]
     seeds = np.array([ls.seeds.integer(seed, "train", 0)])
     watched = replace(planted.watched_by(release), knowledge="others")
-    seen = watched.observe(planted.points, game.member, seeds, want)
-    made = dict(scores(ls.Signals(game, None, seen), release.dpsgd.sample_rate, records=kind != "dirac"))
-    auc = {f"auc_{name}": ls.metrics.auc(each).value for name, each in made.items()}
-    lower = {f"lower_{name}": value for name, value in lower_bounds(made["ratio"], release.dpsgd).items()}
-    return {**auc, **lower, "accuracy": float(seen["correct"][0, ~game.is_target_point].mean())}
+    signals = watched.observe(planted.points, game.member, seeds, want)
+    attack_scores = dict(scores(ls.Signals(game, None, signals), release.dpsgd.sample_rate, records=kind != "dirac"))
+    auc = {f"auc_{name}": ls.metrics.auc(score).value for name, score in attack_scores.items()}
+    lower = {f"lower_{name}": value for name, value in lower_bounds(attack_scores["ratio"], release.dpsgd).items()}
+    return {**auc, **lower, "accuracy": float(signals["correct"][0, ~game.is_target_point].mean())}
 
 
 def scores(signals: ls.Signals, rate: float, *, records: bool) -> Iterator[tuple[str, ls.Scores]]:
@@ -72,15 +72,15 @@ def scores(signals: ls.Signals, rate: float, *, records: bool) -> Iterator[tuple
         yield "loss", ls.attacks.ATTACKS["loss"](signals)
 
 
-def lower_bounds(found: ls.Scores, dpsgd: ls.dpsgd.DpSgd) -> dict[str, float]:
+def lower_bounds(scored: ls.Scores, dpsgd: ls.dpsgd.DpSgd) -> dict[str, float]:
     """Of epsilon at delta: of any guarantee, and of DP-SGD with this rate, these steps and some noise."""
-    evidence = ls.metrics.evidence(found, "coins")
+    evidence = ls.metrics.evidence(scored, "coins")
 
     def family(inverse: float) -> ls.tradeoff.TradeOff:
         return ls.bounds.dpsgd_tradeoff(1 / inverse, dpsgd.sample_rate, dpsgd.steps, "add_remove")
 
     least = ls.metrics.family_lower(evidence, family, CONFIDENCE, tolerance=0.01).value
     return {
-        "any": ls.metrics.epsilon_lower(found, DELTA, CONFIDENCE, "coins").value,
+        "any": ls.metrics.epsilon_lower(scored, DELTA, CONFIDENCE, "coins").value,
         "noise": family(least).epsilon(DELTA) if least > 0 else 0.0,
     }

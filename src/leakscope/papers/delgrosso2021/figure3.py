@@ -5,7 +5,7 @@ have Gaussian noise, and least squares is released. The attacker gets a response
 the one that was used. His success is that of 10,000 games of Algorithm 1; ours is exact, by one integral for each row.
 
 Below it is Theorem 4, with the tail that the squared residual has (erratum 15), and a larger bound from the same gap
-and tail. Above it is Theorem 5, once with the information in nats, and once as eq. 67 and 80 are printed, bits beside
+and tail. Above it is Theorem 5, once with the information in nats, and once as eq. 67 and 80 are printed, bits with
 nats (erratum 14). That one is not proved, and too small for other algorithms; this attacker happens to stay below it.
 """
 
@@ -28,8 +28,8 @@ FEW = (21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 65, 80, 100, 140, 200, 280, 400, 
 def measure(lab: Lab) -> Outcome:
     """Games and exact values at each n."""
     sizes = lab.size(full=tuple(range(D + 1, 501)), quick=FEW)
-    found = lab.repeat(regression, [(n, N_GAMES, lab.seed) for n in sizes], "sizes")
-    frame = pd.DataFrame([{name: value.item() for name, value in one.items()} for one in found])
+    results = lab.repeat(regression, [(n, N_GAMES, lab.seed) for n in sizes], "sizes")
+    frame = pd.DataFrame([{name: value.item() for name, value in one.items()} for one in results])
     ours = {
         "above_lower": Ours(bool((frame[["success", "high"]].min(axis=1) > frame["lower"]).all())),
         "below_upper": Ours(bool((frame[["success", "low"]].max(axis=1) <= frame["upper"]).all())),
@@ -44,12 +44,12 @@ def regression(n: int, n_games: int, seed: int) -> dict[str, float]:
     """Measure, compute and bound the attacker against least squares on n rows."""
     X = ls.seeds.stream(seed, "design", n).normal(size=(n, D))
     exact = ls.bounds.linear_regression_bayes(X)
-    played = ls.bounds.simulate_regression_game(X, n_games=n_games, seed=ls.seeds.integer(seed, "games", n))
+    accuracy = ls.bounds.simulate_regression_game(X, n_games=n_games, seed=ls.seeds.integer(seed, "games", n))
     return {
         "n": n,
-        "played": played.value,
-        "low": played.low,
-        "high": played.high,
+        "played": accuracy.value,
+        "low": accuracy.low,
+        "high": accuracy.high,
         "success": exact.accuracy,
         "lower": ls.bounds.generalisation_bound_tails(exact.gap, exact.tail, method="published"),
         "lower_ours": exact.lower,
@@ -81,7 +81,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ("lower", "Theorem 4, right tail", theirs),
     ):
         axes[0].plot(n, numbers[name], label=label, **style)
-    axes[0].set(title="success", ylabel="share of games won", ylim=(0.48, 1.02))
+    axes[0].set(title="success", ylabel="fraction of games won", ylim=(0.48, 1.02))
     axes[0].legend()
     axes[1].plot(n, numbers["gap"], color=figures.INK)
     axes[1].set(title="generalisation gap", ylabel="squared error, in variances of the noise", yscale="log")

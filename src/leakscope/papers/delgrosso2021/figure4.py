@@ -77,8 +77,8 @@ def study(lab: Lab, plan: Mapping[str, Mapping[int, int]], n_others: int) -> Out
             ours["below_half_mnist"] = smallest(networks_of)
     for name in plan.keys() & {"mnist", "cifar10"}:
         ours[f"parameters_{name}"] = Ours(networks.n_parameters(networks.deep_cnn(**images.SHAPES[name])))
-    said = "; ".join(f"{images.TITLES[name]}: n = {_listed(sizes)}" for name, sizes in plan.items())
-    return Outcome(pd.DataFrame(rows), ours, f"{n_others:,} test images for each network. {said}.")
+    networks_text = "; ".join(f"{images.TITLES[name]}: n = {_listed(sizes)}" for name, sizes in plan.items())
+    return Outcome(pd.DataFrame(rows), ours, f"{n_others:,} test images for each network. {networks_text}.")
 
 
 def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, float, float]]:
@@ -98,12 +98,13 @@ def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, f
     """
     networks = gap.Networks.of(runs)
     member = np.tile(np.arange(len(runs[0]["loss"])) < n, (len(runs), 1))
-    found = {"likelihood": ls.intervals.cluster_t(networks.success)}
+    intervals = {"likelihood": ls.intervals.cluster_t(networks.success)}
     for attack in ("loss", "modified_entropy"):
         score = np.stack([run[attack] for run in runs]).astype(float)
-        found[attack] = ls.metrics.accuracy(ls.Scores(attack, score, member))
-    made = {name: (each.value, each.low, each.high) for name, each in found.items()} | networks.lines()
-    return {name: made[name] for name in LINES}
+        intervals[attack] = ls.metrics.accuracy(ls.Scores(attack, score, member))
+    values = {name: (interval.value, interval.low, interval.high) for name, interval in intervals.items()}
+    values |= networks.lines()
+    return {name: values[name] for name in LINES}
 
 
 def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
@@ -114,15 +115,15 @@ def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
     networks_of : mapping of int to Networks
         By n, two or more. The bound is linear in the gap.
     """
-    last, falls, said = max(networks_of), [], []
+    last, falls, details = max(networks_of), [], []
     for name in ("success", "gap"):
-        found = {n: mean_of(getattr(each, name)) for n, each in networks_of.items()}
-        top = max(found, key=lambda n, found=found: found[n].value)
-        error = float(np.hypot(found[top].error, found[last].error))
-        falls.append(Ours(found[top].value - found[last].value, error))
-        said.append(f"{name} {found[top].value:.3f} at n = {top:,}, {found[last].value:.3f} at n = {last:,}")
+        means = {n: mean_of(getattr(trained, name)) for n, trained in networks_of.items()}
+        top = max(means, key=lambda n, means=means: means[n].value)
+        error = float(np.hypot(means[top].error, means[last].error))
+        falls.append(Ours(means[top].value - means[last].value, error))
+        details.append(f"{name} {means[top].value:.3f} at n = {top:,}, {means[last].value:.3f} at n = {last:,}")
     shorter = "" if last >= max(FULL) else f"n up to {last:,} of {max(FULL):,}"
-    return Ours.stated(all_above(falls), smaller=shorter, detail="; ".join(said))
+    return Ours.stated(all_above(falls), smaller=shorter, detail="; ".join(details))
 
 
 def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
@@ -133,11 +134,11 @@ def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
     networks_of : mapping of int to Networks
         By n.
     """
-    found = {n: mean_of(each.success) for n, each in networks_of.items()}
-    n = min(found, key=lambda n: found[n].value)
+    means = {n: mean_of(trained.success) for n, trained in networks_of.items()}
+    n = min(means, key=lambda n: means[n].value)
     last = max(networks_of)
     shorter = "" if last >= max(FULL) else f"n up to {last:,} of {max(FULL):,}"
-    return Ours(found[n].value, found[n].error, smaller=shorter, detail=f"at n = {n:,}")
+    return Ours(means[n].value, means[n].error, smaller=shorter, detail=f"at n = {n:,}")
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

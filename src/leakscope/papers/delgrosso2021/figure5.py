@@ -4,7 +4,7 @@ PenDigits, with the writer (one of 44, one-hot) among the inputs. The attacker k
 writer, tries all 44 and answers with the one that the network likes best (eq. 36 to 39). Below, the likelihood attack
 on membership with the lower bound of Theorem 2, as in Figure 4.
 
-A right answer is no leak if it can be had without the network. Beside the four strategies stand two guesses that
+A right answer is no leak if it can be had without the network. The four strategies are shown with two guesses that
 never see it: the most frequent writer among n records that are not in the training set (as many as are left, where
 these are fewer), and that of a random forest that has learned from these to tell the writer from strokes and digit.
 
@@ -54,17 +54,17 @@ def measure(lab: Lab) -> Outcome:
     rows: list[dict[str, Any]] = []
     for n, models in sizes.items():
         arguments = [(n, number, lab.seed) for number in range(models)]
-        runs[n] = lab.repeat(asked, arguments, f"networks for PenDigits, n = {n}", "pendigits")
-        shares = {line: ls.intervals.cluster_t(_of(runs[n], line)) for line in (*STRATEGIES, *BLIND, "success")}
-        found = {line: (each.value, each.low, each.high) for line, each in shares.items()}
-        for line, (value, low, high) in (found | gap.Networks.of(runs[n]).lines()).items():
+        runs[n] = lab.repeat(attacked_writers, arguments, f"networks for PenDigits, n = {n}", "pendigits")
+        intervals = {line: ls.intervals.cluster_t(_of(runs[n], line)) for line in (*STRATEGIES, *BLIND, "success")}
+        values = {line: (interval.value, interval.low, interval.high) for line, interval in intervals.items()}
+        for line, (value, low, high) in (values | gap.Networks.of(runs[n]).lines()).items():
             rows.append({"n": n, "models": models, "line": line, "value": value, "low": low, "high": high})
     counted = {"parameters": Ours(networks.n_parameters(networks.dense())), "chance": Ours(1 / WRITERS)}
     listed = ", ".join(f"{n:,} ({models} networks)" for n, models in sizes.items())
     return Outcome(pd.DataFrame(rows), counted | claims(runs), f"n = {listed}; {ATTACKED} records of each attacked.")
 
 
-def asked(n: int, number: int, seed: int) -> dict[str, float]:
+def attacked_writers(n: int, number: int, seed: int) -> dict[str, float]:
     """Train a network on n records and guess the writers of 100 of them, and who was in.
 
     Parameters
@@ -78,7 +78,7 @@ def asked(n: int, number: int, seed: int) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Shares of right guesses by the names of `STRATEGIES` and `BLIND`, and what
+        Fractions of correct guesses by the names of `STRATEGIES` and `BLIND`, and what
         `leakscope.papers.delgrosso2021.gap.seen` gives of the n records and 2,992 others.
     """
     from leakscope.papers.delgrosso2021 import networks
@@ -96,10 +96,10 @@ def asked(n: int, number: int, seed: int) -> dict[str, float]:
         n_jobs=1,
     )
     log_p, correct, steep = (signals.targets(name)[0] for name in ("log_prob", "correct", "gradient_norm"))
-    scores = strategies(*(each[len(rows) :] for each in (log_p, correct, steep)))
+    scores = strategies(*(signal[len(rows) :] for signal in (log_p, correct, steep)))
     scores |= without(label, writer, attacked, outside[:n], ls.seeds.integer(seed, "imputation", n, number))
     guessed = {name: right(score, writer[attacked]) for name, score in scores.items()}
-    return guessed | gap.seen(log_p[: len(rows)], correct[: len(rows)], n)
+    return guessed | gap.membership_results(log_p[: len(rows)], correct[: len(rows)], n)
 
 
 @lru_cache(maxsize=1)
@@ -195,7 +195,7 @@ def without(
 
 
 def right(score: np.ndarray, writer: np.ndarray) -> float:
-    """Share of the records whose writer has the best score; of k best ones it counts 1/k.
+    """Fraction of the records whose writer has the best score; of k best ones it counts 1/k.
 
     Parameters
     ----------
@@ -218,11 +218,11 @@ def right(score: np.ndarray, writer: np.ndarray) -> float:
 def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
     """Compute what the section claims, from runs of `asked` by n."""
     best: dict[int, Ours] = {}
-    for n, found in runs.items():
-        means = {name: mean_of(_of(found, name), detail=words) for name, words in STRATEGIES.items()}
+    for n, results in runs.items():
+        means = {name: mean_of(_of(results, name), detail=words) for name, words in STRATEGIES.items()}
         best[n] = max(means.values(), key=lambda one: one.value)
     first, last = min(runs), max(runs)
-    gain, member = best[100], {n: mean_of(_of(found, "success")) for n, found in runs.items()}
+    gain, member = best[100], {n: mean_of(_of(results, "success")) for n, results in runs.items()}
     return {
         "gain_100": Ours(gain.value - 1 / WRITERS, gain.error, detail=f"by the {gain.detail}"),
         "success_8000": Ours(best[8000].value, best[8000].error, detail=f"by the {best[8000].detail}"),
@@ -233,7 +233,7 @@ def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
             all_above([Ours(member[100].value - 0.5, member[100].error)]), detail=f"{member[100].value:.3f}"
         ),
         "membership_8000": member[8000],
-        "bound_holds": gap.bound_holds({n: gap.Networks.of(found) for n, found in runs.items()}, FULL),
+        "bound_holds": gap.bound_holds({n: gap.Networks.of(results) for n, results in runs.items()}, FULL),
     }
 
 
@@ -241,12 +241,12 @@ def falls(success: Mapping[int, Ours]) -> bool | None:
     """Tell whether it is lower at the end than at the start, and rises nowhere between, by three standard errors."""
     ordered = [success[n] for n in sorted(success)]
 
-    def less(one: Ours, other: Ours) -> Ours:
+    def decrease(one: Ours, other: Ours) -> Ours:
         return Ours(float(one.value) - float(other.value), float(np.hypot(one.error, other.error)))
 
-    if any(all_above([less(sooner, later)]) is False for sooner, later in pairwise(ordered)):
+    if any(all_above([decrease(sooner, later)]) is False for sooner, later in pairwise(ordered)):
         return False
-    return all_above([less(ordered[0], ordered[-1])])
+    return all_above([decrease(ordered[0], ordered[-1])])
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -256,10 +256,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
     looks |= {name: {**looks[name], "color": figures.OURS} for name in BLIND}
     for line, words in (STRATEGIES | BLIND).items():
         part = numbers[numbers["line"] == line]
-        n, value, low, high = (np.asarray(part[each]) for each in ("n", "value", "low", "high"))
+        n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
         figures.band(axes[0], n, value, low, high, words, **looks[line])
     axes[0].axhline(1 / WRITERS, color=figures.MUTE, linewidth=0.8, label="chance, 1/44")
-    axes[0].set(title="Who wrote it", ylabel="right guesses (share of training records)", xscale="log", ylim=(0, None))
+    label = "correct guesses (fraction of training records)"
+    axes[0].set(title="Who wrote it", ylabel=label, xscale="log", ylim=(0, None))
     looks = dict(zip(MEMBERSHIP, figures.STYLES[1:], strict=False))
     looks["sharper"] = {**looks["sharper"], "color": figures.OURS}
     handles = gap.draw(axes[1], numbers, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()})

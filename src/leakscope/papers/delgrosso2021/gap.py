@@ -1,7 +1,7 @@
-"""What Figures 4 and 5 share: the loss, the likelihood attack, and the lower bound of Theorem 2 beside it.
+"""What Figures 4 and 5 share: the loss, the likelihood attack, and the lower bound of Theorem 2 with it.
 
 Theorem 2 takes a loss of at most 2 to be between -2 and 2. The loss here is never negative; between 0 and 2 the same
-bound is twice as far above one half, and is drawn beside the printed one.
+bound is twice as far above one half, and is drawn with the printed one.
 """
 
 from __future__ import annotations
@@ -85,15 +85,15 @@ class Networks:
     def lines(self) -> dict[str, tuple[float, float, float]]:
         """Both bounds and the accuracy: mean over the networks, and the ends of its 95 % interval."""
         accuracy = ls.intervals.cluster_t(self.test_accuracy)
-        found = {"test_accuracy": (accuracy.value, accuracy.low, accuracy.high)}
+        lines = {"test_accuracy": (accuracy.value, accuracy.low, accuracy.high)}
         mean, low, high = _mean_gap(self.gap)
         for name, least in RANGES.items():
             ends = [ls.bounds.generalisation_bound(max(gap, 0.0), least, MOST) for gap in (mean, low, high)]
-            found[name] = (ends[0], ends[1], ends[2])
-        return found
+            lines[name] = (ends[0], ends[1], ends[2])
+        return lines
 
 
-def seen(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
+def membership_results(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
     """Compute what `Networks` holds of one network.
 
     Parameters
@@ -127,11 +127,11 @@ def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> 
     sizes : collection of int
         Every n that the statement is about; where not all were run it is shown without a verdict.
     """
-    above = {n: each.above for n, each in networks_of.items()}
-    said = ", ".join(f"{each.value:+.3f} +- {each.error:.3f} at n = {n:,}" for n, each in above.items())
+    above = {n: trained.above for n, trained in networks_of.items()}
+    margins = ", ".join(f"{margin.value:+.3f} +- {margin.error:.3f} at n = {n:,}" for n, margin in above.items())
     absent = set(sizes) - networks_of.keys()
-    fewer = f"{len(sizes) - len(absent)} of {len(sizes)} sizes; success less bound: {said}" if absent else ""
-    return Ours.stated(all_above(above.values()), smaller=fewer, detail=f"success less bound: {said}")
+    fewer = f"{len(sizes) - len(absent)} of {len(sizes)} sizes; success less bound: {margins}" if absent else ""
+    return Ours.stated(all_above(above.values()), smaller=fewer, detail=f"success less bound: {margins}")
 
 
 def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[Artist]:
@@ -156,16 +156,16 @@ def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping
     shown: list[Artist] = []
     for line, (words, look) in lines.items():
         part, on = numbers[numbers["line"] == line], right if line == "test_accuracy" else ax
-        n, value, low, high = (np.asarray(part[each]) for each in ("n", "value", "low", "high"))
+        n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
         figures.band(on, n, value, low, high, words, **look)
         shown.append(on.get_lines()[-1])
     ax.axhline(0.5, color=figures.MUTE, linewidth=0.8)
-    ax.set(xscale="log", ylabel="success of the attacker (share of games)", ylim=(0.45, 0.95))
+    ax.set(xscale="log", ylabel="success of the attacker (fraction of games)", ylim=(0.45, 0.95))
     right.set(ylabel="accuracy on records not in training", ylim=(0, 1.02))
     return shown
 
 
 def _mean_gap(gap: np.ndarray) -> tuple[float, float, float]:
     """With its interval over networks."""
-    share = ls.intervals.cluster_t((1 + gap / MOST) / 2)  # the gap of a loss in [0, 2] is in [-2, 2]
-    return MOST * (2 * share.value - 1), MOST * (2 * share.low - 1), MOST * (2 * share.high - 1)
+    accuracy = ls.intervals.cluster_t((1 + gap / MOST) / 2)  # the gap of a loss in [0, 2] is in [-2, 2]
+    return MOST * (2 * accuracy.value - 1), MOST * (2 * accuracy.low - 1), MOST * (2 * accuracy.high - 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 import leakscope as ls
 from leakscope.papers import data
-from leakscope.papers.delgrosso2021.gap import seen, squared_loss
+from leakscope.papers.delgrosso2021.gap import membership_results, squared_loss
 
 SHAPES: dict[str, dict[str, Any]] = {
     "mnist": {"channels": 1, "side": 28},
@@ -65,5 +65,5 @@ def attacked(name: str, n: int, n_others: int, number: int, seed: int) -> dict[s
         "loss": -squared_loss(log_p),
         "modified_entropy": ls.attacks.ATTACKS["entropy"](signals).value[0],
     }
-    found = {attack: np.asarray(score, dtype=np.float32) for attack, score in scores.items()}
-    return found | seen(log_p, signals.targets("correct")[0], n)
+    results = {attack: np.asarray(score, dtype=np.float32) for attack, score in scores.items()}
+    return results | membership_results(log_p, signals.targets("correct")[0], n)

@@ -65,7 +65,7 @@ def n_parameters(network: nn.Module) -> int:
     ----------
     network : nn.Module
     """
-    return sum(each.numel() for each in network.parameters())
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def _linear(sizes: Sequence[int]) -> list[nn.Module]:

@@ -16,7 +16,7 @@ from leakscope.papers.lab import Lab, Outcome
 from leakscope.papers.printed import Ours
 
 GAPS = (1.0, 0.1, 0.01)
-WIDTH = 0.5  # of U, as a share of D
+WIDTH = 0.5  # of U, as a fraction of D
 
 
 def measure(lab: Lab) -> Outcome:

@@ -52,11 +52,11 @@ def study(lab: Lab, n: int, n_others: int, models: int) -> Outcome:
         arguments = [(name, n, n_others, number, lab.seed) for number in range(models)]
         runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}", name)
         for attack in images.ATTACKS:
-            found = [precision(run[attack], n) for run in runs]
-            ours[f"{name}_{attack}"] = mean_of(found, smaller=smaller)
+            precisions = [precision(run[attack], n) for run in runs]
+            ours[f"{name}_{attack}"] = mean_of(precisions, smaller=smaller)
             rows += [
                 {"data": name, "attack": attack, "network": number, "ppv": value, "printed": _printed(name, attack)}
-                for number, value in enumerate(found)
+                for number, value in enumerate(precisions)
             ]
     best = max(one.value for one in ours.values())
     run = f"{models} networks for each set of images, {n:,} members and {n_others:,} others; the largest precision is "
@@ -65,7 +65,7 @@ def study(lab: Lab, n: int, n_others: int, models: int) -> Outcome:
 
 
 def precision(score: np.ndarray, n: int) -> float:
-    """Share of members among those with a score at or above the highest threshold that finds more than 99 % of them.
+    """Fraction of members among those with a score at or above the highest threshold that finds more than 99 % of them.
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ def precision(score: np.ndarray, n: int) -> float:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Ours beside what is printed, and the precision of who calls everybody a member."""
+    """Ours compared with what is printed, and the precision of who calls everybody a member."""
     figure, axes = figures.panels(3, width=3.0, height=3.0)
     low, high = numbers[["ppv", "printed"]].min().min(), numbers[["ppv", "printed"]].max().max()
     for ax, (name, part) in zip(axes, numbers.groupby("data", sort=False), strict=True):
         place = part["attack"].map(list(images.ATTACKS).index)
         ax.axhline(PRIOR, color=figures.OURS, linestyle="--", label="everybody is a member: 8/18")
         ax.plot(place - 0.1, part["ppv"], "o", color=figures.INK, label="ours, a network")
-        each = part.drop_duplicates("attack")
-        at = each["attack"].map(list(images.ATTACKS).index)
-        ax.plot(at + 0.1, each["printed"], "s", color=figures.THEIRS, label="printed")
+        attacks = part.drop_duplicates("attack")
+        at = attacks["attack"].map(list(images.ATTACKS).index)
+        ax.plot(at + 0.1, attacks["printed"], "s", color=figures.THEIRS, label="printed")
         words = [words.replace(" ", "\n") for words in images.ATTACKS.values()]
         ax.set(title=images.TITLES[str(name)], xticks=range(len(words)), xticklabels=words, xlabel="attack")
         ax.set(ylabel="precision (PPV) at recall > .99", ylim=(low - 0.01, high + 0.01), xlim=(-0.5, len(words) - 0.5))

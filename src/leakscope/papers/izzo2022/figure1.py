@@ -1,4 +1,4 @@
-"""Section 5.1, Figure 1: the noise for membership privacy and for differential privacy, where one set stands out.
+"""Section 5.1, Figure 1: the noise for membership privacy and for differential privacy, where one set is an outlier.
 
 Proposition 9 releases one over the sum of half of the records 1, 2, 4, ..., 2^(n-2) and A. A is chosen so that one of
 the C(n, n/2) sums is as small as sqrt(p), p = 1/C(n, n/2), and all others are 1 at least. That half is drawn with
@@ -7,7 +7,7 @@ probability p: it hardly counts for the variance of the release, and it is all t
 The figure has two ways to a promise eta: Laplace noise for differential privacy with the epsilon of Theorem 4, and for
 membership privacy by Theorem 7 with M = 2. Ours are two more, with the same noise. The first knows no more than
 Theorem 7 does, the standard deviation (erratum 3). The second pairs each half of the records with the other one, which
-stands for every record at once, since a record is in one of the two: what counts is the distribution of the difference.
+covers every record at once, since a record is in one of the two: what counts is the distribution of the difference.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def scales(n: int) -> pd.DataFrame:
     moment = ls.noise.moment(pairs.standard_deviation, d=1)
     rows = []
     for eta in ETAS.tolist():
-        found = {
+        scale_of = {
             DP: delta / ls.bounds.dp_from_mip(eta),
             MIP: pairs.standard_deviation * ls.noise.izzo(1.0, eta, moment=2).scale,
             MOMENT: least(moment, eta),
             COMPLEMENT: least(pairs.shifts, eta),
         }
-        rows += [{"promise": promise, "n": n, "eta": eta, "scale": scale} for promise, scale in found.items()]
+        rows += [{"promise": promise, "n": n, "eta": eta, "scale": scale} for promise, scale in scale_of.items()]
     return pd.DataFrame(rows)
 
 
@@ -76,7 +76,7 @@ def least(shifts: ls.noise.Shifts, eta: float) -> float:
 
 
 def sensitivity(n: int) -> float:
-    """Delta: from the half that stands out to the one that has the record 2^(n-2) in the place of A."""
+    """Delta: from the outlying half to the one that has the record 2^(n-2) in the place of A."""
     return sqrt(comb(n, n // 2)) - 1 / (2 ** (n - 2) + 2 ** (n // 2 - 1) - 1)
 
 
@@ -85,7 +85,7 @@ class Pairs:
     """The halves of the records with A, each with the other half, in groups of nearly equal sums.
 
     The sum of a half with A is t + sqrt(p), with a whole number t: A takes sqrt(p) less than the other records of the
-    half that stands out. The sum of its other half is ``total - t``, whole as well.
+    outlying half. The sum of its other half is ``total - t``, whole as well.
 
     Parameters
     ----------
@@ -106,19 +106,19 @@ class Pairs:
     def of(cls, n: int, width: float = 2.0**-8) -> Pairs:
         """From the largest record down, the halves with it part from those without it.
 
-        A group is done when its sums, and those of the other halves, differ by a share of ``width`` at most.
+        A group is done when its sums, and those of the other halves, differ by a fraction of ``width`` at most.
         """
-        wanted = n // 2 - 1  # records beside A
-        ways = np.array([[comb(a, b) for b in range(wanted + 1)] for a in range(n)])
-        start, wanted, done = np.array([1 - 2**wanted]), np.array([wanted]), []
+        n_missing = n // 2 - 1  # records in addition to A
+        ways = np.array([[comb(a, b) for b in range(n_missing + 1)] for a in range(n)])
+        start, n_missing, done = np.array([1 - 2**n_missing]), np.array([n_missing]), []
         for left in range(n - 1, -1, -1):
-            low, high = start + 2**wanted - 1, start + (2**wanted - 1) * 2 ** (left - wanted)
+            low, high = start + 2**n_missing - 1, start + (2**n_missing - 1) * 2 ** (left - n_missing)
             near = high - low <= width * np.minimum(low, cls._total(n) - high)
-            done.append((ways[left, wanted[near]], low[near], high[near]))
-            start, wanted = start[~near], wanted[~near]
-            start, wanted = np.r_[start, start + 2 ** max(left - 1, 0)], np.r_[wanted, wanted - 1]
-            possible = (wanted >= 0) & (wanted < left)
-            start, wanted = start[possible], wanted[possible]
+            done.append((ways[left, n_missing[near]], low[near], high[near]))
+            start, n_missing = start[~near], n_missing[~near]
+            start, n_missing = np.r_[start, start + 2 ** max(left - 1, 0)], np.r_[n_missing, n_missing - 1]
+            possible = (n_missing >= 0) & (n_missing < left)
+            start, n_missing = start[possible], n_missing[possible]
         return cls(n, *(np.concatenate(part) for part in zip(*done, strict=True)))
 
     @staticmethod

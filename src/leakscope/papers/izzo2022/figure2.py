@@ -6,7 +6,7 @@ descent on ||A - mean of x x^T||_F^2 and is released raw, or
 * by DP-SGD with full batches: gradients are clipped to the median length that they have along the raw training. Theorem
   4 turns eta into epsilon; delta is 1e-6. The composition of the steps is exact (all of them together are one Gaussian
   mechanism) for data sets of equal size that differ in one record. Such a clip moves the minimum itself, and that is
-  nearly all of the error; ten times the clip is shown beside it;
+  nearly all of the error; ten times the clip is shown with it;
 * by Corollary 8 with M = 2, 4, 6, the moments from 128 random halves of all records (erratum 1). The lines are those of
   the printed radius, a Laplace number, so as to repeat the experiment; a radius from the Gamma distribution, which the
   proof of the corollary needs (erratum 2), makes the noise nine times larger, and is shown for M = 6;
@@ -90,9 +90,9 @@ def table(error: dict[str, np.ndarray]) -> pd.DataFrame:
     rows = []
     for method, values in error.items():
         for place in np.ndindex(values.shape[1:]):
-            found = mean_of(values[:, *place])
+            mean = mean_of(values[:, *place])
             rows.append({"method": method, "error of": ERRORS[place[1]], "eta": ETAS[place[0]]})
-            rows[-1] |= {"mean": found.value, "standard_error": found.error}
+            rows[-1] |= {"mean": mean.value, "standard_error": mean.error}
     return pd.DataFrame(rows)
 
 
@@ -108,14 +108,14 @@ def run(n: int, number: int, seed: int) -> dict[str, np.ndarray]:
     path = descend(half.mean(axis=0))
     noises = mip_noises(outer, stream("splits")) | our_noises(outer, ls.seeds.integer(seed, "pairs", number))
     clip = median_length(half, path)
-    found = {"raw": np.tile(errors(path[-1:]), (len(ETAS), 1))}
+    error = {"raw": np.tile(errors(path[-1:]), (len(ETAS), 1))}
     for method, wide in (("DP-SGD", clip), (WIDE, 10 * clip)):
         private = (private_descent(half, wide, eta, stream("dp", str(eta))) for eta in ETAS)
-        found[method] = np.array([errors(A[None]) for A in private])
+        error[method] = np.array([errors(A[None]) for A in private])
     for method, noise in noises.items():
-        released = (each.sample(np.tile(path[-1], (N_DRAWS, 1)), stream(method)) for each in noise)
-        found[method] = np.array([errors(A) for A in released])
-    return found
+        released = (noise_at_eta.sample(np.tile(path[-1], (N_DRAWS, 1)), stream(method)) for noise_at_eta in noise)
+        error[method] = np.array([errors(A) for A in released])
+    return error
 
 
 def half_of(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -149,8 +149,8 @@ def private_descent(outer: np.ndarray, clip: float, eta: float, rng: np.random.G
     scale = clip * ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
     A, squares = np.zeros(outer.shape[1]), (outer**2).sum(axis=1)
     for _ in range(STEPS):
-        share = clip / np.maximum(lengths(A, outer, squares), clip)
-        total = 2 * (share.sum() * A - share @ outer)
+        clip_factor = clip / np.maximum(lengths(A, outer, squares), clip)
+        total = 2 * (clip_factor.sum() * A - clip_factor @ outer)
         A = A - RATE * (total + rng.normal(scale=scale, size=A.shape)) / len(outer)
     return A
 
@@ -158,14 +158,14 @@ def private_descent(outer: np.ndarray, clip: float, eta: float, rng: np.random.G
 def mip_noises(outer: np.ndarray, rng: np.random.Generator) -> dict[str, list[ls.Noise]]:
     """Corollary 8: the moments of each entry of A over random halves, and the noise that follows."""
     theta = np.array([descend(half_of(len(outer), rng) @ outer / (len(outer) // 2))[-1] for _ in range(N_SPLITS)])
-    found = {}
+    noises = {}
     for M in MOMENTS:
         sigma = (np.abs(theta - theta.mean(axis=0)) ** M).mean(axis=0) ** (1 / M)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the printed radius, which promises less than its corollary
-            found[f"M = {M}"] = [ls.noise.izzo(sigma, eta, M, "laplace-literal") for eta in ETAS]
-        found[f"M = {M}, Gamma"] = [ls.noise.izzo(sigma, eta, M) for eta in ETAS]
-    return found
+            noises[f"M = {M}"] = [ls.noise.izzo(sigma, eta, M, "laplace-literal") for eta in ETAS]
+        noises[f"M = {M}, Gamma"] = [ls.noise.izzo(sigma, eta, M) for eta in ETAS]
+    return noises
 
 
 def our_noises(outer: np.ndarray, seed: int) -> dict[str, list[ls.Noise]]:
@@ -187,7 +187,7 @@ def errors(released: np.ndarray) -> np.ndarray:
     A = released.reshape(-1, *SIGMA.shape)
     value, vector = np.linalg.eigh((A + A.transpose(0, 2, 1)) / 2)
     generated = (vector * np.maximum(value, 0)[:, None, :]) @ vector.transpose(0, 2, 1)
-    off = [np.linalg.norm(each - SIGMA, axis=(1, 2)).mean() for each in (A, 2 * generated, generated)]
+    off = [np.linalg.norm(estimate - SIGMA, axis=(1, 2)).mean() for estimate in (A, 2 * generated, generated)]
     return np.array(off) / np.linalg.norm(SIGMA)
 
 

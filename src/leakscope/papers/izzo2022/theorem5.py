@@ -32,13 +32,15 @@ def measure(lab: Lab) -> Outcome:
     n, n_asked = 8, 4
     rows = [row for p in CHANCES for row in etas(p, n)]
     distribution, member = published(P, n)
-    asked = questions(P, n_asked)
+    gains = questions(P, n_asked)
     computed = [row["eta"] for row in etas(P, n) if row["release"] not in (EXACT, PROOF)]
-    kept = max(asked.max(), *computed) <= P / 2 + 1e-12
+    within_bound = max(gains.max(), *computed) <= P / 2 + 1e-12
     ours = {
         "eta": Ours(float(ls.bounds.exact_eta_discrete(distribution, member).max())),
         "no_dp": Ours(bool(np.isinf(epsilon(distribution, member)))),
-        "post_processing": Ours(bool(kept), detail=f"{asked.size:,} questions, the best of them {asked.max():.6f}"),
+        "post_processing": Ours(
+            bool(within_bound), detail=f"{gains.size:,} questions, the best of them {gains.max():.6f}"
+        ),
     }
     return Outcome(pd.DataFrame(rows), ours, f"All halves of n = {n} records; all questions for n = {n_asked}.")
 
@@ -75,12 +77,12 @@ def etas(p: float, n: int) -> list[dict[str, object]]:
         "one of them, drawn at random": np.c_[size == 0, sets / np.maximum(size, 1)[:, None]],
         "each of them if its coin says so": (sets[None] <= sets[:, None]).all(axis=2) * 0.5 ** size[:, None],
     }
-    found = {
+    eta_of = {
         name: ls.bounds.exact_eta_discrete(distribution @ kernel, member).max() for name, kernel in kernels.items()
     }
-    none, n_outputs = (1 - p) ** (n // 2), sum(comb(n, each) for each in range(1, n // 2 + 1))
-    found[PROOF] = min((none + n_outputs * (1 - none)) / 2, 1.0) - 0.5
-    return [{"release": name, "p": p, "eta": float(eta)} for name, eta in found.items()]
+    none, n_outputs = (1 - p) ** (n // 2), sum(comb(n, size_of_set) for size_of_set in range(1, n // 2 + 1))
+    eta_of[PROOF] = min((none + n_outputs * (1 - none)) / 2, 1.0) - 0.5
+    return [{"release": name, "p": p, "eta": float(eta)} for name, eta in eta_of.items()]
 
 
 def questions(p: float, n: int) -> np.ndarray:

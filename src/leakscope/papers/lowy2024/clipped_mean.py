@@ -56,21 +56,21 @@ def trial(seed: int, setting: Setting, number: int) -> dict[str, float]:
     else:
         promise = setting.value * (sensitivity / own if setting.fixed == NOMINAL else 1.0)
         scale = ls.bounds.analytic_gaussian_scale(promise, DELTA, sensitivity)
-    found = ls.bounds.epsilons_gaussian(records, scale, DELTA, sensitivity)
+    epsilons = ls.bounds.epsilons_gaussian(records, scale, DELTA, sensitivity)
     noise = ls.noise.GaussianNoise(scale)
     average = ratios.crossing(lambda epsilon: ls.noise.pmp_delta(swaps, noise, epsilon).mean() <= DELTA, 1e-4)
     return {
-        "epsilon": found.eps_global,
-        "subset": found.eps_subset_nominal if setting.fixed == NOMINAL else found.eps_subset_exact,
-        "pmp": found.eps_pmp,
+        "epsilon": epsilons.eps_global,
+        "subset": epsilons.eps_subset_nominal if setting.fixed == NOMINAL else epsilons.eps_subset_exact,
+        "pmp": epsilons.eps_pmp,
         "average": average,
     }
 
 
 def sweep(lab: Lab, settings: Sequence[Setting], n_trials: int) -> tuple[Runs, Array]:
     """Compute the epsilons at each setting, on ``n_trials`` data sets; and that of the average record."""
-    given = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
-    done = lab.repeat(trial, given, "data sets")
+    arguments = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
+    done = lab.repeat(trial, arguments, "data sets")
     names = ("epsilon", "subset", "pmp", "average")
     *epsilons, average = (np.reshape([one[name] for one in done], (len(settings), n_trials)) for name in names)
     return Runs(*epsilons), average
@@ -87,7 +87,7 @@ def table(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.Dat
 
 
 def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None = None, *, log: bool = True) -> Figure:
-    """Both ratios, and beyond the paper the epsilon of every record beside that of the average one."""
+    """Both ratios, and beyond the paper the epsilon of every record with that of the average one."""
     figure, axes = figures.panels(3)
     ratios.draw(axes[:2], numbers, label, log=log)
     ax: Axes = axes[2]

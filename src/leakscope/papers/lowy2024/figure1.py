@@ -31,26 +31,28 @@ def measure(lab: Lab) -> Outcome:
     settings = [SETTING._replace(sigma=sigma) for sigma in SIGMAS]
     runs = geometric_median.sweep(lab, settings, n_trials)
     small = [setting for setting in settings if setting.sigma < 0.1]
-    given = [(lab.seed, setting, number, FIXED) for setting in small for number in range(n_trials)]
-    left = np.reshape([one["pmp"] for one in lab.repeat(practical, given, "alike records")], (len(small), n_trials))
+    arguments = [(lab.seed, setting, number, FIXED) for setting in small for number in range(n_trials)]
+    left = np.reshape([one["pmp"] for one in lab.repeat(practical, arguments, "alike records")], (len(small), n_trials))
     numbers = [ratios.table(runs, SIGMAS), geometric_median.beyond(lab, SETTING)]
     return Outcome(pd.concat(numbers), claims(runs, left), f"{n_trials} data sets for each of {len(SIGMAS)} sigmas.")
 
 
 def claims(runs: dict[str, Runs], left: np.ndarray) -> dict[str, Ours]:
-    """By the exact reading, which the text defines; the nominal one beside it."""
+    """By the exact reading, which the text defines; the nominal one is shown with it."""
     exact, nominal = runs[EXACT], runs[NOMINAL]
 
     def both(quantity: str) -> Ours:
         one = mean_of(getattr(nominal, quantity)[ONE])
-        said = f"{one.value:.3g} +- {one.error:.1g} by the nominal reading"
-        return mean_of(getattr(exact, quantity)[ONE], detail=said)
+        detail = f"{one.value:.3g} +- {one.error:.1g} by the nominal reading"
+        return mean_of(getattr(exact, quantity)[ONE], detail=detail)
 
     spread, by_nominal = flatness(exact.to_subset[: ONE + 1]), flatness(nominal.to_subset[: ONE + 1])
-    said = f"sigma to 1; to 5: {flatness(exact.to_subset).value:.2f}; nominal reading: {by_nominal.value:.2f}"
+    detail = f"sigma to 1; to 5: {flatness(exact.to_subset).value:.2f}; nominal reading: {by_nominal.value:.2f}"
     worst = max(left, key=np.mean)
-    kept = exact.pmp[SIGMAS.index(0.1) - 1].mean(), nominal.pmp[SIGMAS.index(0.1) - 1].mean()
-    fixed = f"at epsilon = {FIXED}; where epsilon(X) stays 5 it is {kept[0]:.2f} (exact) or {kept[1]:.2f} (nominal)"
+    below_tenth = SIGMAS.index(0.1) - 1
+    by_exact, by_nominal_reading = exact.pmp[below_tenth].mean(), nominal.pmp[below_tenth].mean()
+    fixed = f"at epsilon = {FIXED}; where epsilon(X) stays 5 "
+    fixed += f"it is {by_exact:.2f} (exact) or {by_nominal_reading:.2f} (nominal)"
     grows = "sigma to 1" + ("" if ratios.rises(exact.to_epsilon) else "; not to 5, where the clip binds")
     return {
         "epsilon": both("epsilon"),
@@ -58,7 +60,7 @@ def claims(runs: dict[str, Runs], left: np.ndarray) -> dict[str, Ours]:
         "ratio": both("to_epsilon"),
         "grows_with_sigma": Ours.stated(ratios.rises(exact.to_epsilon[: ONE + 1]), detail=grows),
         "zero": mean_of(worst, detail=fixed),
-        "flat": Ours(spread.value, spread.error, detail=said),
+        "flat": Ours(spread.value, spread.error, detail=detail),
     }
 
 

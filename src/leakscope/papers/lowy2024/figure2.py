@@ -30,16 +30,17 @@ def measure(lab: Lab) -> Outcome:
 
 
 def claims(runs: dict[str, Runs]) -> dict[str, Ours]:
-    """By the exact reading, which the text defines; the nominal one beside it."""
+    """By the exact reading, which the text defines; the nominal one is shown with it."""
     exact, nominal = runs[EXACT].at(FIFTY), runs[NOMINAL].at(FIFTY)
     steady, by = runs[EXACT].to_subset.mean(axis=1), "by the nominal reading"
-    said = f"{nominal.to_subset.mean():.4f} {by}; practical epsilon {exact.pmp.mean():.2f}, or {nominal.pmp.mean():.3f}"
+    detail = f"{nominal.to_subset.mean():.4f} {by}; "
+    detail += f"practical epsilon {exact.pmp.mean():.2f}, or {nominal.pmp.mean():.3f}"
     shrinks = f"to epsilon: {ratios.answer(ratios.rises(-runs[EXACT].to_epsilon))}; to epsilon(X) it is "
     shrinks += f"{steady.min():.2f} to {steady.max():.2f}; both {by}: {ratios.answer(runs[NOMINAL].both_fall)}"
     worst = f"{(nominal.subset / nominal.epsilon).mean():.3f} {by}"
     return {
         "ratio_epsilon": mean_of(exact.to_epsilon, detail=f"{nominal.to_epsilon.mean():.4f} {by}"),
-        "ratio_subset": mean_of(exact.to_subset, detail=said),
+        "ratio_subset": mean_of(exact.to_subset, detail=detail),
         "nearly_worst": mean_of(exact.subset / exact.epsilon, detail=worst),
         "shrinks": Ours.stated(runs[EXACT].both_fall, detail=shrinks),
     }

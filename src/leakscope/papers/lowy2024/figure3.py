@@ -27,8 +27,8 @@ def measure(lab: Lab) -> Outcome:
         f"{name} from {values.mean(axis=1)[0]:.3f} to {values.mean(axis=1)[-1]:.3f}"
         for name, values in (("epsilon", runs[EXACT].to_epsilon), ("epsilon(X)", runs[EXACT].to_subset))
     ]
-    said = f"{', '.join(ends)}; by the nominal reading: {ratios.answer(runs[NOMINAL].both_fall)}"
-    ours = {"shrinks": Ours.stated(runs[EXACT].both_fall, detail=said)}
+    detail = f"{', '.join(ends)}; by the nominal reading: {ratios.answer(runs[NOMINAL].both_fall)}"
+    ours = {"shrinks": Ours.stated(runs[EXACT].both_fall, detail=detail)}
     numbers = pd.concat([ratios.table(runs, DIMENSIONS), geometric_median.beyond(lab, SETTING)])
     return Outcome(numbers, ours, f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions.")
 

@@ -28,12 +28,12 @@ def measure(lab: Lab) -> Outcome:
     }
     (exact, average), nominal, promise = lines[EXACT], lines[NOMINAL][0], lines[PROMISE][0]
     last = exact.at(-1)
-    said = f"{average[-1].mean():.2f} on average over x; {nominal.pmp[-1].mean():.2f} by the nominal reading"
+    detail = f"{average[-1].mean():.2f} on average over x; {nominal.pmp[-1].mean():.2f} by the nominal reading"
     rise = [ratios.answer(ratios.rises(values)) for values in (exact.to_epsilon, exact.to_subset)]
     grows = f"to epsilon: {rise[0]}; to epsilon(X): {rise[1]}; where epsilon is fixed the ratio to it rises to "
     grows += f"an epsilon of {SUBSETS[promise.to_epsilon.mean(axis=1).argmax()]:g}"
     ours = {
-        "pmp": mean_of(last.pmp, detail=f"{said}; {promise.pmp[-1].mean():.2f} where epsilon is 10"),
+        "pmp": mean_of(last.pmp, detail=f"{detail}; {promise.pmp[-1].mean():.2f} where epsilon is 10"),
         "grows": Ours.stated(exact.both_rise, detail=grows),
         "gap": mean_of(last.epsilon / last.subset),
     }

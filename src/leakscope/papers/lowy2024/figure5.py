@@ -27,13 +27,13 @@ def measure(lab: Lab) -> Outcome:
         setting = Setting(5.0, line, d=10, sigma=5.0, n_outliers=2)
         lines[line] = clipped_mean.sweep(lab, [setting._replace(clip=clip) for clip in CLIPS], n_trials)
     (runs, average), (exact, _) = lines[PROMISE], lines[EXACT]
-    said = f"{average[-1].mean():.2f} on average over x; {exact.pmp[-1].mean():.2f} where epsilon(X) is 5"
+    detail = f"{average[-1].mean():.2f} on average over x; {exact.pmp[-1].mean():.2f} where epsilon(X) is 5"
     mean = Runs(runs.epsilon, runs.subset, average)
     steady = runs.to_subset.mean(axis=1)
     shrinks = f"to epsilon: {ratios.answer(ratios.rises(-runs.to_epsilon))}; to epsilon(X) it is "
     shrinks += f"{steady.min():.2f} to {steady.max():.2f}; both on average over x: {ratios.answer(mean.both_fall)}"
     ours = {
-        "pmp": mean_of(runs.pmp[-1], detail=said),
+        "pmp": mean_of(runs.pmp[-1], detail=detail),
         "shrinks": Ours.stated(
             runs.both_fall, smaller=lab.size(full="", quick=f"{n_trials} data sets of 50"), detail=shrinks
         ),

@@ -26,8 +26,8 @@ def measure(lab: Lab) -> Outcome:
         for line in (EXACT, PROMISE)
     }
     rise = {line: runs.both_rise for line, (runs, _) in lines.items()}
-    said = f"where epsilon(X) is 5: {ratios.answer(rise[EXACT])}; where epsilon is 5: {ratios.answer(rise[PROMISE])}"
-    ours = {"grows": Ours.stated(ratios.both(rise[EXACT], rise[PROMISE]), detail=said)}
+    detail = f"where epsilon(X) is 5: {ratios.answer(rise[EXACT])}; where epsilon is 5: {ratios.answer(rise[PROMISE])}"
+    ours = {"grows": Ours.stated(ratios.both(rise[EXACT], rise[PROMISE]), detail=detail)}
     sizes = f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions."
     return Outcome(clipped_mean.table(lines, DIMENSIONS), ours, sizes)
 

@@ -70,7 +70,7 @@ def trial(seed: int, setting: Setting, number: int) -> dict[str, Array]:
     """Compute epsilon and that of practical membership privacy, by both readings, on one data set."""
     loss, sensitivity = game(seed, setting, number)
     epsilon = np.array([find(loss, sensitivity, setting.subset) for find in (exact_epsilon, nominal_epsilon)])
-    pmp = np.array([ls.bounds.pmp_exponential(loss, each, sensitivity) for each in epsilon])
+    pmp = np.array([ls.bounds.pmp_exponential(loss, value, sensitivity) for value in epsilon])
     return {"epsilon": epsilon, "pmp": pmp}
 
 
@@ -85,39 +85,39 @@ def larger(seed: int, setting: Setting, number: int, n_subsets: int | None, conf
     loss, sensitivity = game(seed, setting, number)
     epsilon = nominal_epsilon(loss, sensitivity, setting.subset)
     if n_subsets is None:
-        found = [ls.bounds.pmp_exponential(loss, epsilon, sensitivity)] * 3
+        epsilons = [ls.bounds.pmp_exponential(loss, epsilon, sensitivity)] * 3
     else:
         draws = ls.seeds.integer(seed, "subsets", setting.n, number)
         interval = ls.bounds.pmp_exponential(
             loss, epsilon, sensitivity, "sampled", n_subsets=n_subsets, confidence=confidence, seed=draws
         )
-        found = [interval.detail["estimate"], interval.low, interval.high]
-    return {"to_subset": np.array(found) / setting.subset}
+        epsilons = [interval.detail["estimate"], interval.low, interval.high]
+    return {"to_subset": np.array(epsilons) / setting.subset}
 
 
 def sweep(lab: Lab, settings: Sequence[Setting], n_trials: int) -> dict[str, Runs]:
     """Both readings at each setting, on so many data sets."""
-    given = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
-    done = lab.repeat(trial, given, "data sets")
+    arguments = [(lab.seed, setting, number) for setting in settings for number in range(n_trials)]
+    done = lab.repeat(trial, arguments, "data sets")
     shape = (len(settings), n_trials)
-    found = {}
+    runs = {}
     for place, line in enumerate((EXACT, NOMINAL)):
         epsilon, pmp = (np.reshape([one[name][place] for one in done], shape) for name in ("epsilon", "pmp"))
-        found[line] = Runs(epsilon, np.broadcast_to([[setting.subset] for setting in settings], shape), pmp)
-    return found
+        runs[line] = Runs(epsilon, np.broadcast_to([[setting.subset] for setting in settings], shape), pmp)
+    return runs
 
 
 def beyond(lab: Lab, setting: Setting) -> pd.DataFrame:
     """More records than the paper's 12: all halves of 36, and samples for as many as 2,000; a row a data set."""
     n_sets = lab.size(full=8, quick=2)
     sizes, n_subsets = lab.size(full=(18, 100, 1000), quick=(100,)), lab.size(full=2**17, quick=2**16)
-    wanted: list[tuple[int, int, int | None]] = [(6, number, None) for number in range(n_sets)]
-    wanted += [(n, number, n_subsets) for n in sizes for number in range(n_sets)]
-    wanted += lab.size(full=[(18, 0, None)], quick=[])  # half a minute alone
+    cases: list[tuple[int, int, int | None]] = [(6, number, None) for number in range(n_sets)]
+    cases += [(n, number, n_subsets) for n in sizes for number in range(n_sets)]
+    cases += lab.size(full=[(18, 0, None)], quick=[])  # half a minute alone
     confidence = 1 - 0.05 / n_sets  # of each, so that those of one n hold together at 95 %
-    given = [(lab.seed, setting._replace(n=n), number, subsets, confidence) for n, number, subsets in wanted]
+    arguments = [(lab.seed, setting._replace(n=n), number, subsets, confidence) for n, number, subsets in cases]
     rows = []
-    for (n, number, subsets), one in zip(wanted, lab.repeat(larger, given, "larger data sets"), strict=True):
+    for (n, number, subsets), one in zip(cases, lab.repeat(larger, arguments, "larger data sets"), strict=True):
         value, low, high = one["to_subset"].tolist()
         line = "all halves" if subsets is None else "random halves"
         rows.append(
@@ -134,11 +134,11 @@ def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float, float] 
     cross = {"fmt": "x", "color": figures.INK, "markersize": 7, "markeredgewidth": 1.5, "zorder": 4}
     ring = {"fmt": "o", "color": figures.OURS, "markersize": 5, "markerfacecolor": "none", "zorder": 3}
     style = {"all halves": cross, "random halves": ring}
-    for line, each in part.groupby("line", sort=False):
-        x, mean, low, high = (each[name].to_numpy(dtype=float) for name in ("x", "mean", "low", "high"))
-        beside = x * 1.06 ** each["set"].to_numpy(dtype=float)
-        ax.errorbar(beside, mean, (mean - low, high - mean), label=str(line), linewidth=1, **style[str(line)])
-    mean = {n: each["mean"].mean() for n, each in part.drop_duplicates(subset=["x", "set"]).groupby("x")}
+    for line, sets in part.groupby("line", sort=False):
+        x, mean, low, high = (sets[name].to_numpy(dtype=float) for name in ("x", "mean", "low", "high"))
+        spread_x = x * 1.06 ** sets["set"].to_numpy(dtype=float)
+        ax.errorbar(spread_x, mean, (mean - low, high - mean), label=str(line), linewidth=1, **style[str(line)])
+    mean = {n: sets["mean"].mean() for n, sets in part.drop_duplicates(subset=["x", "set"]).groupby("x")}
     ax.plot(list(mean), list(mean.values()), color=figures.OURS, linestyle="--", linewidth=1, label="mean of the sets")
     ax.set(xlabel="n, half of the records", ylabel=f"ratio of practical {PMP} to nominal {SUBSET}")
     ax.set(title="More records (ours)", xscale="log", ylim=(0, None))

@@ -96,8 +96,8 @@ def rises(values: Array) -> bool | None:
     steps = [mean_of(step) for step in np.diff(values, axis=0)]
     if any(all_above([step]) is False for step in steps):
         return False
-    whole = mean_of(values[-1] - values[0])
-    return False if whole.value == whole.error == 0 else all_above([whole])
+    total_change = mean_of(values[-1] - values[0])
+    return False if total_change.value == total_change.error == 0 else all_above([total_change])
 
 
 def both(first: bool | None, second: bool | None) -> bool | None:

@@ -44,8 +44,8 @@ def features(seed: int, n_images: int, epochs: int) -> dict[str, np.ndarray]:
         network = small_resnet(classes=8).to(device)
         train(network, tensor(images.x[drawn[n_unseen:]]), label[n_unseen:], epochs)
         right = answers(network, tensor(images.x[drawn[:n_unseen]])).argmax(axis=1) == label[:n_unseen].numpy()
-        seen = answers(network[:-1], tensor(images.x[mine]))
-    return {"x": seen, "truck": images.y[mine] == TRUCK, "accuracy": right.mean()}
+        activations = answers(network[:-1], tensor(images.x[mine]))
+    return {"x": activations, "truck": images.y[mine] == TRUCK, "accuracy": right.mean()}
 
 
 @contextmanager

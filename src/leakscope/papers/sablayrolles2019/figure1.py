@@ -27,9 +27,9 @@ def measure(lab: Lab) -> Outcome:
     """Games with new records each, one model a game."""
     n_games = lab.size(full=2000, quick=200)
     blocks = [(lab.seed, first, N, D) for first in range(0, n_games, BLOCK)]
-    found = lab.repeat(play, blocks, "games with a mean")
+    block_results = lab.repeat(play, blocks, "games with a mean")
     member, malt, mast, constant = (
-        np.concatenate([block[name] for block in found]) for name in ("member", "malt", "mast", "constant")
+        np.concatenate([block[name] for block in block_results]) for name in ("member", "malt", "mast", "constant")
     )
     panels = {
         ("MALT", "as printed"): malt - constant[:, None],
@@ -57,7 +57,7 @@ def measure(lab: Lab) -> Outcome:
 
 def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:
     """Scores tau - loss of the n records of `BLOCK` games, tau with its constant; memberships; the constants."""
-    made: dict[str, list[Any]] = {"member": [], "malt": [], "mast": [], "constant": []}
+    columns: dict[str, list[Any]] = {"member": [], "malt": [], "mast": [], "constant": []}
     for game in range(first, first + BLOCK):
         rng = ls.seeds.stream(seed, "sablayrolles2019", "figure1", game)
         z, member = rng.normal(size=(n, d)), rng.random(n) < 0.5
@@ -66,11 +66,11 @@ def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:
         tau = ls.bounds.gaussian_mean_tau(z, np.zeros(d), 1.0, n_members)
         constant = d * np.log1p(1 / n_members) / 2
         typical = n_members * d / (2 * (n_members + 1)) + constant
-        made["member"].append(member)
-        made["malt"].append(typical - loss)
-        made["mast"].append(tau - loss)
-        made["constant"].append(constant)
-    return {name: np.array(values) for name, values in made.items()}
+        columns["member"].append(member)
+        columns["malt"].append(typical - loss)
+        columns["mast"].append(tau - loss)
+        columns["constant"].append(constant)
+    return {name: np.array(values) for name, values in columns.items()}
 
 
 def threshold(score: np.ndarray, member: np.ndarray) -> float:
@@ -79,12 +79,12 @@ def threshold(score: np.ndarray, member: np.ndarray) -> float:
 
 
 def right(score: np.ndarray, member: np.ndarray, at: float) -> np.ndarray:
-    """Share of right guesses in each game, "member" where the score is at least the threshold."""
+    """Fraction of correct guesses in each game, "member" where the score is at least the threshold."""
     return ((score >= at) == member).mean(axis=1)
 
 
 def histogram(score: np.ndarray, member: np.ndarray) -> list[dict[str, Any]]:
-    """Shares of members and of others in cells of equal width."""
+    """Fractions of members and of others in cells of equal width."""
     edges = np.linspace(score.min(), score.max(), CELLS + 1)
     cells = []
     for inside in (True, False):

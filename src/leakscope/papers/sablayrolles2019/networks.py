@@ -12,7 +12,7 @@ WIDTHS = (32, 64, 128)
 def tanh_cnn(channels: int = 3, side: int = 32, classes: int = 10) -> nn.Module:
     """Two convolutions and two linear layers with tanh (Section 6.3).
 
-    The pool stands before the tanh: the values are the same, since tanh is monotone, at a quarter of the price.
+    The pool comes before the tanh: the values are the same, since tanh is monotone, at a quarter of the price.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def small_resnet(channels: int = 3, classes: int = 10) -> nn.Sequential:
 
 
 class Residual(nn.Module):
-    """Two convolutions beside a short cut (He et al. 2016); with more channels, half of the rows and columns."""
+    """Two convolutions and a shortcut (He et al. 2016); with more channels, half of the rows and columns."""
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ def cifar(n: int, rng: np.random.Generator) -> ls.Points:
 
 
 def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
-    """Share of right guesses, averaged over the targets, with its standard error.
+    """Fraction of correct guesses, averaged over the targets, with its standard error.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
     smaller : str
         As of `Ours`.
     """
-    detail = ", ".join(f"{name}: {each.value:+.4f} +- {each.error:.4f}" for name, each in leads.items())
+    detail = ", ".join(f"{name}: {lead.value:+.4f} +- {lead.error:.4f}" for name, lead in leads.items())
     return Ours.stated(all_above(leads.values()), smaller=smaller, detail=detail)
 
 
 def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
-    """Share of right guesses on each target."""
+    """Fraction of correct guesses on each target."""
     if threshold is None:
         threshold = float(ls.metrics.accuracy(scores).detail["threshold"])
     return ((scores.value >= threshold) == scores.member).mean(axis=1)
 
 
 def _over_targets(values: np.ndarray, scores: ls.Scores) -> Ours:
-    found = mean_of(values)
-    return Ours(found.value, found.error * scores.variance_inflation**0.5)  # targets that are references of each other
+    mean = mean_of(values)
+    return Ours(mean.value, mean.error * scores.variance_inflation**0.5)  # targets that are references of each other

@@ -47,17 +47,18 @@ def measure(lab: Lab) -> Outcome:
     from leakscope.papers.sablayrolles2019.features import features
 
     n_images, epochs, n_seeds = lab.size(full=FULL, quick=QUICK)
-    (made,) = lab.repeat(features, [(lab.seed, n_images, epochs)], "network for the features", "cifar10")
-    points = dealt(made["x"], made["truck"], lab.stream("table1", "held out"))
-    found = {n: at_size(points, n, n_seeds, lab) for n in SIZES}
+    (extracted,) = lab.repeat(features, [(lab.seed, n_images, epochs)], "network for the features", "cifar10")
+    points = dealt(extracted["x"], extracted["truck"], lab.stream("table1", "held out"))
+    results = {n: at_size(points, n, n_seeds, lab) for n in SIZES}
     smaller = lab.size(full="", quick=f"features of a network that saw {n_images:,} images; {n_seeds} splits of 100")
-    claims = {f"{key}_{n}": ours for n, values in found.items() for key, ours in claimed(n, values, smaller).items()}
+    claims = {f"{key}_{n}": ours for n, values in results.items() for key, ours in claimed(n, values, smaller).items()}
     leads = {
-        f"{a} less {b} at n = {n:,}": mean_of(values[a] - values[b]) for n, values in found.items() for a, b in ORDER
+        f"{a} less {b} at n = {n:,}": mean_of(values[a] - values[b]) for n, values in results.items() for a, b in ORDER
     }
-    rows = [row for n, values in found.items() for row in rows_of(n, values)]
+    rows = [row for n, values in results.items() for row in rows_of(n, values)]
     run = f"{n_seeds} splits of the same {len(points) - N_HELD_OUT:,} images for each n, errors over the splits; "
-    run += f"features of a network that is right about {made['accuracy']:.1%} of unseen images of its eight classes."
+    accuracy = extracted["accuracy"]
+    run += f"features of a network that is right about {accuracy:.1%} of unseen images of its eight classes."
     return Outcome(pd.DataFrame(rows), claims | {"order": above(leads, smaller)}, run)
 
 
@@ -83,10 +84,10 @@ def at_size(points: ls.Points, n: int, n_seeds: int, lab: Lab) -> dict[str, np.n
     }
     correct, member = signals.targets("correct"), game.target_member
     train, validation = (correct[member == inside].reshape(n_seeds, -1).mean(axis=1) for inside in (True, False))
-    found = {"train": train, "validation": validation, "zero_one": (train + 1 - validation) / 2}
+    results = {"train": train, "validation": validation, "zero_one": (train + 1 - validation) / 2}
     for attack, scores in attacks.items():
-        found |= {KEYS[what].format(attack=attack): value for what, value in worth(scores).items()}
-    return found
+        results |= {KEYS[what].format(attack=attack): value for what, value in worth(scores).items()}
+    return results
 
 
 def release(c: float) -> ls.releases.Estimator:
@@ -113,8 +114,8 @@ def best_c(points: ls.Points, n: int, lab: Lab, n_fits: int = 4) -> float:
     game = ls.Game("held out", member, is_target_point, n_fits)
     right = []
     for c in GRID:
-        seen = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.execution)
-        right.append(seen.targets("correct").mean())
+        signals = ls.signals_of(release(c), points, game, ["correct"], seed=lab.seed, **lab.execution)
+        right.append(signals.targets("correct").mean())
     return GRID[int(np.argmax(right))]
 
 
@@ -127,16 +128,16 @@ def taylor(signals: ls.Signals, design: np.ndarray, c: float) -> np.ndarray:
     """
     game, odds = signals.game, np.asarray(signals.array("log_odds"), dtype=float)
     penalty = np.append(np.full(design.shape[1] - 1, 1 / c), 0)
-    made = np.zeros((*odds.shape, 2))
+    terms = np.zeros((*odds.shape, 2))
     for row, columns in enumerate(game.target_points):
         after, before, reserved = odds[row], odds[game.n_targets + row], game.member[game.n_targets + row]
         p, x = expit(before), design[columns]
         curved = design[reserved] * (p * (1 - p))[reserved, None]
         hessian = design[reserved].T @ curved + np.diag(penalty)
         away = (1 - p)[columns]
-        made[row, columns, 0] = -away * (after - before)[columns]
-        made[row, columns, 1] = away**2 * (x * np.linalg.solve(hessian, x.T).T).sum(axis=1)
-    return made
+        terms[row, columns, 0] = -away * (after - before)[columns]
+        terms[row, columns, 1] = away**2 * (x * np.linalg.solve(hessian, x.T).T).sum(axis=1)
+    return terms
 
 
 def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Scores:
@@ -144,10 +145,10 @@ def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Sc
     value = []
     for row, columns in enumerate(game.target_points):
         drawn = points.take(columns)
-        own = ls.data.from_arrays(drawn.x, drawn.y)
-        alone = ls.Game("split", game.member[row : row + 1, columns], np.ones(len(columns), dtype=bool), 1)
-        seen = ls.signals_of(release(c), own, alone, ["taylor"], seed=lab.seed, **lab.execution)
-        value.append(ls.attacks.ATTACKS["matt"](seen).value[0])
+        split_points = ls.data.from_arrays(drawn.x, drawn.y)
+        split_game = ls.Game("split", game.member[row : row + 1, columns], np.ones(len(columns), dtype=bool), 1)
+        signals = ls.signals_of(release(c), split_points, split_game, ["taylor"], seed=lab.seed, **lab.execution)
+        value.append(ls.attacks.ATTACKS["matt"](signals).value[0])
     return ls.Scores("matt", np.stack(value), game.target_member)
 
 
@@ -161,20 +162,20 @@ def worth(scores: ls.Scores) -> dict[str, np.ndarray]:
     }
 
 
-def claimed(n: int, found: Mapping[str, np.ndarray], smaller: str) -> dict[str, Ours]:
+def claimed(n: int, results: Mapping[str, np.ndarray], smaller: str) -> dict[str, Ours]:
     """Compute what is printed for a size, without the size in its key."""
-    known = [key for key in found if f"{key}_{n}" in printed("sablayrolles2019")["table1"]]
+    known = [key for key in results if f"{key}_{n}" in printed("sablayrolles2019")["table1"]]
     claims = {}
     for key in known:
         detail = "features of another network than the paper's"
         if key.endswith("matt"):
-            alone, eight = (found[key + more].mean() for more in ("_40", "_8"))
+            alone, eight = (results[key + more].mean() for more in ("_40", "_8"))
             detail = f"eq. 40 alone {alone:.3f}; with the mean of 8 models as theta_0 {eight:.3f}; {detail}"
-        claims[key] = mean_of(found[key], smaller=smaller, detail=detail)
+        claims[key] = mean_of(results[key], smaller=smaller, detail=detail)
     return claims
 
 
-def rows_of(n: int, found: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+def rows_of(n: int, results: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
     """Make a row for each number of a size, with the printed one."""
     places = [("model", "train", "train"), ("model", "validation", "validation"), ("0-1", "accuracy", "zero_one")]
     places += [
@@ -182,7 +183,7 @@ def rows_of(n: int, found: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
     ]
     known, rows = printed("sablayrolles2019")["table1"], []
     for attack, what, key in places:
-        ours, theirs = mean_of(found[key]), known.get(f"{key}_{n}")
+        ours, theirs = mean_of(results[key]), known.get(f"{key}_{n}")
         value = {"value": ours.value, "error": ours.error, "printed": theirs.value if theirs else None}
         rows.append({"n": n, "attack": attack, "measure": what} | value)
     return rows

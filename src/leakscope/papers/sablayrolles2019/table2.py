@@ -49,8 +49,8 @@ class Scale:
 
     def smaller(self) -> str:
         """How much smaller than the paper's; empty if it is not."""
-        said = f"n = {self.n:,} of 15,000 images, {self.epochs} of 50 epochs, {self.models - 1} of 30 shadow models"
-        return "" if self == PAPER else said
+        sizes = f"n = {self.n:,} of 15,000 images, {self.epochs} of 50 epochs, {self.models - 1} of 30 shadow models"
+        return "" if self == PAPER else sizes
 
 
 PAPER, ON_CPU, QUICK = Scale(15_000, 50, 31), Scale(2000, 50, 31), Scale(250, 20, 8)
@@ -72,20 +72,20 @@ def measure(lab: Lab) -> Outcome:
     release = ls.releases.Network(tanh_cnn, recipe)
     signals = ls.signals_of(release, points, game, SEEN, seed=lab.seed, **lab.execution)
     scores = {name: ls.attacks.ATTACKS[row](signals) for name, row in ATTACKS.items()}
-    found = {name: accuracy(each, AT.get(name)) for name, each in scores.items()}
-    numbers = pd.DataFrame([row_of(name, found[name], tpr(each)) for name, each in scores.items()])
+    accuracies = {name: accuracy(attack_scores, AT.get(name)) for name, attack_scores in scores.items()}
+    numbers = pd.DataFrame([row_of(name, accuracies[name], tpr(scores[name])) for name in scores])
     run = f"{scale.models} models of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs; right about "
     right, member = signals.targets("correct"), game.target_member
     run += f"{right[member].mean():.1%} of their images and {right[~member].mean():.1%} of the others."
     leads = {f"{a} less {b}": lead(scores[a], AT.get(a), scores[b], AT.get(b)) for a, b in ORDER}
-    return Outcome(numbers, claimed(found, leads, scale.smaller()), run)
+    return Outcome(numbers, claimed(accuracies, leads, scale.smaller()), run)
 
 
-def row_of(name: str, found: Ours, share: float) -> dict[str, Any]:
+def row_of(name: str, measured: Ours, true_positive_rate: float) -> dict[str, Any]:
     """Make the row of an attack: the measured accuracy, and the printed one."""
     theirs = printed("sablayrolles2019")["table2"].get(name)
-    value = {"accuracy": found.value, "error": found.error, "printed": theirs.value if theirs else np.nan}
-    return {"attack": name} | value | {"tpr": share}
+    value = {"accuracy": measured.value, "error": measured.error, "printed": theirs.value if theirs else np.nan}
+    return {"attack": name} | value | {"tpr": true_positive_rate}
 
 
 def tpr(scores: ls.Scores) -> float:
@@ -95,14 +95,14 @@ def tpr(scores: ls.Scores) -> float:
     return ls.metrics.tpr_at_fpr(scores, FPR).value
 
 
-def claimed(found: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
+def claimed(accuracies: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
     """Compute the printed accuracies, and their order."""
-    claims = {name: replace(found[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
+    claims = {name: replace(accuracies[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
     return claims | {"order": above(leads, smaller)}
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Accuracies beside those printed; members found at a false positive rate of 1 %."""
+    """Accuracies compared with those printed; members found at a false positive rate of 1 %."""
     figure, (left, right) = figures.panels(2, width=3.6, height=2.6)
     place = np.arange(len(numbers))[::-1]
     added = numbers["printed"].isna()

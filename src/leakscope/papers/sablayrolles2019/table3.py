@@ -123,9 +123,10 @@ def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models
         scores = {attack: ls.attacks.ATTACKS[row](signals) for attack, row in ATTACKS.items()}
         ahead = lead(scores["malt"], AT.get("malt"), scores["zero_one"], AT.get("zero_one"))
         model |= {"lead": ahead.value, "lead_error": ahead.error}
-        for attack, each in scores.items():
-            found = accuracy(each, AT.get(attack))
-            rows.append({"augment": name, "attack": attack, "accuracy": found.value, "error": found.error} | model)
+        for attack, attack_scores in scores.items():
+            measured = accuracy(attack_scores, AT.get(attack))
+            accuracy_of_attack = {"accuracy": measured.value, "error": measured.error}
+            rows.append({"augment": name, "attack": attack} | accuracy_of_attack | model)
     return pd.DataFrame(rows)
 
 

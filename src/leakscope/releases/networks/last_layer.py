@@ -309,6 +309,7 @@ def solve(
     solution, residual = torch.zeros_like(right), right.clone()
     preconditioned = curvature.precondition(residual)
     direction, gain = preconditioned.clone(), (residual * preconditioned).sum((1, 2))
+    # One system for each right-hand side, all at once; those that are solved exactly take steps of 0.
     aim = tolerance * right.flatten(1).norm(dim=1)
     for _ in range(2 * right[0].numel()):
         if bool((residual.flatten(1).norm(dim=1) <= aim).all()):

@@ -30,7 +30,7 @@ from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.source_code import digest_of_classes
-from leakscope.releases.specs import NoCanonicalForm, canonical, described, reason, versions
+from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, reason, versions
 
 Array = np.ndarray
 
@@ -121,7 +121,7 @@ class Network:
 
         It includes a digest of the code of the classes that a network consists of.
         """
-        return described(self._description)
+        return description_or_none(self._description)
 
     @property
     def not_stored(self) -> str:

@@ -52,7 +52,7 @@ def trained(
     members: Sequence[Int[Array, " _"]],
     seeds: Sequence[int],
 ) -> list[nn.Module]:
-    """Train a network on each set of points, at once those with equal numbers of batches where that is faster.
+    """Train a network on each set of points, those with as many batches together where that is faster.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
         Of K models.
     data : TrainingData
     members : sequence of K int arrays
-        Indices of the points of each model, with equal numbers of batches (`n_batches`).
+        Indices of the points of each model; all models have as many batches (`n_batches`).
     seeds : sequence of K int
 
     Raises
@@ -136,13 +136,13 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
                     f"the recipe has lr={recipe.lr:g}"
                 )
             goes_on = np.abs(loss - loss_before) >= (recipe.stop or 0.0)
-            if not goes_on.all():
-                kept = torch.as_tensor(goes_on, device=data.device)
-                learner.keep(kept)
+            if not goes_on.all():  # models that have converged leave; the others keep their optimiser's state
+                still_training = torch.as_tensor(goes_on, device=data.device)
+                learner.keep(still_training)
                 training = [training[place] for place in np.flatnonzero(goes_on)]
                 if not training:
                     return
-                optimiser = optimiser.narrowed(learner.parameters, kept.nonzero().flatten())
+                optimiser = optimiser.narrowed(learner.parameters, still_training.nonzero().flatten())
             loss_before = loss[goes_on]
     learner.keep(torch.zeros(len(training), dtype=torch.bool, device=data.device))
 

@@ -23,14 +23,14 @@ _BLOCK = 512  # of them, those whose membership is converted to float64: 128 row
 
 @runtime_checkable
 class Features(Protocol):
-    """Numbers of each record, which do not depend on the others."""
+    """Features of each record, which do not depend on the others."""
 
     def labels(self, x: Any) -> list[str]:
         """Name each of the d numbers."""
         ...
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """Compute the numbers of each record."""
+        """Compute the features of each record."""
         ...
 
 

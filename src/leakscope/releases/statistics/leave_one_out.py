@@ -223,7 +223,7 @@ class _Solution:
     def of(cls, rows: Float[Array, "k c"]) -> _Solution | None:
         """Solve least squares; None if columns are nearly dependent, or overflow."""
         k, centre = len(rows), rows.mean(axis=0)
-        rest = (rows - centre).mean(axis=0)
+        rest = (rows - centre).mean(axis=0)  # the rounding error of the mean
         centred = rows - centre - rest
         x, y = centred[:, :-1], centred[:, -1]
         scale = np.sqrt(np.square(x).mean(axis=0))
@@ -236,6 +236,7 @@ class _Solution:
         _, singular, axes = np.linalg.svd(triangle, full_matrices=False)
         rank = int((singular**2 > _ROUGHEST * singular[0] ** 2).sum())
         ones = np.sqrt(k) * np.r_[1.0, (centre + rest)[:-1]]
+        # `raw^T raw` is that of the raw columns and the intercept, so it has the singular values that lstsq sees.
         raw = np.vstack([ones, np.column_stack([np.zeros(len(triangle)), triangle * scale])])
         _, lengths, directions = np.linalg.svd(raw)
         cut = lengths[0] * _EPS * max(k, len(ones))  # lstsq drops directions with smaller singular values

@@ -295,6 +295,7 @@ class FreshMean:
         deviation = np.empty((len(member), x.shape[1]))
         shift = truth.mean - knowledge.mean
         for row, (inside, rng) in enumerate(zip(member, rngs, strict=True)):
+            # Members come from `inserted`; all other records are fresh, and only their sum is drawn.
             averaged = _averaged(inside, self.n, size, rng)
             total = inserted[averaged].sum(axis=0) + self.law.deviation(size - int(averaged.sum()), rng)
             deviation[row] = total / size + shift + _noise(self.noise, x.shape[1], rng)

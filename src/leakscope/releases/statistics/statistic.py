@@ -24,7 +24,7 @@ from leakscope.core.seeds import stream
 from leakscope.core.types import Points
 from leakscope.plans.statistics import STATISTICS
 from leakscope.releases.source_code import NoCanonicalForm
-from leakscope.releases.specs import described, identity, imported, own, reason
+from leakscope.releases.specs import description_or_none, identity, imported, own, reason
 from leakscope.releases.statistics.algorithms import Algorithm, Function
 from leakscope.releases.statistics.features import Features, columns_of, numbers, pairs_of, products, sums
 
@@ -175,7 +175,7 @@ class Fit:
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return the algorithm and its parameters, or a function's path and code digest; None for a lambda."""
-        return described(self._description)
+        return description_or_none(self._description)
 
     @property
     def not_stored(self) -> str:

@@ -66,7 +66,7 @@ _MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
+class NoiseSearchResult:
     """The noise of a mechanism, and what is proved of it.
 
     Parameters
@@ -127,7 +127,7 @@ class Calibrated:
         return rms
 
 
-def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
+def search_noise(mechanism: Mechanism, target: PrivacyTarget) -> NoiseSearchResult:
     """Find the least noise with which a mechanism keeps a privacy target.
 
     Parameters
@@ -137,7 +137,7 @@ def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
 
     Returns
     -------
-    Calibrated
+    NoiseSearchResult
 
     Raises
     ------
@@ -152,14 +152,14 @@ def calibrated(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
     return _of_fits(mechanism, target)
 
 
-def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> Calibrated:
+def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> NoiseSearchResult:
     """Calibrate a sum or mean: without noise, by the exact swap, or by the mixture swap if the target names it."""
     if np.abs(features).max() > _LARGEST:
         raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
     varied, grid = _grid_of(features, mechanism.k)
     sampling_std = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
     no_coords = np.zeros(mechanism.d, dtype=bool)
-    without_noise = Calibrated(None, no_coords, grid, "", 0.0, sampling_std=sampling_std)
+    without_noise = NoiseSearchResult(None, no_coords, grid, "", 0.0, sampling_std=sampling_std)
     declared = _declared(target, mechanism.d)
     # where the draw alone keeps the promise, no noise is added, unless one was declared
     if declared is None and not varied.any():
@@ -168,13 +168,14 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
         proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
         if proof is not None:
             return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=proof.coupling)
+    # A column of equal values is released exactly: it says nothing about who was drawn.
     # every cell of a table gets noise: one without would show that all records agree in it
     noisy_coords = varied if declared is None and not mechanism.counts else np.ones(mechanism.d, dtype=bool)
     as_it_is = isinstance(target.noise, Noise) or declared is not None
     without_noise = replace(without_noise, noisy_coords=noisy_coords, declared=as_it_is)
     moving = features[:, noisy_coords]
     noise_at_scale = declared or _noise_of_features(moving, mechanism, target)
-    search = _Search(target, noise_at_scale, without_noise, mechanism.divisor)
+    search = _ScaleSearch(target, noise_at_scale, without_noise, mechanism.divisor)
     if isinstance(noise_at_scale, Noise):  # its grid is known already
         moving = _on_grid(moving, search.grid, noisy_coords)
     # the least scale, by the coupling that was chosen
@@ -201,6 +202,7 @@ def _grid_of(features: Float[Array, "n d"], k: int) -> tuple[Bool[Array, " d"], 
     """
     largest, span = np.abs(features).max(axis=0), np.ptp(features, axis=0)
     noisy_coords = span > 0
+    # Scaled to [0, 1] before the standard deviation, so that no square overflows or underflows.
     spread = span * ((features - features.min(axis=0)) / np.where(noisy_coords, span, 1)).std(axis=0)
     alone = np.where(largest > 0, largest * _CONSTANT, 1.0)
     grid = Grid.for_noise(np.where(noisy_coords, spread, alone), largest, error=0.0)
@@ -236,7 +238,7 @@ def _declared(target: PrivacyTarget, d: int) -> Noise | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _ScaleSearch:
     """The search for the scale: what is fixed before it, and how outputs are rounded.
 
     Parameters
@@ -244,7 +246,7 @@ class _Search:
     target : PrivacyTarget
     noise_at_scale : callable or Noise
         The noise of each scale, or a noise as it is, which is only checked.
-    without_noise : Calibrated
+    without_noise : NoiseSearchResult
         What is known before: coordinates with noise, the grid of the others.
     multiple : float
         What lies on the grid, as a multiple of what is released: k for a mean, whose sum does.
@@ -256,7 +258,7 @@ class _Search:
 
     target: PrivacyTarget
     noise_at_scale: NoiseAtScale | Noise
-    without_noise: Calibrated
+    without_noise: NoiseSearchResult
     multiple: float
     magnitude: Float[Array, " d"] | float = 0.0
     steps: Float[Array, " d"] | float = 0.0
@@ -286,7 +288,7 @@ class _Search:
         steps = np.broadcast_to(self.steps, self.noisy_coords.shape)[self.noisy_coords]
         return rounding_length(self._rms(noise), norm_of(noise), steps)
 
-    def by_mixture(self, mixture: MixtureSwap) -> Calibrated:
+    def by_mixture(self, mixture: MixtureSwap) -> NoiseSearchResult:
         """Find the least scale for a mixture swap, rounded up."""
         target, confidence = self.target, self.target.confidence
         if isinstance(self.noise_at_scale, Noise):
@@ -306,7 +308,7 @@ class _Search:
             grid, eta = self.printed_grid(noise), target.eta
             mixture = replace(mixture, features=_on_grid(mixture.features, grid, self.noisy_coords))
         band = replace(mixture, seed=integer(target.seed, "band")).tradeoff(noise, confidence)
-        return self._kept(
+        return self._checked(
             replace(
                 self.without_noise,
                 noise=noise,
@@ -319,7 +321,7 @@ class _Search:
             )
         )
 
-    def by_shifts(self, shifts: Shifts) -> Calibrated:
+    def by_shifts(self, shifts: Shifts) -> NoiseSearchResult:
         """Find the least scale for these shifts, rounded up, and what follows from it."""
         confidence = None if shifts.exact else self.target.confidence
         calibration = replace(
@@ -334,7 +336,7 @@ class _Search:
             except NotApplicable:
                 return self._equal_outputs(calibration)
             noise, shifts = self._rounded(self.noise_at_scale, scale, shifts)
-        return self._kept(
+        return self._checked(
             replace(
                 calibration,
                 noise=noise,
@@ -358,6 +360,8 @@ class _Search:
         """
         target = self.target
         confidence = None if shifts.exact else target.confidence
+        # The grid follows from the printed scale and adds to the shifts, so the scale may need a few steps more; they
+        # grow, so that the search ends soon where the grid itself makes the promise impossible.
         printed, growth = rounded_up(scale), 0.0
         while printed <= _MOST_GROWTH * scale:
             noise = noise_at_scale(printed)
@@ -371,12 +375,12 @@ class _Search:
             "so few pairs prove it for no noise on a grid"
         )
 
-    def _equal_outputs(self, calibration: Calibrated) -> Calibrated:
+    def _equal_outputs(self, calibration: NoiseSearchResult) -> NoiseSearchResult:
         """Add no noise where so many pairs have the same output that the target is kept without."""
         no_coords = np.zeros_like(self.noisy_coords)
         return replace(calibration, noisy_coords=no_coords, eta=self.target.eta, reason="equal_outputs")
 
-    def _kept(self, calibration: Calibrated) -> Calibrated:
+    def _checked(self, calibration: NoiseSearchResult) -> NoiseSearchResult:
         """Refuse a given noise whose proved eta is above the target; add the shape as it is printed."""
         eta = self.target.eta
         if calibration.eta > eta:
@@ -385,20 +389,21 @@ class _Search:
         return replace(calibration, printed_shape=shape)
 
 
-def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> Calibrated:
+def _of_fits(mechanism: Mechanism, target: PrivacyTarget) -> NoiseSearchResult:
     """Calibrate any statistic by pairs of data sets, after a pilot."""
     declared = _declared(target, mechanism.d)
     noise_of_shape = partial(_noise_of_family, target.noise, ridge=_PILOT_RIDGE, isotropic=mechanism.counts)
     pilot = piloted(mechanism, target, noise_of_shape if declared is None else lambda *_: declared)
     noise_at_scale = declared or noise_of_shape(pilot.second_moment, int(pilot.noisy_coords.sum()))
+    # The certifying pairs are measured only now: no pair of the pilot is among them.
     # a pair differs in up to k records, each of whose features is rounded: the grid of a sum is so much finer
     roundings = 1 if mechanism.features is None else mechanism.k
     magnitude = 0.0 if mechanism.features is not None else np.nanmax(np.abs(pilot.measured.outputs()), axis=0)
     multiple = mechanism.divisor / roundings
     grid = Grid(tuple((pilot.grid.steps * 2.0 ** math.floor(math.log2(multiple))).tolist()))
     as_it_is = isinstance(target.noise, Noise) or declared is not None
-    without_noise = Calibrated(None, pilot.noisy_coords, grid, "", 0.0, declared=as_it_is)
-    search = _Search(target, noise_at_scale, without_noise, multiple, magnitude, grid.steps / multiple)
+    without_noise = NoiseSearchResult(None, pilot.noisy_coords, grid, "", 0.0, declared=as_it_is)
+    search = _ScaleSearch(target, noise_at_scale, without_noise, multiple, magnitude, grid.steps / multiple)
     shifts, n_failures = pilot.measured.shifts(search.grid, norm_of(noise_at_scale), pilot.noisy_coords)
     without_noise = replace(
         without_noise,
@@ -430,8 +435,8 @@ def _exposed(shifts: Shifts, eta: Float[Array, " R"]) -> int | None:
         return None
     if shifts.records is None:
         return int(eta.argmax())
-    own = np.flatnonzero(shifts.records >= 0)
-    return int(shifts.records[own[eta[own].argmax()]]) if len(own) else None
+    own_rows = np.flatnonzero(shifts.records >= 0)
+    return int(shifts.records[own_rows[eta[own_rows].argmax()]]) if len(own_rows) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,20 +487,23 @@ def _noise_of_features(
     d = moving.shape[1]
     if mechanism.counts:
         return _noise_of_family(target.noise, None, d, _RIDGE)
+    # The shifts of a swap are differences of two random records: their second moment is twice the covariance.
     average = _noise_of_family(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
     family = find_family(target.noise) if isinstance(target.noise, str) else None
     if target.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
-    both = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
-    few = _few(moving, [norm_of(noise_at_scale) for noise_at_scale in both])
+    candidates = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)
+    trial_records = _trial_records(moving, [norm_of(noise_at_scale) for noise_at_scale in candidates])
     prior = mechanism.prior
-    return min(
-        both, key=lambda noise_at_scale: np.sum(_variances(few, prior, target.eta, noise_at_scale) / moving.var(axis=0))
-    )
+
+    def relative_variance(noise_at_scale: NoiseAtScale | Noise) -> float:
+        return np.sum(_variances(trial_records, prior, target.eta, noise_at_scale) / moving.var(axis=0))
+
+    return min(candidates, key=relative_variance)
 
 
-def _few(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
+def _trial_records(moving: Float[Array, "n d"], norms: Sequence[Lp | Mahalanobis]) -> Float[Array, "m d"]:
     """Select all of a thousand records; of more, evenly spaced ones and the farthest in each norm."""
     centred = moving - moving.mean(axis=0)
     far = [np.argsort(-norm(centred), kind="stable")[:_FARTHEST] for norm in norms]
@@ -509,9 +517,10 @@ def _variances(
     """Compute the variances of the least noise that keeps eta for these records."""
     shifts = swap_linear(features, 1, "sum", norm_of(noise_at_scale))
     try:
-        noise = (
-            noise_at_scale if isinstance(noise_at_scale, Noise) else calibrate(shifts, eta, noise_at_scale, prior=prior)
-        )
+        if isinstance(noise_at_scale, Noise):
+            noise = noise_at_scale
+        else:
+            noise = calibrate(shifts, eta, noise_at_scale, prior=prior)
     except NotApplicable:  # so many are equal, whatever the shape
         return np.zeros(features.shape[1])
     return np.square(_deviations(noise, features.shape[1]))

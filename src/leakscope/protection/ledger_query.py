@@ -29,9 +29,9 @@ from leakscope.noise.families import FAMILIES, describe
 from leakscope.noise.keyed import SCHEME, KeyedGenerator, canonical_digest
 from leakscope.noise.ledger import Draw, Entry, Ledger, Query
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection.calibration import Calibrated
 from leakscope.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakscope.protection.jobs import Job
+from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.protection.pairs import Fitted, Measured, measured
 from leakscope.releases.specs import NoCanonicalForm, canonical
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
@@ -106,16 +106,16 @@ class ReleaseSubject:
         """Return the generator of a statistic that draws numbers itself."""
         return KeyedGenerator(key, f"statistic {self.digest} {self.repeat}")
 
-    def draw(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
+    def sample_noise(self, key: bytes, exact: Int[Array, " d"] | None) -> Float[Array, " d"]:
         """Draw the noise of the release that has this exact value; 0 in coordinates that get none."""
-        drawn = np.zeros(len(self.noisy_coords))
+        noise = np.zeros(len(self.noisy_coords))
         generator = KeyedGenerator(key, f"noise {self.release_digest(exact)}")
-        drawn[self.noisy_coords] = self.noise.sample(np.zeros(int(self.noisy_coords.sum())), generator)
-        return drawn
+        noise[self.noisy_coords] = self.noise.sample(np.zeros(int(self.noisy_coords.sum())), generator)
+        return noise
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered:
+class LedgerRelease:
     """A release of a ledger: its value, its place, and what all releases of the ledger promise together."""
 
     value: Float[Array, " d"]
@@ -133,7 +133,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class LedgerQuery:
     """A query on its way into a ledger.
 
     Parameters
@@ -150,7 +150,7 @@ class Memory:
     ledger: Ledger | None
 
     @classmethod
-    def of(cls, job: Job, path: str) -> Memory:
+    def of(cls, job: Job, path: str) -> LedgerQuery:
         """Prepare the query of a job, for the ledger of this file.
 
         Raises
@@ -164,18 +164,19 @@ class Memory:
         describe_statistic(mechanism.statistic)
         if target.coupling == "mixture_swap":
             raise ValueError("the mixture swap keeps no pairs that could add up; take swap or complement for a ledger")
+        # The first query chooses the coupling; later ones must have shifts on the same pairs, or nothing adds up.
         ledger = _opened(path, job) if Path(path).exists() else None
         if ledger is None:
             return cls(replace(job, target=replace(target, coupling=_coupling(job))), Path(path), None)
         draw = ledger.draw
         coupling = _NAMES[draw.coupling]
-        for name, requested, kept in (
+        for name, requested, begun_with in (
             ("k", mechanism.k, int(draw.member.sum())),
             ("promise", target.promise, draw.promise),
             ("coupling", coupling if target.coupling == "auto" else target.coupling, coupling),
         ):
-            if requested != kept:
-                raise ValueError(f"{path} was begun with {name} {kept}, got {requested}: start another ledger")
+            if requested != begun_with:
+                raise ValueError(f"{path} was begun with {name} {begun_with}, got {requested}: start another ledger")
         if draw.seed is None and mechanism.features is None:
             raise ValueError(
                 f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
@@ -183,13 +184,13 @@ class Memory:
             )
         return cls(replace(job, target=replace(target, coupling=coupling)), Path(path), ledger)
 
-    def declared(self) -> str:
+    def declare(self) -> str:
         """Announce the query, make the file if there is none, and return what was done, in a line."""
         query = self._query
         ledger = self._created([query]) if self.ledger is None else self.ledger.declare([query])
         return f"{self.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
-    def released(self, calibration: Calibrated) -> Remembered:
+    def release(self, calibration: NoiseSearchResult) -> LedgerRelease:
         """Draw the noise of the release and note it in the ledger, before its value is published.
 
         A release that the ledger holds already is made once more, with the same bytes.
@@ -209,6 +210,7 @@ class Memory:
         ledger = self._created([query]) if self.ledger is None else self.ledger
         place = ledger.place_of(query)
         subject = self._subject(ledger, place, calibration, calibration.noise)
+        # The noise is a function of the exact value too, so the value comes first.
         exact = mechanism.exact(ledger.draw.member, calibration.grid, subject.statistic_randomness(ledger.key))
         release = subject.release_digest(exact)
         if place == len(ledger.releases):
@@ -218,18 +220,27 @@ class Memory:
                 f"{self.path} holds this query as release {place + 1} with another noise or value, which was computed "
                 "on another machine or by other versions: a second release of it would be in no joint bound"
             )
-        value = mechanism.with_noise(exact, subject.draw(ledger.key, exact), calibration.grid)
-        return Remembered(value, ledger, place, self._joint(ledger))
+        value = mechanism.with_noise(exact, subject.sample_noise(ledger.key, exact), calibration.grid)
+        return LedgerRelease(value, ledger, place, self._joint(ledger))
 
-    def _subject(self, ledger: Ledger, place: int, calibration: Calibrated, noise: GaussianNoise) -> ReleaseSubject:
+    def _subject(
+        self, ledger: Ledger, place: int, calibration: NoiseSearchResult, noise: GaussianNoise
+    ) -> ReleaseSubject:
         """Collect what the release at a place of the ledger depends on."""
-        described, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
-        subject = ReleaseSubject(draw.data, draw.member, described, noise, calibration.noisy_coords, calibration.grid)
+        description, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
+        subject = ReleaseSubject(draw.data, draw.member, description, noise, calibration.noisy_coords, calibration.grid)
+        # A repeated query is another release: the count gives it noise of its own.
         n_before = sum(release.subject == subject.digest for release in ledger.releases[:place])
         return replace(subject, repeat=n_before)
 
     def _entry(
-        self, ledger: Ledger, query: Query, calibration: Calibrated, noise: GaussianNoise, subject: str, release: str
+        self,
+        ledger: Ledger,
+        query: Query,
+        calibration: NoiseSearchResult,
+        noise: GaussianNoise,
+        subject: str,
+        release: str,
     ) -> Entry:
         """Make the entry of a new release, with its shifts on the pairs of the ledger."""
         if calibration.shifts is None:
@@ -251,7 +262,7 @@ class Memory:
         content["noise"] = target.noise if isinstance(target.noise, str) else None
         return Query(content, target.eta, _chosen(target.noise))
 
-    def published(self, remembered: Remembered) -> None:
+    def mark_published(self, ledger_release: LedgerRelease) -> None:
         """Mark a release as published; another process may have written the ledger since.
 
         Raises
@@ -259,9 +270,10 @@ class Memory:
         OSError
             In one line, if the ledger cannot be written: the release is valid all the same.
         """
+        # The value is public already: a failure here must not look as if the release had not happened.
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                Ledger.open(self.path, remembered.ledger.draw.data).published(remembered.place)
+                Ledger.open(self.path, ledger_release.ledger.draw.data).published(ledger_release.place)
                 return
             except (OSError, ValueError) as reason:
                 if attempt == _ATTEMPTS:
@@ -298,7 +310,7 @@ class Memory:
         draw = Draw(digest, member, name, target.promise, seed, fraction)
         return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
 
-    def _measured(self, ledger: Ledger, calibration: Calibrated, noise: GaussianNoise) -> Shifts:
+    def _measured(self, ledger: Ledger, calibration: NoiseSearchResult, noise: GaussianNoise) -> Shifts:
         """Measure the shifts on the pairs of the ledger, which chose none of its scales."""
         n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else calibration.n_pairs
         pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
@@ -310,6 +322,7 @@ class Memory:
         """Report what all releases so far promise together."""
         mechanism, joint = self.job.mechanism, ledger.joint_shifts()
         confidence = None if joint.exact else self.job.target.confidence
+        # The joint lengths are in units of each release's noise, so the joint release is one with noise of scale 1.
         eta = worst_eta(joint, GaussianNoise(1.0), confidence=confidence)
         n = len(ledger.releases)
         common: dict[str, Any] = {
@@ -335,16 +348,16 @@ def describe_statistic(statistic: Statistic) -> dict[str, Any]:
     """
     rule = statistic.features if isinstance(statistic, Linear) else getattr(statistic, "algorithm", None)
     try:
-        described = statistic.describe()
-        if described is None:
+        description = statistic.describe()
+        if description is None:
             raise NoCanonicalForm(statistic.not_stored if isinstance(statistic, Fit) else "it is not described")
-        plain = canonical(described)
+        plain = canonical(description)
         if rule is not None and not type(rule).__module__.startswith("leakscope."):
             plain["code"] = canonical(type(rule))  # the user's own class: its code is a part of it
         private_file.digest_of(plain)
     except (NoCanonicalForm, ValueError) as why:  # a parameter that is no number raises the latter
         raise ValueError(
-            f"a statistic without a description cannot stand in a ledger: {statistic.name}: {why}; write it in a "
+            f"a statistic without a description cannot be entered in a ledger: {statistic.name}: {why}; write it in a "
             "module, as module:function, with numbers and texts as its parameters"
         ) from None
     return plain
