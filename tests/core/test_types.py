@@ -81,11 +81,11 @@ class TestGame:
             (np.ones(3, bool), 0, "n_targets must be from 1 to the 2 models, got 0"),
             (np.ones(3, bool), 3, "n_targets must be from 1 to the 2 models, got 3"),
             (np.ones(4, bool), 2, "is_target_point has shape (4,); allowed: (3,) or (2, 3)"),
-            (np.zeros(3, bool), 2, "each target must have the same number of points, at least 1; got [0]"),
+            (np.zeros(3, bool), 2, "each target must have the same number of target points, at least 1; got [0]"),
             (
                 np.array([[1, 1, 0], [1, 0, 0]], bool),
                 2,
-                "each target must have the same number of points, at least 1; got [1, 2]",
+                "each target must have the same number of target points, at least 1; got [1, 2]",
             ),
         ],
     )
