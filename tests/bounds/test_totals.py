@@ -161,6 +161,7 @@ def test_continuous_noise_is_the_integral_of_the_mixtures(noise, k):
     np.testing.assert_allclose(found, exact_eta(member @ values, member, noise, weights), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_noise_with_jumps():
     member, weights = all_subsets(4, 0.5)
     found = exact_eta_total([1, 2, 2, 4], noise=BallNoise(1.3, 1))

@@ -97,6 +97,7 @@ class TestExactly:
         assert exact <= found.eta + 1e-9 <= 0.1 + 2e-9
         assert set(FAMILIES) >= {noise}
 
+    @pytest.mark.slow
     def test_worst_record_and_average_of_the_worked_example(self):
         """N(0, I), n = 1000, d = 3, k = 500, eta = .05: about .036 for the worst record, .018 on average."""
         x = np.random.default_rng(0).normal(size=(1000, 3))
@@ -124,6 +125,7 @@ class TestExactly:
         found = calibrated(mechanism(x=np.full((20, 2), 3.0)), PrivacyTarget(0.1))
         assert (found.noise, found.eta, found.reason) == (None, 0.0, "equal_records")
 
+    @pytest.mark.slow
     def test_counts_of_many_records_need_none(self):
         x = (np.arange(2000) % 2)[:, None].astype(float)
         found = calibrated(mechanism("sum", x=x), PrivacyTarget(0.05))
@@ -149,6 +151,7 @@ class TestSampled:
         assert eta_of(made, found).max() <= 0.1
         assert found.eta <= 0.1
 
+    @pytest.mark.slow
     def test_the_coupling_with_the_least_noise_is_taken(self, without_bands):
         made = mechanism("covariance", n=20)
         by = {
@@ -163,6 +166,7 @@ class TestSampled:
         found = calibrated(mechanism("quantiles"), PrivacyTarget(0.1, "average", coupling="average_swap", fits=1000))
         assert (found.coupling, found.n_fits, found.n_pairs) == ("average swap", 800, 400)
 
+    @pytest.mark.slow
     def test_failures_count_against_the_certificate(self):
         x = np.random.default_rng(0).normal(size=(12, 1))
         rarely = Fit("rarely", Function(lambda rows: rows.mean(axis=0) if rows.sum() > -2.2 else 1 / 0))
@@ -202,6 +206,7 @@ class TestSampled:
         with pytest.raises(ValueError, match="once failed in every pair of the pilot"):
             calibrated(made, PrivacyTarget(0.1, fits=400))
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_noise(self):
         one, two, other = (
             calibrated(function("median"), PrivacyTarget(0.1, fits=600, seed=seed)) for seed in (0, 0, 1)
@@ -244,6 +249,7 @@ def test_an_eta_that_is_no_fraction_is_refused(eta, line):
         calibrated(mechanism(k=30), PrivacyTarget(eta))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.usefixtures("without_bands")
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_covariances_are_those_of_all_draws(statistic, n, k):
     assert found["averaged_information"].value == pytest.approx(math.sqrt(least.trace() / 2), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_sampled_covariances_agree_with_exact_ones():
     """Standard deviations from 2,000 draws err by 1.6 %: 8 % is 5 of them, a false alarm below 1e-5."""

@@ -255,6 +255,7 @@ class TestAttack:
         assert ((value != 0) == member).all()  # accuracy 1.0000
         assert clopper_pearson_lower(300, 300, 1e-3) > 0.97
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("size", "in_theory"), [(30.0, 0.709), (100.0, 0.833)])
     def test_an_outlier_among_normal_records(self, size, in_theory):
         """Two Laplace laws around 0, told apart by size; a false alarm of 1 in 1,000 for each assertion.
@@ -275,6 +276,7 @@ class TestAttack:
         assert interval.low <= in_theory <= interval.high
         assert interval.low <= closed <= interval.high
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("x", [outlier(1.0, 20), outlier(100.0, 200)], ids=["equal", "normal"])
     def test_does_not_beat_the_sound_one(self, x):
         """The best of all cuts of value and size, chosen on half of the games and tried on the others."""
