@@ -87,7 +87,8 @@ def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     assert multiplier_report(plan).about.plan["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
 
 
-@pytest.mark.parametrize("adjacency", ["replace_one", slow("add_remove")])
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_both_ways_of_counting_neighbours_are_printed(leakscope, adjacency) -> None:
     """The multipliers of (2, 1e-6)-DP by bisection on the accountant's curves, whichever was asked for."""
     command = "calibrate dpsgd --sample-rate 0.01 --steps 1000 --epsilon 2 --delta 1e-6"

@@ -255,7 +255,7 @@ class TestLaws:
             slow(1.0, 0.01, 100_000),
             (1.0, 1e-9, 1),
             (1.0, 1e-9, 10**9),
-            (0.05, 1e-6, 1000),
+            slow(0.05, 1e-6, 1000),
             (0.06, 0.5, 10),
             (0.3, 0.9, 10**9),
             (3.0, 1 - 1e-16, 7),
@@ -455,6 +455,7 @@ class TestFixedBatches:
         assert gap.min() > -1e-7
         assert gap.max() < 2e-5
 
+    @pytest.mark.slow
     def test_more_noise_fewer_steps_and_rarer_batches_are_more_private(self, adjacency):
         middle = dpsgd(2.0, 0.02, 100, adjacency, batches="fixed").fnr(RATES)
         assert (dpsgd(2.2, 0.02, 100, adjacency, batches="fixed").fnr(RATES) >= middle).all()

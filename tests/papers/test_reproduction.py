@@ -22,6 +22,7 @@ def found() -> Reproduction:
     return ls.reproduce(SMALL, quick=True)
 
 
+@pytest.mark.slow
 def test_what_is_written_can_be_read(found, tmp_path):
     found.write(tmp_path / "out")
     assert sorted(os.listdir(tmp_path / "out")) == [

@@ -74,7 +74,7 @@ def ends(rows):
 
 @pytest.mark.usefixtures("fixed")
 class TestNonInterference:
-    @pytest.mark.parametrize("statistic", slow_but(STATISTICS, "second_moment", "table"))
+    @pytest.mark.parametrize("statistic", slow_but(STATISTICS, "table"))
     def test_a_declared_scale_leaves_nothing_of_the_file(self, statistic):
         """Two files of the same public part: the same bytes, JSON and page."""
         words = STATISTICS[statistic]
@@ -171,7 +171,7 @@ def exact_statistics(frame, cut):
 
 
 @pytest.mark.parametrize("name", ["wine", slow("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "second_moment", "histogram", "table"))
+@pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "histogram", "table"))
 def test_no_published_number_is_an_exact_statistic(name, statistic):
     """To six digits, but for n, k, and small whole numbers, which any text holds."""
     frame, group = data_set(name)

@@ -118,7 +118,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "compared": made_protected.compared,
     "means": made_protected.means,
 }
-FAST = ("dp", "dp, a limit", "gap", "information", "cells", "attribute")
+FAST = ("gap", "information", "cells", "attribute")
 
 
 @pytest.mark.parametrize("name", slow_but(MADE, *FAST))

@@ -37,6 +37,12 @@ def leakage() -> Report:
     return made_bounds.leakage(50)
 
 
+def audited() -> Report:
+    """A model with a refuted claim and forty records, some of them exposed."""
+    forest = samples.play("forest", "Random forest", 2.6, n_models=64, n_records=40)
+    return samples.audit((forest,), claims={"forest": "refuted"})
+
+
 def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
 
@@ -140,7 +146,7 @@ def test_every_kind_of_curve_and_infinity_follows_the_schema():
     ],
 )
 def test_the_schema_refuses(spoil):
-    bad = json.loads(valid(samples.no_leak))
+    bad = json.loads(valid(audited))
     spoil(bad)
     assert not VALID.is_valid(bad)
 
