@@ -143,7 +143,7 @@ class TestPrintedValues:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize(
-    ("noise", "rate"), [(1.0, 0.01), (0.7, 0.3), (0.3, 0.01), (5.0, 0.5), (1.0, 0.999), (2.0, 1e-4)]
+    ("noise", "rate"), [(1.0, 0.01), (0.7, 0.3), slow(0.3, 0.01), (5.0, 0.5), (1.0, 0.999), (2.0, 1e-4)]
 )
 class TestFewSteps:
     def test_one_step_by_the_neyman_pearson_lemma(self, noise, rate, adjacency):

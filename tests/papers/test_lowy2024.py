@@ -26,7 +26,6 @@ from leakscope.papers.lowy2024 import (
 )
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PROMISE, Runs
 from leakscope.papers.printed import printed
-from tests.marks import slow
 
 LAB = Lab(quick=True, n_jobs=1)
 
@@ -198,10 +197,10 @@ def test_claims_of_figure_2():
 
 
 CASES = [
-    slow(figure3, "DIMENSIONS", (1, 20), {"shrinks": True}),
+    (figure3, "DIMENSIONS", (1, 20), {"shrinks": True}),
     (figure4, "SUBSETS", (2.0, 10.0), {"grows": False}),
-    slow(figure5, "CLIPS", (10.0, 100.0), {}),
-    slow(figure6, "DIMENSIONS", (1, 20), {"grows": True}),
+    (figure5, "CLIPS", (10.0, 100.0), {}),
+    (figure6, "DIMENSIONS", (1, 20), {"grows": True}),
 ]
 
 
