@@ -12,9 +12,11 @@ import nox
 
 HERE = os.environ.get("LEAKSCOPE_HERE") == "1"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+BY_DAY = "not nightly"
+SLOW = "slow and not nightly"
 EVERYTHING = ".[dev,parquet,images,torch,dpsgd,docs]"
 
-nox.options.sessions = ["tests", "networks", "lint", "types", "doctests", "docs"]
+nox.options.sessions = ["tests", "slow", "networks", "lint", "types", "doctests", "docs"]
 nox.options.default_venv_backend = "none" if HERE else "virtualenv"
 
 
@@ -26,27 +28,34 @@ def install(session: nox.Session, *what: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests but those of networks and the nightly ones."""
+    """All tests but those of networks, the slow ones and the nightly ones."""
     install(session, ".[dev,parquet]")
     session.run("python", "-m", "pytest", "-n", "2", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
+def slow(session: nox.Session) -> None:
+    """Kills, whole command lines, browsers, speed and memory, long statistics."""
+    install(session, ".[dev,parquet]")
+    session.run("python", "-m", "pytest", "-n", "2", "-m", SLOW, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
 def minimum(session: nox.Session) -> None:
-    """The tests with the oldest releases that the base installation and parquet allow."""
+    """The tests, slow ones too, with the oldest releases that the base installation and parquet allow."""
     project = nox.project.load_toml("pyproject.toml")["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["parquet"]]
     session.install(*(line.replace(">=", "==") + ".*" for line in wanted))
     session.install(*project["optional-dependencies"]["dev"])
     session.install("--no-deps", ".")
-    session.run("python", "-m", "pytest", "-n", "2", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", BY_DAY, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
 def networks(session: nox.Session) -> None:
     """Networks and DP-SGD."""
     install(session, EVERYTHING)
-    session.run("python", "-m", "pytest", "-n", "2", "tests/networks", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", BY_DAY, "tests/networks", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session

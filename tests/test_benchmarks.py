@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 REPEATS = 3  # by day
 
-pytestmark = pytest.mark.benchmarks
+pytestmark = [pytest.mark.benchmarks, pytest.mark.slow]
 
 
 def process(*module: str) -> subprocess.CompletedProcess[str]:

@@ -486,6 +486,7 @@ def test_a_folder_without_the_package_is_an_error(tmp_path, capsys):
     assert "is no package" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_repository_is_measured():
     """No cycle between the folders of the package, and public calls name every keyword."""
     measured = code_map(REPOSITORY)

@@ -298,6 +298,7 @@ class TestRepeatedPoints:
         others = data.from_arrays([[2.0], [2.0], [1.0], [3.0]], ["b", "b", "b", "a"])
         assert data.shared(members, others) == 2
 
+    @pytest.mark.slow
     def test_adult(self, real_data):
         """52 rows repeat an earlier one; those across its two files are found by a merge too."""
         frame: Any = pd.read_parquet(real_data / "adult.parquet")

@@ -19,7 +19,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -30,6 +30,7 @@ from leakscope.papers import PAPERS
 from leakscope.papers.printed import printed
 from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
 from tests.cli.calling import draw_no_pages
+from tests.marks import slow_but
 from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,7 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--fail-above most_exposed=0.9   # exit code 3": "--fail-above most_exposed=0.9 --dry-run",
     "--n-models 16 --out stronger": "--n-models 4 --out stronger",
 }
+FAST = ("add-a-method.md", "cheap.md", "coverage.md", "errata.md", "networks.md", "report.md")
 KEY = re.compile(r"\b[a-z]{2,}(?:19|20)\d\d\b")
 
 
@@ -122,9 +124,15 @@ def forget_modules_in(folder: Path) -> None:
             del sys.modules[name]
 
 
+def examples() -> list[Any]:
+    """The pages with examples; those that audit and protect are slow."""
+    pages = [page for page in PAGES if fences(page)]
+    return slow_but(pages, *(page for page in pages if page.name in FAST))
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("how", [called, pytest.param(typed, marks=pytest.mark.nightly)], ids=lambda how: how.__name__)
-@pytest.mark.parametrize("page", [page for page in PAGES if fences(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", examples(), ids=lambda page: page.name)
 def test_every_example_runs(
     page: Path, how: Callable[[list[str]], Left], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

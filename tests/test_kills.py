@@ -24,7 +24,7 @@ from leakscope.cli.main import main
 from leakscope.core import temporary
 from tests.results import of_the_result
 
-pytestmark = pytest.mark.kills
+pytestmark = [pytest.mark.kills, pytest.mark.slow]
 HERE = Path(__file__).parent / "kills"
 AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --n-models 24 --attack loss --attack lira_offline")
 CALIBRATE = shlex.split("calibrate --data wine --statistic slow:middle --eta 0.3 --fits 160 --games 0")

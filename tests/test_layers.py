@@ -251,6 +251,7 @@ def test_importing_the_package_is_quick():
     assert median(float(fresh(code)) for _ in range(5)) < 0.5
 
 
+@pytest.mark.slow
 def test_every_public_name_is_there():
     code = "import leakscope as ls; print(*[name for name in ls.__all__ if getattr(ls, name) is None])"
     assert fresh(code) == "\n"

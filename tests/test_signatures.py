@@ -278,6 +278,7 @@ def test_help_of_every_command(name: str, command: Any) -> None:
         command.make_context(name, words[len(name.split()) :])
 
 
+@pytest.mark.slow
 def test_shells_complete_commands_and_flags() -> None:
     code = "import sys; sys.argv[0] = 'leakscope'; from leakscope.cli.main import main; main()"
     for typed, expected in (("leakscope au", "audit"), ("leakscope audit --n-j", "--n-jobs")):

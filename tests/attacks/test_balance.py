@@ -217,6 +217,7 @@ def test_with_a_leak_a_balanced_design_shows_no_more_of_it(attack, draw, n_model
 
 
 class TestReports:
+    @pytest.mark.slow
     def test_the_report_says_it(self):
         report = ls.audit_signals(shown(game_of(exactly(8, 4, 300)), 1.0))
         (note,) = report.about.notes
@@ -233,6 +234,7 @@ class TestReports:
         assert reasons["rmia"].startswith("the data of the other models tell who was in")
         assert report.about.releases[0].best == "loss"
 
+    @pytest.mark.slow
     def test_epsilon_is_of_one_model_whose_references_are_independent_of_it(self):
         """Without a leak, no claim is refuted and the bound is 0; the level is 1e-3 a claim."""
         for draw in (exactly(8, 4, 600), complements(8, 600)):

@@ -120,6 +120,7 @@ def test_unknown_variance_names_the_nearest():
         lira(one_record(1.0, [0.0, 1.0], [0.0, 1.0]), variance="poold")
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, max_examples=15)
 @given(shift=st.floats(-100, 100), seed=st.integers(0, 1000))
 def test_a_constant_added_to_a_record_in_all_models_changes_nothing(shift, seed):

@@ -45,6 +45,7 @@ def test_memorised_labels_are_found_by_every_attack_that_can_see_them(memorised)
         assert _value(memorised, name) > 0.6, name
 
 
+@pytest.mark.slow
 def test_planted_leak_in_the_data_of_a_real_release() -> None:
     """Mislabelled and duplicated points: the mislabelled ones are exposed, the duplicated ones are not."""
     X, y = make_classification(300, 6, n_informative=4, class_sep=2.0, random_state=0)
@@ -65,6 +66,7 @@ def test_planted_leak_in_the_data_of_a_real_release() -> None:
     assert "300 of 600 points repeat an earlier one in all features and the label" in copied.about.notes
 
 
+@pytest.mark.slow
 def test_same_plan_and_seed_same_bytes(noisy, tmp_path) -> None:
     few = tuple(each[:80] for each in noisy)
 
@@ -108,6 +110,7 @@ def test_what_a_release_cannot_give_becomes_a_reason(estimator, silent, noisy) -
     assert report.table()
 
 
+@pytest.mark.slow
 def test_text_labels_and_mixed_tables() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(18, 80, 120).astype(float), "town": rng.choice(list("abc"), 120)})
@@ -119,6 +122,7 @@ def test_text_labels_and_mixed_tables() -> None:
     assert set(previews[0]["fields"]) == {"age", "town"}
 
 
+@pytest.mark.slow
 def test_groups_are_the_unit(noisy) -> None:
     X, y = noisy
     person = np.repeat(np.arange(80), 3)
@@ -129,6 +133,7 @@ def test_groups_are_the_unit(noisy) -> None:
     assert _value(report, "lira") > _value(single, "lira")  # three rows say more than one
 
 
+@pytest.mark.slow
 def test_several_releases_share_one_page(noisy) -> None:
     named = {"tree": DecisionTreeClassifier(), "line": LogisticRegression()}
     report = ls.audit(named, *noisy, n_models=8, n_jobs=1, claim="epsilon=1,adjacency=replace_one")
@@ -137,6 +142,7 @@ def test_several_releases_share_one_page(noisy) -> None:
     assert set(report.records()["release"]) == {"tree", "line"}
 
 
+@pytest.mark.slow
 def test_one_trained_model(noisy) -> None:
     X, y = noisy
     model = DecisionTreeClassifier(random_state=0).fit(X[:120], y[:120])

@@ -51,6 +51,7 @@ class TestOneSource:
         """At most 2.5 %: more than 21 of 400 has probability 6e-4. A level of 7 % is found in 9 of 10 cases."""
         assert self.false_alarms(X[:, :columns], Y, 400) <= 21
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_splits", [4, pytest.param(100, marks=pytest.mark.nightly)])
     def test_random_splits_of_adult(self, real_data, n_splits):
         """At most 2.5 %: 2 of 4 or 9 of 100 have a probability below 4e-3; columns of text, numbers and gaps.
@@ -71,6 +72,7 @@ class TestTwoSources:
         shuffled = rng.permutation(len(X))
         assert source_test(moved[shuffled], (np.arange(len(X)) < 300)[shuffled]).found
 
+    @pytest.mark.slow
     def test_older_people_of_adult(self, real_data):
         """The older a person, the likelier a member: 40 to 60 of 100 over the middle half of the ages."""
         frame = pd.read_parquet(real_data / "adult.parquet").sample(4000, random_state=0)
@@ -85,6 +87,7 @@ class TestTwoSources:
         found = source_test(np.column_stack([X, np.arange(len(X))]), member, Y)
         assert found.number.value > 0.97
 
+    @pytest.mark.slow
     def test_frames_with_text_categories_times_and_gaps(self):
         rng = np.random.default_rng(1)
         n = 300
@@ -109,6 +112,7 @@ class TestTwoSources:
         }.items():
             assert source_test(frame.assign(**{column: values}), member).found, column
 
+    @pytest.mark.slow
     def test_images_that_are_brighter(self):
         rng = np.random.default_rng(2)
         member = halves(200, 3)
@@ -159,6 +163,7 @@ def test_the_smallest_area_is_told_from_chance_in_9_of_10(n_members, n_others):
     assert stats.norm.cdf((area - 0.5) / spread - 1.96) == pytest.approx(0.9, abs=0.04)
 
 
+@pytest.mark.slow
 def test_the_smallest_shift_is_found_most_of_the_time(smallest_shift, monkeypatch):
     """Nominally in 9 of 10; 6 of 10 or fewer has a probability of 1.3 % then, and of 90 % if it is 5 of 10."""
     rng = np.random.default_rng(0)
@@ -173,6 +178,7 @@ def test_the_smallest_shift_is_found_most_of_the_time(smallest_shift, monkeypatc
     assert 0.5 < detail["smallest_auc"] < 0.75
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_number_with_any_number_of_workers(smallest_shift, monkeypatch):
     rows, member = X[:100, :5], halves(100, 0)
     first = source_test(rows, member)
@@ -213,6 +219,7 @@ def test_large_data_are_sampled_and_wide_data_screened(monkeypatch):
     assert found.found
 
 
+@pytest.mark.slow
 def test_models_with_different_members_are_tested_one_by_one():
     """A difference in one model of three is found; the level is shared among them."""
     rng = np.random.default_rng(0)
@@ -245,6 +252,7 @@ class TestReports:
             scores, self.MEMBER, points=self.ROWS, claim="epsilon=0.01,adjacency=replace_one", **words
         )
 
+    @pytest.mark.slow
     def test_nothing_is_judged(self):
         report = self.report()
         text = " ".join(report.table().split())
@@ -269,6 +277,7 @@ class TestReports:
         assert exit_code(report, ["auc=0.99"]) in (0, 2)  # by the verdict of the claim alone
         assert failures(report, ["auc=0.99"]) == []
 
+    @pytest.mark.slow
     def test_the_number_is_a_row_of_table_page_and_json(self, smallest_shift):
         member = halves(400, 0)
         scores = np.random.default_rng(1).normal(size=400)

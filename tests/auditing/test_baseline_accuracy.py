@@ -46,6 +46,7 @@ def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
     assert (baseline.value, baseline.operating_point["prior"], baseline.status) == (0.5, 0.5, "certified")
 
 
+@pytest.mark.slow
 def test_another_prior_on_request_comes_with_its_baseline():
     report = without_a_leak(prior=0.8)
     assert {each.operating_point["prior"] for each in of(report, "accuracy")} == {0.8}
@@ -61,6 +62,7 @@ def test_another_prior_on_request_comes_with_its_baseline():
     assert "the axis starts at the baseline, 80" in page
 
 
+@pytest.mark.slow
 def test_the_page_of_a_balanced_audit_starts_at_50():
     page = without_a_leak().to_html()
     assert "the axis starts at the baseline, 50" in page
@@ -83,6 +85,7 @@ def test_every_kind_of_audit_takes_the_prior(kind):
     assert of(report, "baseline_accuracy")[0].value == 0.7
 
 
+@pytest.mark.slow
 def test_a_claim_keeps_the_prior_of_its_game():
     """800 of 1,000 are members: a guess is right in 80 of 100 cases, and eta is counted from there."""
     report = without_a_leak(claim="eta=0.05")

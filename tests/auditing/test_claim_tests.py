@@ -167,6 +167,7 @@ def test_nothing_applies() -> None:
     assert (made.word, words(made.reason)) == ("cannot_be_tested", "needs a miracle")
 
 
+@pytest.mark.slow
 def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curves() -> None:
     """The twin tries every noise on a grid by itself."""
     trial = ClaimTest("coins", {"a": Guesses("coins", 200, np.array([100]), np.array([[90]]))}, {})

@@ -131,6 +131,7 @@ def test_claim_about_another_adjacency_excludes_nothing() -> None:
     assert float(drawn.tradeoff.fnr(1e-9)) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(75, full=400))
 def test_random_labels_expose_nobody_and_show_no_epsilon(n_audits) -> None:

@@ -18,6 +18,7 @@ from leakscope.attacks import ATTACKS, find
 from leakscope.attacks.attribute import strategies
 from leakscope.auditing.rehearsal import few_points, rehearse
 from leakscope.core.reasons import words
+from tests.marks import slow
 
 X, Y = load_wine(return_X_y=True)
 GAME = ls.games.half_split(len(X), 4)
@@ -136,7 +137,7 @@ class TestNamedAttacks:
                 lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="lira", n_jobs=1),
                 "compares with models that were trained on the record",
             ),
-            (
+            slow(
                 lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="gradient_norm", n_jobs=1),
                 "needs the signal gradient_norm",
             ),
@@ -179,6 +180,7 @@ class TestNamedAttacks:
         assert set(values) == {"tree"}
         assert "not run: Loss (MALT): needs the signal loss" in report.table()
 
+    @pytest.mark.slow
     def test_of_the_usual_attacks_it_is_a_row_with_its_reason_everywhere(self):
         tree = DecisionTreeClassifier(random_state=0).fit(X[::2], Y[::2])
         report = ls.audit_model(tree.predict_proba, (X[::2], Y[::2]), (X[1::2], Y[1::2]))
@@ -193,6 +195,7 @@ class TestNamedAttacks:
         assert "not run: Gradient norm: needs the signal gradient_norm" in attribute.table()
 
 
+@pytest.mark.slow
 def test_the_trial_fit_leaves_nothing_behind():
     """Expansions are kept by the digest of the points: those of the few points of a trial fit are not those of all."""
     from sklearn.datasets import load_diabetes

@@ -133,6 +133,7 @@ class TestPlay:
         assert stored.about.notes == ("bare is not stored: a lambda has no name to find it by",)
         assert play(AuditPlan(n_models=4), find("loss"), [bare], wine, HERE).about.notes == ()
 
+    @pytest.mark.slow
     def test_the_same_report_from_the_store(self, wine, tmp_path):
         first, again = (
             play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Execution(tmp_path, 1)) for _ in range(2)

@@ -20,6 +20,7 @@ from leakscope.bounds import BOUNDS
 from leakscope.plans import BOUND_PLANS
 from leakscope.releases.specs import own
 from leakscope.reports import Report
+from tests.marks import slow_but
 
 NUMBERS = {
     "dp": {"epsilon": 1.0},
@@ -104,16 +105,18 @@ class TestEveryBound:
         assert Report.from_json(tmp_path / "report.json").to_json() == report.to_json()
         assert json.loads(report.to_json())["schema"] == 1
 
-    def test_text_page_and_plot(self, name: str, people: str) -> None:
-        report = made(name, people)
-        assert max(map(len, report.table().splitlines())) <= 100
-        assert report.to_html().startswith("<!doctype html>")
-        assert report._repr_html_()
-        if report.curves:
-            assert report.plot().get_lines()
-
     def test_status_is_that_of_the_row(self, name: str, people: str) -> None:
         assert {each.status for each in made(name, people).findings} == {BOUNDS[name].status}
+
+
+@pytest.mark.parametrize("name", slow_but(BOUNDS, "gap", "information", "table", "total", "regression"))
+def test_text_page_and_plot(name: str, people: str) -> None:
+    report = made(name, people)
+    assert max(map(len, report.table().splitlines())) <= 100
+    assert report.to_html().startswith("<!doctype html>")
+    assert report._repr_html_()
+    if report.curves:
+        assert report.plot().get_lines()
 
 
 def test_unknown_bound_and_unknown_word() -> None:

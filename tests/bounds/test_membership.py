@@ -123,6 +123,7 @@ def test_scale_for_success_of_two_records_is_exact():
     assert stats.norm.cdf(1 / scale_for_accuracy([[0.0], [2.0]], 0.7)) == pytest.approx(0.7, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_noise_for_a_mean_of_five_hundred():
     """N(0, I) in three dimensions, 55 %: about .035 for the worst record (another draw, another worst record)."""
     for seed in range(3):
@@ -137,6 +138,7 @@ def test_many_records_in_blocks(monkeypatch):
     assert (pmp_gaussian(features, 0.05, 0.01), scale_for_accuracy(features)) == pytest.approx(whole, rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_figure_4_is_not_what_is_printed():
     """Clipped mean, n = 100, d = 20, epsilon(X) = 10: 6.4 to 7.6 (printed: below .9)."""

@@ -137,6 +137,7 @@ def test_tau_by_quadrature(temperature, n):
     assert gaussian_mean_tau(z[0], mean, temperature, n) == pytest.approx(expected[0])
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_constant_of_tau_decides():
     """Mean of 50 of 100 points in 2,000 dimensions: nearly all right with the constant, half of the members without.

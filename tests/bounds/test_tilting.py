@@ -235,6 +235,7 @@ def test_one_record_of_two():
     assert (odds.high - odds.low).max() < 0.1
 
 
+@pytest.mark.slow
 def test_a_thousand_records_with_an_interval():
     exponent = np.random.default_rng(0).normal(size=(2000, 2)) * 0.1
     odds = sampled_log_odds(exponent, 2**14, 0.95, 0)

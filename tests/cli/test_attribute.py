@@ -27,6 +27,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 TREE = "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --attack loss"
 
 
+@pytest.mark.slow
 def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
     run = caller(monkeypatch, capfd)
     left = run(f"audit --data people.csv --label pay --drop holes --attribute sex {TREE} --out out")

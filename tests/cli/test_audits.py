@@ -24,6 +24,7 @@ from leakscope.auditing import api as audit_api
 from leakscope.plans import AuditPlan
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
+from tests.marks import slow
 from tests.results import of_the_result
 
 N = 80
@@ -71,7 +72,7 @@ class TestExitCodes:
                 2,
                 r"leakscope: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
             ),
-            (
+            slow(
                 "--claim mu=0.1,adjacency=add_remove --fail-above auc=0.6",
                 2,
                 r"leakscope: refuted: .+\nleakscope: limit: .+\n",
@@ -210,6 +211,7 @@ class TestStreams:
         assert set(json.loads(left.out)) == {"schema", "sha256", "about", "findings", "curves", "records"}
         assert left.out == Path("leakscope-report/report.json").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_the_table_fits(self, leakscope):
         left = leakscope(f"{NOISE} {TREE} --attack all --claim eta=0.1 --fpr 0.1 --fpr 0.01")
         lines = left.out.splitlines()
@@ -237,6 +239,7 @@ class TestStreams:
         assert [row["attack"] for row in rows] == list(ATTACKS)
         assert all(row["source"] == ATTACKS[row["attack"]].source for row in rows)
 
+    @pytest.mark.slow
     def test_compare(self, leakscope):
         for seed in (0, 1):
             assert leakscope(f"{NOISE} {TREE} --seed {seed} --out {seed}").code == 0
@@ -275,6 +278,7 @@ class TestFolders:
         )
         assert 0 <= run["seconds"] < 120
 
+    @pytest.mark.slow
     def test_records_are_left_out_on_request(self, leakscope):
         for flag in ("--records", "--no-records"):
             leakscope(f"{NOISE} {TREE} {flag} --out O{flag}")
@@ -287,6 +291,7 @@ class TestFolders:
         assert with_records == report.to_html(records=True)
         assert with_records != without
 
+    @pytest.mark.slow
     def test_no_path_host_or_clock_in_the_report(self, leakscope, tmp_path):
         folder = tmp_path / "a folder of this machine"
         folder.mkdir()
@@ -320,6 +325,7 @@ class TestFolders:
 
 @pytest.mark.usefixtures("without_pages")
 class TestOtherSources:
+    @pytest.mark.slow
     def test_one_trained_model(self, leakscope):
         Path("trained.py").write_text(
             "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
@@ -375,6 +381,7 @@ class TestTerminal:
         os.close(ours)
         return done.stdout, said.decode()
 
+    @pytest.mark.slow
     def test_progress_is_drawn_on_a_terminal_and_leaves_it(self, tmp_path):
         out, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100")
         assert "models of DecisionTreeClassifier" in said
@@ -384,6 +391,7 @@ class TestTerminal:
         assert "\x1b" not in out
         assert "\x1b[3" in said
 
+    @pytest.mark.slow
     def test_no_color(self, tmp_path):
         _, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100", NO_COLOR="1")
         assert "models of DecisionTreeClassifier" in said

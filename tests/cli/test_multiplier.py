@@ -19,6 +19,7 @@ from leakscope.plans import MultiplierPlan
 from leakscope.protection import multiplier, multiplier_report
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
+from tests.marks import slow
 
 SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
@@ -51,11 +52,11 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     ("target", "promise"),
     [
         ({"advantage": 0.1}, "advantage <= 0.1"),
-        ({"fpr": 0.05, "fnr": 0.8}, "fnr >= 0.8 at fpr = 0.05"),
-        ({"epsilon": 2.0, "delta": 1e-6}, "(2, 1e-06)-DP"),
+        slow({"fpr": 0.05, "fnr": 0.8}, "fnr >= 0.8 at fpr = 0.05"),
+        slow({"epsilon": 2.0, "delta": 1e-6}, "(2, 1e-06)-DP"),
     ],
 )
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("adjacency", ["replace_one", slow("add_remove")])
 def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> None:
     flags = " ".join(f"--{name} {value}" for name, value in target.items())
     left = leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 1000 --adjacency {adjacency} {flags}")
@@ -86,6 +87,7 @@ def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     assert multiplier_report(plan).about.plan["noise_multiplier"] == pytest.approx(noise, rel=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_both_ways_of_counting_neighbours_are_printed(leakscope, adjacency) -> None:
     """The multipliers of (2, 1e-6)-DP by bisection on the accountant's curves, whichever was asked for."""
@@ -119,6 +121,7 @@ def test_where_the_other_way_needs_no_noise_this_is_said(monkeypatch) -> None:
     Draft202012Validator(SCHEMA).validate(json.loads(made.to_json()))
 
 
+@pytest.mark.slow
 def test_batches_of_fixed_size(leakscope) -> None:
     left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches fixed --json")
     assert (left.code, left.err) == (0, "")

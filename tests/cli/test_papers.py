@@ -28,6 +28,7 @@ def test_all_are_listed(run):
     assert max(map(len, left.out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     left = run(f"reproduce {SMALL} --quick --out out")
     assert left.code == 0
@@ -60,6 +61,7 @@ def test_without_torch_one_is_refused(run, monkeypatch, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_why(run, monkeypatch, tmp_path):
     few = {name: PAPERS[name] for name in (SMALL, "sablayrolles2019/table2")}
     monkeypatch.setattr(reproduction, "PAPERS", few)
@@ -74,6 +76,7 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
 
 
+@pytest.mark.slow
 def test_what_could_not_be_run_is_run_when_it_can(run, monkeypatch, tmp_path):
     monkeypatch.setattr(
         reproduction, "PAPERS", {SMALL: PAPERS[SMALL], "izzo2022/theorem5": PAPERS["izzo2022/theorem5"]}
@@ -102,6 +105,7 @@ def test_a_damaged_file_is_named_before_anything_is_run(run, tmp_path, text):
     assert os.listdir(tmp_path / "out") == ["azize2024-figure2"]
 
 
+@pytest.mark.slow
 def test_another_run_in_the_folder_is_refused_before_anything_is_run(run, monkeypatch, tmp_path):
     first = "izzo2022/theorem5"
     monkeypatch.setattr(reproduction, "PAPERS", {first: PAPERS[first], SMALL: PAPERS[SMALL]})

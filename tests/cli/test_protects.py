@@ -20,6 +20,7 @@ import leakscope as package
 from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
+from tests.marks import slow
 from tests.reports.made_protected import compared, means, published
 
 SOURCES = Path(package.__file__).parents[1]
@@ -200,6 +201,7 @@ class TestCalibrate:
 
 
 class TestProtect:
+    @pytest.mark.slow
     def test_words(self, leakscope, protecting) -> None:
         left = leakscope(
             f"{PROTECT} --statistic ols --label pay --ledger /secret/ledger.json --insecure-seed 86420 --n-jobs 1 "
@@ -301,6 +303,7 @@ class TestProtect:
         assert json.loads(leakscope(f"{PROTECT} --ledger l.json --declare --json").out) == "announced: mean, eta = 0.05"
         assert list(Path().iterdir()) == []
 
+    @pytest.mark.slow
     def test_what_protecting_refuses_is_one_line(self, leakscope, protecting) -> None:
         def refuses() -> None:
             raise ValueError("k must be from 1 to n - 1 = 29, got 30")
@@ -380,7 +383,7 @@ class TestRoughTreatment:
         assert protecting.drawn == 0
         assert list(Path("disk").iterdir()) == []
 
-    @pytest.mark.parametrize("room", [8, 64])  # kilobytes: not for the first JSON, for it but not for all
+    @pytest.mark.parametrize("room", [slow(8), 64])  # kilobytes: not for the first JSON, for it but not for all
     def test_a_full_disk(self, leakscope, protecting, disk, room: int) -> None:
         disk.mount("size=1m")
         protecting.meanwhile = lambda: disk.mount(f"remount,size={room}k")
@@ -389,6 +392,7 @@ class TestRoughTreatment:
         assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
         assert list(Path("disk").iterdir()) == []
 
+    @pytest.mark.slow
     def test_a_kill_leaves_no_release_or_a_whole_one(self, leakscope, protecting, monkeypatch, tmp_path) -> None:
         """Four files are flushed (calls 1 to 4), then renamed (5 to 8), the released value last."""
         n_placed = {1: 0, 4: 0, 5: 0, 6: 1, 7: 2, 8: 3, 9: 4}  # files in their places at the end, by the call

@@ -58,6 +58,7 @@ def test_a_release_is_its_files(people) -> None:
     assert report.about.insecure_seed is False
 
 
+@pytest.mark.slow
 def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -> None:
     release = "protect --data people.csv --eta 0.1 --games 0"
     for name in ("a", "b"):
@@ -71,6 +72,7 @@ def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -
     assert "8642013579" not in "".join(path.read_text(encoding="utf-8") for path in Path("c").rglob("*.*"))
 
 
+@pytest.mark.slow
 def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
     words = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --games 0 --n-jobs 1"
     assert people(f"calibrate {words}").code == 0
@@ -80,6 +82,7 @@ def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
     assert sorted(Path("leakscope-report/store").iterdir()) == kept
 
 
+@pytest.mark.slow
 def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
     words = "--data people.csv --eta 0.1 --games 0 --ledger my-secrets.json"
     for statistic in ("mean", "sum"):

@@ -27,6 +27,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it, without_pages):
     return caller(monkeypatch, capfd)
 
 
+@pytest.mark.slow
 def test_signals_with_their_records(leakscope):
     plain = f"audit --signals signals.npz --attack loss --n-jobs 1 {GATE}"
     said = leakscope(plain)

@@ -46,6 +46,7 @@ def shell(command):
     return subprocess.run(["bash", "-c", line], env=os.environ | quick, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 class TestStreams:
     def test_who_reads_the_first_line_loses_no_report_and_no_exit_code(self, leakscope):
         done = shell(f"set -o pipefail; leakscope {REFUTED} | head -1")
@@ -82,6 +83,7 @@ class TestNames:
         assert r"a\x1b[2Jb\u202egnp" in left.err
         assert left.err.removesuffix("\n").isprintable()
 
+    @pytest.mark.slow
     def test_nor_in_a_table_or_in_json(self, leakscope):
         pd.read_csv("people.csv").rename(columns={"a": self.ODD}).to_csv("odd.csv", index=False)
         Path("plan.toml").write_text(
@@ -150,6 +152,7 @@ class TestModules:
         assert "a Forest is no estimator" in left.err
         assert Path("imported").exists()
 
+    @pytest.mark.slow
     def test_the_attacks_of_ours_need_no_leave(self, leakscope, monkeypatch):
         forest = game.IMPUTER[0], {"n_estimators": 5}
         monkeypatch.setattr(game, "IMPUTER", forest)
@@ -190,12 +193,14 @@ class TestSecrets:
         assert report.to_json() == report.to_json(publish=True)
         assert report.digest() in Path("there/report.html").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_a_published_bound_prints_no_record(self, leakscope):
         shown = leakscope("bound leakage --data people.csv --out bound").out
         published = leakscope("bound leakage --data people.csv --out bound2 --publish").out
         assert "most exposed records" in shown
         assert "most exposed records" not in published
 
+    @pytest.mark.slow
     def test_a_folder_of_the_users_own_is_left_alone(self, leakscope):
         Path("out/.new").mkdir(parents=True)
         Path("out/.new/notes").write_text("mine")
@@ -206,6 +211,7 @@ class TestSecrets:
         assert names == {".new", "report.json.part", "report.json", "report.html", "run.json", "store"}
 
 
+@pytest.mark.slow
 def test_an_edited_report_is_compared_on_request_alone(leakscope):
     assert leakscope(f"{SMALL} --out out").code == 0
     file = Path("out/report.json")

@@ -31,6 +31,7 @@ def test_a_number_is_the_same_step_whoever_counted_it():
     assert integer(0, "game", np.int64(3)) == integer(0, "game", 3)
 
 
+@pytest.mark.slow
 def test_the_same_numbers_in_another_process_whatever_its_hash_seed():
     code = "from leakscope.core.seeds import integer; print(integer(5, 'train', 3))"
     printed = [

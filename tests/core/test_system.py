@@ -70,6 +70,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_the_main_jobs_run_without_what_only_posix_has(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(

@@ -441,16 +441,19 @@ class TestLawsOfCeilings:
     def test_delta_falls_with_epsilon(self, content, epsilon, step):
         delta_falls_with_epsilon(content, epsilon, step)
 
+    @pytest.mark.slow
     @settings(max_examples=6)
     @given(CONTENTS, st.floats(0.01, 20))
     def test_epsilon_promises_its_delta(self, content, epsilon):
         epsilon_promises_its_delta(content, epsilon)
 
+    @pytest.mark.slow
     @given(CONTENTS)
     def test_success_at_even_odds_is_the_advantage(self, content):
         curve = from_dict(content)
         assert curve.accuracy() == pytest.approx((1 + curve.advantage()) / 2, abs=1e-15)
 
+    @pytest.mark.slow
     @given(CONTENTS, st.floats(0.01, 0.99))
     def test_eta_is_what_success_adds_to_the_prior_guess(self, content, prior):
         curve = from_dict(content)

@@ -18,12 +18,13 @@ from leakscope.data import arrays_of, load
 from leakscope.plans import from_toml
 from leakscope.plans.plan import constant
 from leakscope.reports import Report
+from tests.marks import slow_but
 from tests.mutations import READERS, check
 
 SHORT, LONG = 60, 5000
 
 
-@pytest.mark.parametrize("kind", [kind for kind in READERS if kind != "state"])
+@pytest.mark.parametrize("kind", slow_but([kind for kind in READERS if kind != "state"], "toml"))
 def test_mutated_files_give_one_line(kind):
     check(kind, SHORT)
 
@@ -48,6 +49,7 @@ def archive(path, **members):
 
 
 class TestArchives:
+    @pytest.mark.slow
     def test_a_bomb_is_refused_by_its_directory(self, tmp_path, monkeypatch):
         """320 MB of zeros in 0.3 MB, that nothing unpacks."""
         path = tmp_path / "bomb.npz"
@@ -138,6 +140,7 @@ class TestTables:
         with pytest.raises(ValueError, match="would take 320 MB of memory; allowed are 256 MB"):
             load(str(path), "b")
 
+    @pytest.mark.slow
     def test_a_long_text_in_every_row_of_parquet(self, tmp_path):
         """A megabyte of text once in the dictionary, and 300 times in the table."""
         path = tmp_path / "a.parquet"

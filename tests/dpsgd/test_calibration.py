@@ -14,6 +14,7 @@ from leakscope.core.types import NotApplicable
 from leakscope.dpsgd import dpsgd_multiplier
 from leakscope.dpsgd.accountant import dpsgd
 from leakscope.dpsgd.calibration import Target
+from tests.marks import slow
 
 ADJACENCIES = ("add_remove", "replace_one")
 
@@ -39,10 +40,10 @@ def assert_least(noise: float, rate: float, steps: int, adjacency, target: Targe
 @pytest.mark.parametrize(
     ("rate", "steps", "adjacency", "expected"),
     [
-        (0.01, 1000, "add_remove", 1.4224),
+        slow(0.01, 1000, "add_remove", 1.4224),
         (0.01, 1000, "replace_one", 2.5193),
-        (0.002, 10_000, "add_remove", 1.0249),
-        (0.002, 10_000, "replace_one", 1.6104),
+        slow(0.002, 10_000, "add_remove", 1.0249),
+        slow(0.002, 10_000, "replace_one", 1.6104),
     ],
 )
 def test_an_advantage_of_one_tenth(rate, steps, adjacency, expected):
@@ -54,8 +55,8 @@ def test_an_advantage_of_one_tenth(rate, steps, adjacency, expected):
 @pytest.mark.parametrize(
     ("target", "adjacency"),
     [
-        ({"fpr": 0.01, "fnr": 0.95}, "replace_one"),
-        ({"epsilon": 1.0, "delta": 1e-5}, "add_remove"),
+        slow({"fpr": 0.01, "fnr": 0.95}, "replace_one"),
+        slow({"epsilon": 1.0, "delta": 1e-5}, "add_remove"),
         ({"epsilon": 0.0, "delta": 0.2}, "replace_one"),
         pytest.param({"fpr": 0.01, "fnr": 0.95}, "add_remove", marks=pytest.mark.nightly),
         pytest.param({"epsilon": 1.0, "delta": 1e-5}, "replace_one", marks=pytest.mark.nightly),
@@ -69,6 +70,7 @@ def test_other_targets_in_seconds(adjacency, target):
     assert_least(noise, 0.01, 1000, adjacency, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "adjacency"),
     [
@@ -95,6 +97,7 @@ def test_replace_one_is_the_default_and_needs_more():
     assert default == dpsgd_multiplier(0.01, 1000, advantage=0.1, adjacency="replace_one") > alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_targets", [9, pytest.param(100, marks=pytest.mark.nightly)])
 def test_random_targets(n_targets, as_users_run_it):
     """Targets, rates and numbers of steps from a fixed seed: nothing is estimated, so no false alarm.
@@ -148,8 +151,8 @@ class TestExtremes:
         ("rate", "steps", "target"),
         [
             pytest.param(1e-4, 1000, {"advantage": 0.0951}, marks=pytest.mark.nightly),  # 0.0952 is kept without noise
-            (1e-4, 10**4, {"advantage": 0.01}),  # heavy tails: the coarse grid is far off
-            (0.01, 1, {"epsilon": 2.0, "delta": 1e-6}),
+            slow(1e-4, 10**4, {"advantage": 0.01}),  # heavy tails: the coarse grid is far off
+            slow(0.01, 1, {"epsilon": 2.0, "delta": 1e-6}),
             pytest.param(0.01, 1000, {"epsilon": 8.0, "delta": 1e-10}, marks=pytest.mark.nightly),
             (0.3, 3, {"advantage": 0.65}),
             (0.2, 400, {"advantage": 1 - 1e-6}),
@@ -159,6 +162,7 @@ class TestExtremes:
     def test_still_the_least(self, rate, steps, target):
         assert_least(dpsgd_multiplier(rate, steps, **target), rate, steps, "replace_one", target)
 
+    @pytest.mark.slow
     def test_a_billion_steps(self):
         noise = dpsgd_multiplier(0.5, 10**9, advantage=0.1)
         assert_least(noise, 0.5, 10**9, "replace_one", {"advantage": 0.1})

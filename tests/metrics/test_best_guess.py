@@ -90,7 +90,7 @@ def test_the_largest_advantage_is_covered_over_points(audits, covered, n, distan
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_models", "distance", "spread", "n_audits"),
-    [*sizes(400, 8, 0.0, 0.0), *sizes(400, 8, 2.5, 0.5), *sizes(200, 64, 1.0, 0.5)],
+    [*sizes(400, 8, 0.0, 0.0), *sizes(400, 8, 2.5, 0.5), *sizes(200, 64, 1.0, 0.5, slow=True)],
 )
 def test_the_largest_advantage_is_covered_over_models(audits, covered, n_models, distance, spread, n_audits):
     # the true coverage lies between .952 and .985; false alarm below 2e-3; 400 audits find a coverage of .897, 200

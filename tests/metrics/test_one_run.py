@@ -21,6 +21,7 @@ from leakscope.metrics.counting import Guesses, coins
 from leakscope.metrics.epsilon import evidence, family_lower
 from leakscope.metrics.one_run import Tangents, one_run_p_value
 from tests.levels import allowed, sizes
+from tests.marks import slow
 
 
 def p_value(right, made, coins, claim, choices=2):
@@ -139,7 +140,7 @@ class TestOneTangent:
 @pytest.mark.usefixtures("as_users_run_it")
 class TestWholeCurve:
     @pytest.mark.parametrize("mu", [0.3, 1.0])
-    @pytest.mark.parametrize(("made", "n_coins"), [(30, 30), (12, 40)])
+    @pytest.mark.parametrize(("made", "n_coins"), [slow(30, 30), (12, 40)])
     def test_it_is_between_the_best_bound_and_a_third_more(self, mu, made, n_coins):
         """The optimum over all g, at many tangents, can only be smaller."""
         curve = Gaussian(mu)
@@ -177,6 +178,7 @@ class TestWholeCurve:
         best = min(p_value(97, 100, 1000, EpsilonDelta(*pair)) for pair in pairs)
         assert one_run_p_value(97, 100, 1000, promise) < best / 1.3
 
+    @pytest.mark.slow
     def test_p_values_grow_with_the_leak_and_fall_with_the_guesses(self):
         leaks = [p_value(35, 50, 50, Gaussian(mu)) for mu in np.linspace(0.01, 4, 20)]
         assert (np.diff(leaks) >= 0).all()
@@ -228,6 +230,7 @@ class TestFamilies:
         )
         assert found.detail["correct"] <= found.detail["guesses"] <= 2000
 
+    @pytest.mark.slow
     def test_more_tests_and_more_confidence_give_less(self):
         given_ = evidence(gaussian_records(np.random.default_rng(0), 2.0, 500), "coins")
         found = [family_lower(given_, Gaussian, *each).value for each in ((0.95, 1), (0.95, 5), (0.999, 5))]
@@ -247,6 +250,7 @@ class TestFamilies:
         assert given_.curve_p_value(refuted) < 0.05
         assert given_.curve_p_value(dpsgd(0.5 / found.value, 0.05, 100, "add_remove", 8.0)) > 0.05
 
+    @pytest.mark.slow
     def test_it_is_tighter_than_one_point_of_the_curve(self):
         """m = 1000 coins in all, mu = 1: right guesses as the mechanism gives them, in expectation."""
         for made in (100, 1000):

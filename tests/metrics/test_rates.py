@@ -112,7 +112,7 @@ def test_rates_are_checked(audits, fpr):
         *sizes(400, 1, 2000, 1.0, 0.0),
         *sizes(400, 8, 200, 1.0, 0.3),
         *sizes(400, 8, 200, 2.5, 0.3),
-        *sizes(200, 64, 200, 1.0, 0.3),
+        *sizes(200, 64, 200, 1.0, 0.3, slow=True),
     ],
 )
 def test_the_rate_at_the_true_quantile_is_covered(audits, covered, fpr, n_models, n_points, distance, spread, n_audits):

@@ -137,6 +137,7 @@ def test_failed_pairs_need_more_noise_until_none_is_enough():
         calibrate(Shifts(values, "swap", 1), 0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_scale_may_be_tuned_on_the_pairs_that_certify_it():
     """Confidence .95: at most 10 of 100 calibrations break the promise. The Chernoff limit fails about once in a

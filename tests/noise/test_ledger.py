@@ -307,6 +307,7 @@ def test_two_writers_at_once(path, ledger):
     assert len(ledger.append(entries()[0]).releases) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.kills
 def test_a_kill_between_write_and_rename_leaves_the_old_ledger(path, ledger):
     ledger = ledger.append(entries()[0])

@@ -137,6 +137,7 @@ def check_mutations(path, n_mutations, seed):
     return n_refused
 
 
+@pytest.mark.slow
 def test_wrong_types_are_one_line(path):
     tracemalloc.start()
     assert check_mutations(path, 600, seed=0) > 400

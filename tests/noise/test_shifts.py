@@ -276,6 +276,7 @@ def test_the_bound_of_sampled_pairs_covers(n_runs):
     assert sum(held) < n_runs or n_runs < FULL
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_bound_of_the_worst_row_does_not_pay_for_the_others():
     """Divergences of 0 and 1 in 20 rows, one of them the worst: at 90 % confidence at most 135 of 1,000 limits of the

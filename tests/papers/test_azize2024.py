@@ -148,6 +148,7 @@ class TestFigure:
         assert {verdict for key, verdict in verdicts.items() if key not in wrong} <= {"agrees", "cannot tell"}
         assert {verdicts[f"m_{target}"] for target in ("easy", "med", "hard")} == {"agrees"}
 
+    @pytest.mark.slow
     def test_the_error_of_one_draw_of_p(self):
         """The deviation over draws of p, 1,000 of them; its own relative standard error is 1/sqrt(2000)."""
         known, rng = printed("azize2024")["figure2"], np.random.default_rng(5)
@@ -163,6 +164,7 @@ class TestFigure:
             ours, right = outcome.ours[f"subsampled_{rho}"], ls.bounds.leakage_tradeoff(7.75, rho).advantage()
             assert abs(ours.value - right) < 4 * ours.error
 
+    @pytest.mark.slow
     def test_same_bytes_from_a_store(self, tmp_path):
         sizes = Sizes(n=20, d=30, rounds=200, draws=3)
         made = [
@@ -170,6 +172,7 @@ class TestFigure:
         ]
         assert made[0] == made[1] == made[2]
 
+    @pytest.mark.slow
     def test_axes_have_labels_and_legends(self, outcome):
         with figures.looking():
             figure = figure2.draw(outcome.numbers)

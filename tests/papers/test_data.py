@@ -82,6 +82,7 @@ def test_colours_come_last(monkeypatch):
     assert found.x[1, 0, 1].tolist() == [x[3072 + channel * 1024 + 1] for channel in range(3)]
 
 
+@pytest.mark.slow
 def test_real_images_are_those_that_were_published(real_data, monkeypatch):
     monkeypatch.setenv(data.FOLDER, str(real_data))
     for name in ("mnist", "fashion"):

@@ -78,6 +78,7 @@ def test_the_lines_of_figure_1(as_users_run_it):
     assert tenth[figure1.COMPLEMENT] < 1e-9
 
 
+@pytest.mark.slow
 def test_figure_1_says_what_is_printed(as_users_run_it):
     outcome = figure1.measure(Lab())
     assert all(outcome.ours[key].value is True for key in ("needs_less_36", "needs_less_later", "constant"))
@@ -242,6 +243,7 @@ def test_claims_of_made_up_errors():
     assert good["mip_below_1"].value == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 def test_a_small_run_is_the_same_twice_and_can_be_drawn(few_etas, as_users_run_it):
     one, other = figure2.run(200, 0, 0), figure2.run(200, 1, 0)
     again = figure2.run(200, 0, 0)

@@ -221,6 +221,7 @@ def test_figures_at_two_places(monkeypatch, figure, axis, values, holds):
     drawn_from(figure, outcome.numbers)
 
 
+@pytest.mark.slow
 def test_epsilons_that_the_text_prints_are_not_ours():
     """Figure 4: some 7 at an exact epsilon(X) of 10, not below .9; Figure 5: 2 at epsilon = 5, not 1."""
     four = clipped_mean.trial(0, clipped_mean.Setting(10.0, EXACT, d=20), 0)
@@ -231,6 +232,7 @@ def test_epsilons_that_the_text_prints_are_not_ours():
     assert five["average"] == pytest.approx(0.33, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", [figure1, figure2])
 def test_figures_of_the_exponential_mechanism(figure):
     settings = [figure.SETTING._replace(clip=clip) for clip in (5.0, 50.0)]

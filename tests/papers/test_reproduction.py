@@ -22,6 +22,7 @@ def found() -> Reproduction:
     return ls.reproduce(SMALL, quick=True)
 
 
+@pytest.mark.slow
 def test_what_is_written_can_be_read(found, tmp_path):
     found.write(tmp_path / "out")
     assert sorted(os.listdir(tmp_path / "out")) == [
@@ -34,6 +35,7 @@ def test_what_is_written_can_be_read(found, tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(found, tmp_path):
     found.write(tmp_path / "one")
     ls.reproduce(SMALL, quick=True, out=tmp_path / "two")

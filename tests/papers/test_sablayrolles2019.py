@@ -75,6 +75,7 @@ def test_cells_hold_all_records():
     np.testing.assert_allclose(cells.groupby("member")["share"].sum(), 1)
 
 
+@pytest.mark.slow
 def test_figure1_in_quick_mode():
     """MAST separates better; the printed threshold is not the Bayes one, as the erratum says; the corrected one is."""
     found = reproduce("sablayrolles2019/figure1", quick=True, n_jobs=1)

@@ -21,6 +21,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
+from tests.marks import slow
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
@@ -66,6 +67,7 @@ class TestProtect:
         steps = made.value / np.array(made.certificate.about.certificate.noise.grid)
         np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
 
+    @pytest.mark.slow
     def test_two_releases_differ_and_two_of_a_seed_do_not(self):
         unseeded = [protect("mean", ROWS, eta=0.1, **QUICK) for _ in range(2)]
         assert unseeded[0].value.tolist() != unseeded[1].value.tolist()
@@ -75,6 +77,7 @@ class TestProtect:
         assert "Not for publication." in seeded[0].certificate.to_html()
         assert "Not for publication." not in unseeded[0].certificate.to_html()
 
+    @pytest.mark.slow
     def test_the_noise_has_the_size_that_the_certificate_says(self):
         """2,000 releases: the variance is that of noise and draw together, to 5 standard errors."""
         mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), execution=Execution(n_jobs=1))
@@ -85,6 +88,7 @@ class TestProtect:
         want = row.noise_std**2 + row.sampling_std**2 / 2  # k = n/2 without replacement
         assert abs(values[:, 0].var() / want - 1) < 5 * np.sqrt(2 / 2000)
 
+    @pytest.mark.slow
     def test_a_function_of_the_records(self):
         made = protect(np.median, ROWS[:, :1], eta=0.1, fits=300, **QUICK)
         assert made.certificate.about.plan["statistic"] == "numpy:median"
@@ -95,6 +99,7 @@ class TestProtect:
         with pytest.raises(ValueError, match=r"of the pairs failed|failed in every pair|of the .* pairs failed"):
             protect(lambda x: x[x[:, 0] > 0], ROWS, eta=0.1, fits=300, **QUICK)
 
+    @pytest.mark.slow
     def test_a_statistic_that_is_sometimes_not_finite_counts_these_as_failures(self):
         rows = np.random.default_rng(1).normal(size=(12, 1))
         made = calibrate(
@@ -104,6 +109,7 @@ class TestProtect:
         assert certificate.failures > 0
         assert any("fits failed" in note for note in made.certificate.about.notes)
 
+    @pytest.mark.slow
     def test_a_regression_with_its_response(self):
         y = ROWS @ [1.0, -1.0] + np.random.default_rng(2).normal(size=120)
         made = protect("ols", ROWS, y, eta=0.1, fits=300, **QUICK)
@@ -122,6 +128,7 @@ class TestProtect:
         assert any(term.id == "noise_has_an_end" for term in made.certificate.about.certificate.assumptions)
         assert found(made.owner, "pmp_epsilon").value is None
 
+    @pytest.mark.slow
     def test_other_methods_stand_beside_it(self):
         report = calibrate("mean", ROWS, eta=0.05, compare=True, clip=3.0, **QUICK).certificate
         rows = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
@@ -199,6 +206,7 @@ class TestFiles:
         with pytest.raises(ValueError, match="the disk is full"):
             protect_file(data=people, statistic="mean", eta=0.1, before=refuse, **QUICK)
 
+    @pytest.mark.slow
     def test_fits_in_the_store_are_not_made_again(self, people, tmp_path):
         words = {"data": people, "statistic": "quantiles", "eta": 0.1, "fits": 200, "games": 0, "n_jobs": 1}
         first = calibrate_file(store=tmp_path / "store", **words)
@@ -224,7 +232,7 @@ class TestLedger:
         with pytest.raises(ValueError, match="a query chosen after an output"):
             declare_file(**words)
 
-    @pytest.mark.parametrize("statistics", [("mean", "sum"), ("covariance", "quantiles")])
+    @pytest.mark.parametrize("statistics", [("mean", "sum"), slow(("covariance", "quantiles"))])
     def test_declared_queries_are_released_from_one_draw_with_a_joint_bound(self, people, tmp_path, statistics):
         words = self.words(people, tmp_path, fits=400, drop=("member",))
         for number, statistic in enumerate(statistics):

@@ -38,6 +38,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes
+from tests.marks import slow
 from tests.noise.games import random_game
 from tests.reports.made_protected import ceiling, protected
 
@@ -174,7 +175,7 @@ class TestSmallData:
             near += found.value >= mech.prior_accuracy + 0.9 * min(bounds)
         assert near >= n_games / 10
 
-    @pytest.mark.parametrize("prior", [0.5, 0.25])
+    @pytest.mark.parametrize("prior", [slow(0.5), 0.25])
     def test_the_simulated_bayes_attacker_is_the_exact_one(self, prior) -> None:
         """Share of won games within 4 standard errors; the seeds are fixed."""
         rng = np.random.default_rng(1)
@@ -186,6 +187,7 @@ class TestSmallData:
                 played.accuracy, abs=4 * math.sqrt(played.accuracy * (1 - played.accuracy) / 40_000)
             )
 
+    @pytest.mark.slow
     def test_three_numbers_are_attacked_by_simulation(self) -> None:
         """With two coordinates that are the same for all the accuracy is that in one dimension."""
         x = np.random.default_rng(2).normal(size=8)
@@ -320,7 +322,7 @@ class TestLikelihoodRatio:
             without = ratio.mean - ratio.fraction[record] * moved
             assert without == pytest.approx(other.mean(axis=0))
 
-    @pytest.mark.parametrize(("k", "scale"), [(500, 0.03), (500, 0.3), (250, 0.02)])
+    @pytest.mark.parametrize(("k", "scale"), [slow(500, 0.03), slow(500, 0.3), (250, 0.02)])
     def test_the_mean_of_normal_data(self, k, scale) -> None:
         """Accuracy of N(0, 1) against N(mu, 1) at the prior, mu from the covariance of the others."""
         x = np.random.default_rng(3).normal(size=(1000, 3))
@@ -337,6 +339,7 @@ class TestLikelihoodRatio:
         assert found.detail["games"] == 20_000
         assert max(prior, 1 - prior) < truth < 0.99
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_games", sizes(1_500, full=4_000))
     def test_the_extremal_example_of_many_records(self, n_games) -> None:
         """A(D) = 1 if x is in D, else 0, learned from its releases: the noise of the complement is just enough."""
@@ -350,6 +353,7 @@ class TestLikelihoodRatio:
         odd = accuracy(attack_release(mech, LaplaceNoise(1 / (2 * math.log(1 / 0.6))), AttackConfig(n_games, record=0)))
         assert odd.low <= 0.7 <= odd.high  # 1 - exp(-1/(2 b)) = .4
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_games", sizes(1_500, full=4_000))
     def test_sizes_of_coordinates_do_not_matter(self, n_games) -> None:
         """Three copies of one bit, at 1, a thousand and a thousandth: the units go into C."""
@@ -454,6 +458,7 @@ class TestLikelihoodRatio:
         truth = noise_covariance(noise, 2)
         assert np.cov(drawn.T) == pytest.approx(truth, abs=0.02 * truth.max())
 
+    @pytest.mark.slow
     def test_a_random_record(self) -> None:
         """Half of the records are three times as large; the share of won games is the mean over the records."""
         x = np.random.default_rng(4).choice([-1.0, 1.0], size=(200, 1)) * np.repeat([0.1, 3.0], 100)[:, None]
@@ -482,7 +487,7 @@ class TestWhatIsSaid:
         text = protected([*certified, *findings], [curve]).table()
         assert "No attack was run against it." in " ".join(text.split())
 
-    @pytest.mark.parametrize("data", [np.arange(8.0), np.random.default_rng(0).normal(size=(300, 3))])
+    @pytest.mark.parametrize("data", [np.arange(8.0), slow(np.random.default_rng(0).normal(size=(300, 3)))])
     def test_the_page_shows_it(self, data) -> None:
         """Exact or measured: sentence, row, curve; and nobody's number."""
         findings, curves = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000))

@@ -18,6 +18,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
 from leakscope.runtime.observe import DataSets, Execution
+from tests.marks import slow_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # hundreds of calibrations; test_api.py executes the shapes
@@ -97,6 +98,7 @@ class TestExactly:
         assert exact <= found.eta + 1e-9 <= 0.1 + 2e-9
         assert set(FAMILIES) >= {noise}
 
+    @pytest.mark.slow
     def test_worst_record_and_average_of_the_worked_example(self):
         """N(0, I), n = 1000, d = 3, k = 500, eta = .05: about .036 for the worst record, .018 on average."""
         x = np.random.default_rng(0).normal(size=(1000, 3))
@@ -124,6 +126,7 @@ class TestExactly:
         found = search_noise(mechanism(x=np.full((20, 2), 3.0)), PrivacyTarget(0.1))
         assert (found.noise, found.eta, found.reason) == (None, 0.0, "equal_records")
 
+    @pytest.mark.slow
     def test_counts_of_many_records_need_none(self):
         x = (np.arange(2000) % 2)[:, None].astype(float)
         found = search_noise(mechanism("sum", x=x), PrivacyTarget(0.05))
@@ -140,7 +143,7 @@ class TestExactly:
 
 class TestSampled:
     @pytest.mark.parametrize("name", list(STATISTICS))
-    @pytest.mark.parametrize("coupling", ["auto", "swap", "complement"])
+    @pytest.mark.parametrize("coupling", slow_but(["auto", "swap", "complement"], "auto", "swap"))
     def test_the_exact_eta_is_below_the_promise(self, without_bands, name, coupling):
         """One calibration each; how often they fail is simulated below."""
         made = function(name)
@@ -149,6 +152,7 @@ class TestSampled:
         assert eta_of(made, found).max() <= 0.1
         assert found.eta <= 0.1
 
+    @pytest.mark.slow
     def test_the_coupling_with_the_least_noise_is_taken(self, without_bands):
         made = mechanism("covariance", n=20)
         by = {
@@ -163,6 +167,7 @@ class TestSampled:
         found = search_noise(mechanism("quantiles"), PrivacyTarget(0.1, "average", coupling="average_swap", fits=1000))
         assert (found.coupling, found.n_fits, found.n_pairs) == ("average_swap", 800, 400)
 
+    @pytest.mark.slow
     def test_failures_count_against_the_certificate(self):
         x = np.random.default_rng(0).normal(size=(12, 1))
         rarely = Fit("rarely", Function(lambda rows: rows.mean(axis=0) if rows.sum() > -2.2 else 1 / 0))
@@ -202,6 +207,7 @@ class TestSampled:
         with pytest.raises(ValueError, match="once failed in every pair of the pilot"):
             search_noise(made, PrivacyTarget(0.1, fits=400))
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_noise(self):
         one, two, other = (
             search_noise(function("median"), PrivacyTarget(0.1, fits=600, seed=seed)) for seed in (0, 0, 1)
@@ -244,6 +250,7 @@ def test_an_eta_that_is_no_fraction_is_refused(eta, line):
         search_noise(mechanism(k=30), PrivacyTarget(eta))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.usefixtures("without_bands")
 @pytest.mark.parametrize(

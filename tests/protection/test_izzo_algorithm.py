@@ -17,6 +17,7 @@ from leakscope.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wra
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import Execution
+from tests.marks import slow
 
 ETA = 0.1
 HERE = Execution(n_jobs=1)
@@ -85,7 +86,7 @@ class TestNoise:
         return np.array(draws)
 
     @pytest.mark.statistics
-    @pytest.mark.parametrize("variant", ["sound", "printed"])
+    @pytest.mark.parametrize("variant", [slow("sound"), "printed"])
     def test_of_one_number_is_laplace(self, variant):
         """Scale (6.16/eta)^2 for M = 2, in both variants."""
         drawn = self.noise(Algorithm1(variant, n_subsets=16), X[:, :1])[:, 0]
@@ -255,6 +256,7 @@ class TestAttack:
         assert ((value != 0) == member).all()  # accuracy 1.0000
         assert clopper_pearson_lower(300, 300, 1e-3) > 0.97
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("size", "in_theory"), [(30.0, 0.709), (100.0, 0.833)])
     def test_an_outlier_among_normal_records(self, size, in_theory):
         """Two Laplace laws around 0, told apart by size; a false alarm of 1 in 1,000 for each assertion.
@@ -275,6 +277,7 @@ class TestAttack:
         assert interval.low <= in_theory <= interval.high
         assert interval.low <= closed <= interval.high
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("x", [outlier(1.0, 20), outlier(100.0, 200)], ids=["equal", "normal"])
     def test_does_not_beat_the_sound_one(self, x):
         """The best of all cuts of value and size, chosen on half of the games and tried on the others."""

@@ -244,6 +244,7 @@ class TestLedgers:
         second = released(path, "middles:middle", **words).value
         assert (abs(second - first) > 0.05).all()  # of a value that moved by less than 0.03
 
+    @pytest.mark.slow
     def test_the_certificate_says_what_a_ledger_cannot_know(self, tmp_path):
         with_ledger = released(tmp_path / "l.json").certificate
         without = protect("mean", ROWS, eta=0.1, **QUICK).certificate
@@ -473,6 +474,7 @@ class TestEveryFieldOfThePlan:
         made = [identity(**base, by=("wage",), set={"edges": each}) for each in edges]
         assert len(set(made)) == 3
 
+    @pytest.mark.slow
     def test_the_others_change_no_bit(self, people):
         """Of a mean, whose pairs are not sampled: the ledger is put back, and the release made with all of them."""
         base = {"data": people, "statistic": "mean", "eta": 0.1, "drop": ("town", "side")}
@@ -503,6 +505,7 @@ class TestKills:
     SCRIPT = ROOT / "tests" / "kills" / "killed_with_a_ledger.py"
     WORDS = "protect --data people.csv --drop town --drop side --eta 0.1 --games 0 --n-jobs 1 --store s --ledger l.json"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "numbers",
         [

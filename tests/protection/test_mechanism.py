@@ -104,6 +104,7 @@ def test_sampling_error_is_that_of_a_large_population():
     assert np.isnan(mechanism.sampling_std(np.full((3, 1), np.nan))).all()
 
 
+@pytest.mark.slow
 def test_outputs_are_doubles_and_the_same_with_any_number_of_workers(tmp_path):
     from leakscope.runtime.observe import Execution
 

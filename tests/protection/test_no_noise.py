@@ -17,6 +17,7 @@ def test_sixty_four_records_in_each_cell_keep_every_attacker_below_55_of_100():
         assert (found.coupling if found else None) == wanted
 
 
+@pytest.mark.slow
 def test_a_total_says_more_than_its_table():
     values = np.arange(200.0)[:, None]  # all records differ: the table tells everything
     found = unneeded(values, k=100, eta=0.05)

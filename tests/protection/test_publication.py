@@ -17,6 +17,7 @@ import leakscope.protection.run as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve
+from tests.marks import slow, slow_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
@@ -73,7 +74,7 @@ def ends(rows):
 
 @pytest.mark.usefixtures("fixed")
 class TestNonInterference:
-    @pytest.mark.parametrize("statistic", list(STATISTICS))
+    @pytest.mark.parametrize("statistic", slow_but(STATISTICS, "table"))
     def test_a_declared_scale_leaves_nothing_of_the_file(self, statistic):
         """Two files of the same public part: the same bytes, JSON and page."""
         words = STATISTICS[statistic]
@@ -82,7 +83,7 @@ class TestNonInterference:
         assert one.to_html() == two.to_html()
         assert one.owner.to_json() != two.owner.to_json()
 
-    @pytest.mark.parametrize("statistic", ["mean", "quantiles", "ols", "table"])
+    @pytest.mark.parametrize("statistic", slow_but(["mean", "quantiles", "ols", "table"], "mean", "table"))
     def test_a_scale_from_the_file_is_all_that_differs(self, statistic):
         words = {name: value for name, value in STATISTICS[statistic].items() if name != "noise_scale"}
         words["eta"] = 0.05 if statistic == "table" else 0.2
@@ -169,8 +170,8 @@ def exact_statistics(frame, cut):
     return found[np.abs(found) > 1e-12]
 
 
-@pytest.mark.parametrize("name", ["wine", "adult", pytest.param("diabetes", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("statistic", list(STATISTICS))
+@pytest.mark.parametrize("name", ["wine", slow("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "histogram", "table"))
 def test_no_published_number_is_an_exact_statistic(name, statistic):
     """To six digits, but for n, k, and small whole numbers, which any text holds."""
     frame, group = data_set(name)
@@ -211,6 +212,7 @@ class TestTables:
     FRAME = pd.DataFrame({"sector": ["care"] * 373 + ["trade"] * 360 + ["industry"] * 256 + ["mining"] * 11})
     LEVELS = ("care", "trade", "industry", "mining", "fishing")
 
+    @pytest.mark.slow
     def test_an_empty_cell_gets_noise_like_all_others(self):
         made = protect("table", self.FRAME, by="sector", levels={"sector": self.LEVELS}, eta=0.05, **QUICK)
         rows = made.certificate.about.values
@@ -219,6 +221,7 @@ class TestTables:
         assert rows[-1].noise_std > 0
         assert rows[-1].value != 0
 
+    @pytest.mark.slow
     def test_the_counts_of_the_file_are_nowhere_in_what_is_published(self):
         """Their sampling error gave them away: n p (1 - p)."""
         made = protect("table", self.FRAME, by="sector", levels={"sector": self.LEVELS}, eta=0.05, **QUICK)
@@ -238,8 +241,8 @@ class TestTables:
         [
             ([1, 2, 2, 1], ["1", "2", "3"], ["1", "2", "3"]),
             ([0.5, 2.0, 2.0, 0.5], ["0.5", "2"], ["0.5", "2"]),
-            ([True, False, True, False], ["false", "true"], ["False", "True"]),
-            (["a", "b", "b", "a"], ["b", "a", " c"], ["b", "a", "c"]),
+            slow([True, False, True, False], ["false", "true"], ["False", "True"]),
+            slow(["a", "b", "b", "a"], ["b", "a", " c"], ["b", "a", "c"]),
         ],
     )
     def test_levels_are_read_in_the_type_of_the_column(self, values, levels, labels):
@@ -269,6 +272,7 @@ class TestTables:
 
 
 class TestScale:
+    @pytest.mark.slow
     def test_the_largest_value_is_not_in_the_scale(self):
         """One wage of 1,234,567 among many of 20: the scale that was printed gave its first six digits."""
         wages = np.r_[1_234_567.0, np.random.default_rng(0).normal(20, 2, 999)][:, None]
@@ -304,6 +308,7 @@ class TestScale:
         assert made.value[1] != 41.5
         assert calibrate("mean", rows, eta=0.1, **QUICK).noise is not None
 
+    @pytest.mark.slow
     def test_a_fitted_number_that_never_moves_is_not_published_exactly(self):
         rng = np.random.default_rng(0)
         rows = np.c_[rng.normal(size=60), np.where(np.arange(60) < 57, 40.0, rng.normal(size=60))]

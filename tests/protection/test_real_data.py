@@ -13,6 +13,7 @@ from leakscope.protection import CalibratedNoise
 ETA = 0.05
 COLUMNS = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 PAC = "pac_shape_of_sigma"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

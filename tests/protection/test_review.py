@@ -17,6 +17,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
 from leakscope.runtime.observe import DataSets, Execution
+from tests.marks import slow
 from tests.noise.games import all_subsets
 
 QUICK = {"games": 0, "n_jobs": 1}
@@ -29,6 +30,7 @@ def mechanism(name, x, k=None):
 
 @pytest.mark.usefixtures("without_bands")
 class TestWhatIsMeasuredIsReleased:
+    @pytest.mark.slow
     def test_a_total_is_judged_as_it_is_rounded(self):
         """The grid of the released total holds every value, so that what is judged is what is released."""
         x = np.repeat([0.0, 4160.0], 120) + stream(0, "total").integers(-1, 2, size=240)
@@ -88,10 +90,12 @@ class TestWhatIsMeasuredIsReleased:
 
 
 class TestChosenOnTheSameDraws:
+    @pytest.mark.slow
     def test_a_scale_that_draws_chose_is_proved_for_what_was_asked_only(self):
         found = search_noise(mechanism("mean", ROWS[:12]), PrivacyTarget(0.1, coupling="mixture_swap"))
         assert found.eta == 0.1
 
+    @pytest.mark.slow
     def test_the_curve_of_a_mixture_has_draws_of_its_own(self, monkeypatch):
         seeds = []
         curve = MixtureSwap.tradeoff
@@ -140,7 +144,7 @@ class TestLedger:
         ("mean", 4, PrivacyTarget(0.1)),
         ("mean", 2, PrivacyTarget(0.08, noise="laplace")),
         ("sum", 5, PrivacyTarget(0.1)),
-        ("mean", 3, PrivacyTarget(0.1, coupling="complement", fits=400)),
+        slow("mean", 3, PrivacyTarget(0.1, coupling="complement", fits=400)),
         ("mean", 4, PrivacyTarget(0.1, coupling="mixture_swap")),
     ],
 )

@@ -17,6 +17,7 @@ from leakscope.protection.noise_search import search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import DataSets, Execution
+from tests.marks import slow
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")  # hundreds of calibrations
@@ -67,6 +68,7 @@ def least(made, eta, noise="gaussian", promise="every"):
     return search_noise(made, PrivacyTarget(eta, promise, noise=noise, coupling="swap"))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(KINDS),
@@ -92,11 +94,11 @@ def test_never_more_noise_of_many_records():
 @pytest.mark.parametrize(
     ("kind", "noise", "gain"),
     [
-        ("one heavy", "gaussian", 1.5),
+        slow("one heavy", "gaussian", 1.5),
         ("one heavy", "gaussian_diagonal", 1.5),
-        ("lognormal", "gaussian", 1.15),
-        ("lognormal", "gaussian_diagonal", 1.15),
-        ("normal", "gaussian", 1.05),
+        slow("lognormal", "gaussian", 1.15),
+        slow("lognormal", "gaussian_diagonal", 1.15),
+        slow("normal", "gaussian", 1.05),
     ],
 )
 def test_gain_over_the_average_shape(kind, noise, gain):
@@ -113,6 +115,7 @@ def test_gain_on_measured_data():
     assert relative(of_average_shape(made, x, 0.05), x) > 1.2 * relative(least(made, 0.05), x)
 
 
+@pytest.mark.slow
 def test_the_average_shape_is_kept_where_it_takes_less():
     """Of these games some need it: then both give the same noise; in the others the new one is below."""
     ratio = []

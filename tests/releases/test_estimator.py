@@ -285,6 +285,7 @@ class TestDescription:
             assert Estimator(first).describe() is not None
             assert json.dumps(Estimator(first).describe()) == json.dumps(Estimator(second).describe())
 
+    @pytest.mark.slow
     def test_different_for_different_estimators(self):
         estimators = [
             LogisticRegression(),

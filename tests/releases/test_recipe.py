@@ -74,6 +74,7 @@ def test_networks_are_told_without_pytorch():
     assert not is_network(Module.__name__)
 
 
+@pytest.mark.slow
 def test_what_to_install_is_said(tmp_path):
     """In a process that cannot import PyTorch."""
     (tmp_path / "own.py").write_text("import torch\n")

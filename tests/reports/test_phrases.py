@@ -27,6 +27,7 @@ from leakscope.reports import Report, comparison, phrases
 from leakscope.reports.render import text as text_tables
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.protected import costs
+from tests.marks import slow, slow_but
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 
 TABLES = {
@@ -128,10 +129,12 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "compared": made_protected.compared,
     "means": made_protected.means,
 }
+FAST = ("gap", "information", "cells", "attribute")
 
 
-@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_other_phrases_change_the_words_of_a_report_and_nothing_else(make, marked) -> None:
+@pytest.mark.parametrize("name", slow_but(MADE, *FAST))
+def test_other_phrases_change_the_words_of_a_report_and_nothing_else(name, marked) -> None:
+    make = MADE[name]
     report = make()
     table, page, published = report.table(), report.to_html(), report.to_html(publish=True)
     marked()
@@ -149,7 +152,7 @@ def test_other_phrases_change_no_gate(marked) -> None:
     assert (exit_code(report, limits), len(failures(report, limits))) == before
 
 
-@pytest.mark.parametrize("make", [made_protected.compared, made_protected.means, made_protected.no_noise])
+@pytest.mark.parametrize("make", [made_protected.compared, slow(made_protected.means), made_protected.no_noise])
 def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Report]) -> None:
     """Which columns there are, and how they are aligned, is decided by their keys."""
     page = make().to_html()

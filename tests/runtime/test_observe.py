@@ -129,6 +129,7 @@ def test_an_estimator_is_known_again_by_its_parameters(tmp_path):
     assert counts == [3, 3, 6]
 
 
+@pytest.mark.slow
 def test_one_worker_and_two_give_the_same_bytes(tmp_path):
     one, two = (
         observe(TREE, POINTS, MEMBER, WANT, execution=Execution(tmp_path / str(n_jobs), n_jobs)) for n_jobs in (1, 2)

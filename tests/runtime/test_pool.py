@@ -98,6 +98,7 @@ print(threads(2), sorted({{found for _, found in pool.run(threads, [(2,), (3,), 
     assert printed.stdout == "2 [1]\n"
 
 
+@pytest.mark.slow
 def test_workers_belong_to_the_place_of_their_files(tmp_path):
     """Also where other workers were there before, of the user's own or of another place."""
 

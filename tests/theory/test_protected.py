@@ -205,6 +205,7 @@ def found_of(statistic: str, data: np.ndarray, k: int, ask: PrivacyTarget) -> tu
     return found, exact_eta(outputs, member, found.noise)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_games", [60, pytest.param(160, marks=pytest.mark.nightly)])
 def test_means_and_sums_from_the_promise_to_the_release(n_games: int, as_users_run_it, without_bands) -> None:
@@ -227,6 +228,7 @@ def test_means_and_sums_from_the_promise_to_the_release(n_games: int, as_users_r
     assert near >= n_games / 10, near
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_mixture_swap_from_the_promise_to_the_release(as_users_run_it, without_bands) -> None:
     """At 95 %: 20 games, of which 5 would break the promise with a probability of .3 % if each did with 5 %."""

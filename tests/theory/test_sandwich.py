@@ -95,6 +95,7 @@ def closeness(exact: np.ndarray, bounds: dict[str, np.ndarray | float], room: fl
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(("seed", "n_games"), [(0, 80), *EVERY_NIGHT])
 def test_noisy_statistics(seed: int, n_games: int, as_users_run_it) -> None:

@@ -51,6 +51,7 @@ def test_who_imputes_has_seen_nobody_of_the_unit() -> None:
         assert not set(data.points.group[inside]) & set(data.points.group[learned])
 
 
+@pytest.mark.slow
 def test_a_unit_is_the_mean_of_its_records() -> None:
     """By a loop over the units, also where some of a unit's records alone are attacked."""
     data = grouped(30, 3)
@@ -119,6 +120,7 @@ def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
     assert outside > 0.9
 
 
+@pytest.mark.slow
 def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() -> None:
     frame, y = independent(20, 3)
     played = prepare(
@@ -143,6 +145,7 @@ def test_no_model_is_trained_on_a_false_row() -> None:
         assert x.iloc[trained].equals(frame.iloc[played.attribute_game.rows.record[trained]].set_axis(trained))
 
 
+@pytest.mark.slow
 def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
     frame, y = independent(80)
     frame["secret"] = np.random.default_rng(1).permutation(80) * 10

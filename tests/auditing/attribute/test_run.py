@@ -23,6 +23,7 @@ from leakscope.plans import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.runtime.observe import Execution, observe
 from tests.auditing.attribute.test_game import independent
+from tests.marks import slow
 from tests.results import of_the_result
 
 HERE = Execution(n_jobs=1)
@@ -46,7 +47,7 @@ def first_three(x: pd.DataFrame) -> pd.DataFrame:
     return x.iloc[:, :3]
 
 
-@pytest.mark.parametrize("model", [KNeighborsClassifier(1), DecisionTreeClassifier()])
+@pytest.mark.parametrize("model", [KNeighborsClassifier(1), slow(DecisionTreeClassifier())])
 def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     frame, y = independent()
     report = ls.audit(model, frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["loss", "mast", "accuracy"])
@@ -71,6 +72,7 @@ def test_a_release_that_ignores_the_column_adds_nothing() -> None:
         assert gain.high > -0.1
 
 
+@pytest.mark.slow
 def test_what_can_be_imputed_is_no_gain() -> None:
     frame, _ = independent(240)
     frame = frame.assign(double=2.0 * frame["secret"])
@@ -86,6 +88,7 @@ def test_what_can_be_imputed_is_no_gain() -> None:
     assert gain.low < 0 < gain.high
 
 
+@pytest.mark.slow
 def test_many_records_are_attacked_in_part(monkeypatch) -> None:
     monkeypatch.setattr(attribute_game, "MOST_ROWS", 200)
     frame, y = independent(160)
@@ -94,6 +97,7 @@ def test_many_records_are_attacked_in_part(monkeypatch) -> None:
     assert "50 of 160 records are attacked, drawn at random; the others are in the game alone" in report.about.notes
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_the_store(tmp_path) -> None:
     frame, y = independent(40)
     words = {"n_models": 4, "attribute": "secret", "attacks": ["loss", "rmia_offline"], "seed": 5}
@@ -104,6 +108,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> None:
     frame, _ = independent(100)
     y = np.random.default_rng(1).normal(size=100)
@@ -115,6 +120,7 @@ def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> No
     assert "gradient_norm" in report.about.attacks
 
 
+@pytest.mark.slow
 def test_values_may_stand_beside_the_features() -> None:
     rng = np.random.default_rng(0)
     x, y, writer = rng.normal(size=(60, 4)), rng.integers(2, size=60), rng.choice(["ann", "bob", "eve"], size=60)
@@ -144,6 +150,7 @@ def test_bad_words_are_refused_in_one_line(words, line) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
     """A hundred people with three equal records each: the same guesses and intervals as of one record each."""
     frame, y = independent(100)
@@ -167,6 +174,7 @@ def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
     assert not once.about.notes
 
 
+@pytest.mark.slow
 def test_luck_about_a_unit_is_no_certainty_about_its_records() -> None:
     """Twenty records of a unit that are all guessed alike: over records the interval would be far shorter."""
     frame, y = independent(400)

@@ -248,6 +248,7 @@ def test_blocks_change_nothing(monkeypatch):
         np.testing.assert_allclose(swapped(statistic, points, *game), whole[name], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_memory_of_half_a_million_records():
     """A quarter of a million swaps: their outputs and less than 100 MB beside them."""
     points = Points(stream(0, "large").normal(size=(500_000, 3)))

@@ -25,6 +25,7 @@ from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
 from leakscope.runtime.observe import Execution, observe
+from tests.marks import slow, slow_but
 
 STEPS = ("step_dot", "step_norm")
 ALL = ("dot", *STEPS)
@@ -362,7 +363,7 @@ class TestTheTheory:
     a case, less than 1 % a case. The seeds are fixed.
     """
 
-    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("name", slow_but(CASES, "half"))
     def test_scores_and_rates_are_those_of_the_curves(self, name):
         (z, gamma, rho), (outside, inside) = CASES[name], played(name)
         k, noise = int(rho * N_RECORDS), gamma / np.sqrt(N_RECORDS)
@@ -377,7 +378,7 @@ class TestTheTheory:
             assert covers(outside, threshold, fpr)
             assert covers(inside, threshold, float(curve.tpr(fpr)))
 
-    @pytest.mark.parametrize("name", ["half", "tenth"])
+    @pytest.mark.parametrize("name", ["half", slow("tenth")])
     def test_the_printed_law_of_a_sub_sample_fails(self, name):
         """N(+-rho m/2, rho m): its power at few and at many false alarms lies outside intervals at level 1e-6, and
         its law of the members' scores, in units of the others', farther away than twice the band."""
@@ -395,6 +396,7 @@ class TestTheTheory:
         assert abs(at_best - leakage_tradeoff(m, rho).advantage()) < 0.05
         assert printed.advantage() - at_best > 0.1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("flipped", "seed"), [(0.2, 10), (0.9, 11)])
     def test_a_wrong_target(self, flipped, seed):
         """The attacker tests for the easy record, and one with some bits flipped is put in: with most of them
@@ -414,6 +416,7 @@ class TestTheTheory:
         for scores, side in ((outside, -found.sign), (inside, found.sign)):
             assert covers(side * scores, side * found.threshold, accuracy)
 
+    @pytest.mark.slow
     def test_plug_in_references(self):
         """d = 300, n = 50, n0 = 5, m = 3: fixed references and a threshold for them .536; references redrawn
         with one threshold .16.
@@ -445,6 +448,7 @@ class TestTheTheory:
         called = score > (score[inside].mean() + score[~inside].mean()) / 2
         assert called[inside].mean() - called[~inside].mean() == pytest.approx(0.16, abs=0.035)
 
+    @pytest.mark.slow
     def test_a_finite_pool(self):
         """n = 100 of a pool of N = 400 leak an advantage of .426, not the .374 of fresh others.
 

@@ -115,6 +115,7 @@ def test_values_are_written_at_the_rates_asked_for_on_best_attack_and_ceiling():
             assert percent(1 - float(curve.fnr(fpr))) in written
 
 
+@pytest.mark.slow
 def test_an_attack_with_one_threshold_is_an_open_circle_with_its_name():
     axes = plots.roc(samples.two_models(), ax=plots.ROC.axes())
     ((fpr, tpr),) = circles(axes)

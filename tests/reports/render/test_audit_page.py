@@ -87,6 +87,7 @@ def test_the_policy_admits_our_script_and_nothing_else(pages):
     assert f"script-src 'sha256-{digest}'" in policy
 
 
+@pytest.mark.slow
 def test_the_same_json_gives_the_same_bytes(tmp_path):
     report = samples.few_models()
     report.to_json(tmp_path / "report.json")
@@ -131,6 +132,7 @@ def test_text_of_the_user_is_text():
     assert Page(page(report)).text("script") == clean.text("script")
 
 
+@pytest.mark.slow
 def test_a_page_without_records_shows_none():
     report = samples.two_models()
     shown, hidden = page(report), page(report.without_records())
@@ -215,6 +217,7 @@ def test_two_panels_only_where_the_advantage_is_small():
     assert "gain over guessing (TPR" in page(made((0.55, 0.54, 0.56), findings=(advantage(0.1),)))
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_for_the_worst_four_of_many():
     one = made()
     facts, curve, finding = one.about.releases[0], one.curves[0], one.findings[0]

@@ -131,6 +131,7 @@ def test_a_page_without_records_shows_none():
     assert "c1" not in Page(page(few.without_records())).whole
 
 
+@pytest.mark.slow
 def test_numbers_of_records_leave_the_names_of_findings_and_curves():
     cell = Scope("worst", name="Sales (US): F")
     curve = Curve("worst", "", "certified", Gaussian(1.0), scope=cell)
@@ -183,6 +184,7 @@ def test_text_of_the_user_is_text():
     assert Page(page(report)).text("title")[0] == EVIL
 
 
+@pytest.mark.slow
 def test_the_same_json_gives_the_same_bytes(tmp_path):
     report = made_bounds.leakage()
     report.to_json(tmp_path / "report.json")
@@ -193,6 +195,7 @@ def test_the_same_json_gives_the_same_bytes(tmp_path):
     assert report.digest() in page(report)
 
 
+@pytest.mark.slow
 def test_a_million_records_are_a_small_page():
     """The JSON holds all of them, the page ten and a histogram of fifty bars."""
     n = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 
 from tests.reports import made_bounds, made_protected, samples
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUIET = (
     "--headless",
     "--no-sandbox",

@@ -82,6 +82,7 @@ def test_values_and_costs_have_two_digits_of_the_noise(pages):
     assert "43.217" not in text
 
 
+@pytest.mark.slow
 def test_nobody_is_named_and_no_secret_stands_anywhere():
     report = made_protected.means()
     insecure = made_protected.insecure()
@@ -130,6 +131,7 @@ def exact(value, status="certified"):
     return Finding("accuracy", value, operating_point={"prior": 0.5}, attack="bayes", bound_type="lower", status=status)
 
 
+@pytest.mark.slow
 def test_an_exact_attack_above_the_certificate_is_a_contradiction():
     text = Page(page(contradicted(exact(0.5501)))).whole
     assert "Two results contradict each other" in text
@@ -259,6 +261,7 @@ def test_text_of_the_user_is_text():
     assert Page(page(report)).text("title")[0] == EVIL
 
 
+@pytest.mark.slow
 def test_the_same_json_gives_the_same_bytes(tmp_path):
     report = made_protected.means()
     report.to_json(tmp_path / "report.json")

@@ -48,6 +48,7 @@ def report_of(base: Report, word: str | None, prior: float, n_models: int, n_rec
 GAMES = list(product((None, "refuted", "not_refuted"), (0.5, 0.2), (1, 3, 64), (19, 100), (False, True)))
 
 
+@pytest.mark.slow
 def test_no_two_sentences_contradict_each_other():
     """Over 2,160 audits: every strength, records shown or not, claims, priors, models, records, canaries."""
     bases = {(accuracy, won): made(accuracy, WON[won]) for accuracy in SUCCESS for won in WON}
