@@ -21,7 +21,7 @@ from leakscope.auditing.claim_tests import (
 )
 from leakscope.core import games
 from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words
 from leakscope.core.types import Scores, Signals
 from leakscope.dpsgd.config import DpSgd

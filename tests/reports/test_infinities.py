@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import leakscope as ls
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding
+from leakscope.core.claims import AccountantEpsilon
+from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.content import content_of
@@ -62,7 +62,7 @@ def test_every_string_of_a_report_stays_a_string(text):
 
 def test_infinite_numbers_come_back(tmp_path):
     verdict = Verdict(
-        Claim("epsilon", math.inf, adjacency="add_remove"),
+        AccountantEpsilon("epsilon", math.inf, adjacency="add_remove"),
         "not_refuted",
         "epsilon",
         math.inf,
@@ -70,6 +70,7 @@ def test_infinite_numbers_come_back(tmp_path):
         0.999,
         "inf",
         {"fpr": 0.1, "ceiling": math.inf},
+        training=Term("dpsgd_accountant", noise_multiplier=1.0, sample_rate=0.1, steps=10),
     )
     base = made(
         findings=(

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from scipy.special import gammainc, gammaincinv
 
 from leakscope.attacks.balance import design_of
-from leakscope.core.claims import Claim
+from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
@@ -202,10 +202,10 @@ class AccountantClaim:
         return self.ceiling.epsilon(self.delta)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> AccountantEpsilon:
         """The promise at delta, epsilon rounded up."""
         epsilon = math.ceil(1000 * self.epsilon) / 1000 if math.isfinite(self.epsilon) else math.inf
-        return Claim("epsilon", epsilon, self.delta, self.adjacency)
+        return AccountantEpsilon("epsilon", epsilon, self.delta, self.adjacency)
 
     @property
     def training(self) -> Term:

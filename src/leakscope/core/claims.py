@@ -23,7 +23,6 @@ class Claim:
         Of (epsilon, delta)-DP, of Gaussian DP, or of membership privacy (no record is guessed better than
         the better prior guess + eta).
     value : float
-        Infinity promises nothing.
     delta : float
         Of (epsilon, delta)-DP.
     adjacency : {"add_remove", "replace_one"} or None
@@ -41,11 +40,13 @@ class Claim:
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        if self.value != math.inf:  # of an accountant at a delta that its noise does not reach
-            non_negative(self.quantity, self.value)
+        self._check_value()
         probability("delta", self.delta)
         if (self.adjacency is None) != (self.quantity == "eta"):
             raise ValueError("epsilon and mu need an adjacency (add_remove or replace_one); eta takes none")
+
+    def _check_value(self) -> None:
+        non_negative(self.quantity, self.value)
 
     @property
     def text(self) -> str:
@@ -94,3 +95,11 @@ class Claim:
             return EpsilonDelta(0.0, min(1.0, 2 * played.value))
         room = max(0.0, min(game.prior, 1 - game.prior) - played.value)
         return Piecewise([0.0, room / (1 - game.prior)], [room / game.prior, 0.0])
+
+
+class AccountantEpsilon(Claim):
+    """The epsilon of an accountant at a delta, which is infinite where the delta is too small for the noise."""
+
+    def _check_value(self) -> None:
+        if self.value != math.inf:
+            super()._check_value()

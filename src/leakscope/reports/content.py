@@ -29,7 +29,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from leakscope.core.checks import one_line
-from leakscope.core.claims import Claim
+from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import QUANTITIES, Finding, Scope, Term
 from leakscope.core.tradeoff import from_dict
 from leakscope.core.untrusted import Refused, json_value
@@ -422,8 +422,9 @@ def _curve(values: dict[str, Any]) -> Curve:
 
 
 def _verdict(values: dict[str, Any]) -> Verdict:
+    kind = Claim if values["training"] is None else AccountantEpsilon
     objects = {
-        "claim": Claim(**values["claim"]),
+        "claim": kind(**values["claim"]),
         "reason": values["reason"] and _term(values["reason"]),
         "training": values["training"] and _term(values["training"]),
     }

@@ -64,7 +64,8 @@ def test_verdicts_and_the_most_exposed_record_are_there():
 
 def test_control_characters_do_not_reach_the_terminal():
     report = made(
-        facts={"title": "x\x1b[31m\n"}, verdict=Verdict(Claim("eta", 0.1), "cannot_be_tested", reason=Term("no\x00"))
+        facts={"title": "x\x1b[31m\n"},
+        verdict=Verdict(Claim("eta", 0.1), "cannot_be_tested", reason=Term("own_words", words="no a\x07b")),
     )
     text = table(report)
     assert "\x1b" not in text

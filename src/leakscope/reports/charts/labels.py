@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.ndimage import distance_transform_edt
 
 Array = np.ndarray
 Path = Float[Array, "_ 2"]
@@ -109,15 +110,9 @@ class Field:
         column, row = np.floor((points + _MARGIN) / _CELL).astype(int).T
         seen = (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
         taken[row[seen], column[seen]] = True
-        number = np.arange(columns)
-        before = np.maximum.accumulate(np.where(taken, number, -np.inf), axis=1)
-        after = np.minimum.accumulate(np.where(taken, number, np.inf)[:, ::-1], axis=1)[:, ::-1]
-        across = np.minimum(number - before, after - number) ** 2  # within its row
-        nearest = np.full((rows, columns), np.inf)
-        height = np.arange(rows)[:, None]
-        for used in np.flatnonzero(taken.any(axis=1)):
-            np.minimum(nearest, across[used] + (height - used) ** 2, out=nearest)
-        return cls(_CELL * np.sqrt(nearest))
+        if not taken.any():
+            return cls(np.full((rows, columns), np.inf))
+        return cls(_CELL * np.asarray(distance_transform_edt(~taken)))
 
     def nearer(self, *others: Field) -> Field:
         """Return the field of all their points together."""
