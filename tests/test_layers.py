@@ -264,3 +264,9 @@ def test_no_public_function_shares_the_name_of_a_module(name):
     modules = {information.name for information in pkgutil.iter_modules(package.__path__)}
     both = set(getattr(package, "__all__", ())) & modules  # a module may be public itself
     assert [name for name in both if not inspect.ismodule(getattr(package, name))] == []
+
+
+def test_shapes_of_any_number_of_axes_are_strings():
+    """An ellipsis without quotes is understood by the newest release of jaxtyping alone."""
+    pattern = re.compile(r"\b(Float|Num|Int|Bool|Shaped)\[\w+, \.\.\.\]")
+    assert not [name for name, path in SOURCES.items() if pattern.search(path.read_text(encoding="utf-8"))]

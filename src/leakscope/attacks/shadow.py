@@ -113,7 +113,7 @@ def _features(signals: Signals, block: Block) -> Float[Array, "B T F"]:
     return _stack(arrays, true_class)
 
 
-def _stack(arrays: Mapping[str, Float[Array, ...]], true_class: Int[Array, ...] | None) -> Float[Array, "... F"]:
+def _stack(arrays: Mapping[str, Float[Array, "..."]], true_class: Int[Array, "..."] | None) -> Float[Array, "... F"]:
     """Stack the features of each pair of model and point."""
     first = arrays["log_odds"] if "log_odds" in arrays else -arrays["loss"]
     parts = [first[..., None]]

@@ -34,7 +34,7 @@ def repeat(
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
-) -> list[dict[str, Shaped[Array, ...]]]:
+) -> list[dict[str, Shaped[Array, "..."]]]:
     """Do a task for each tuple of arguments, with a progress bar, worker processes and a store.
 
     Parameters

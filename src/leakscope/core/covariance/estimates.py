@@ -143,7 +143,7 @@ def ledoit_wolf(X: ArrayLike) -> Full:
     return Full(((1 - weight) * sample + weight * np.trace(sample) / d * np.eye(d)) * scale**2)
 
 
-def shrinkage(trace: ArrayLike, squares: ArrayLike, fourth: ArrayLike, n: int, d: int) -> Float[Array, ...]:
+def shrinkage(trace: ArrayLike, squares: ArrayLike, fourth: ArrayLike, n: int, d: int) -> Float[Array, "..."]:
     """Weight of the identity in Ledoit and Wolf's estimate, from moments of the centred rows x.
 
     ``min(b, e)/e`` with the spread ``e = |S|^2 - (tr S)^2/d`` of the eigenvalues of S, and the expected

@@ -62,7 +62,7 @@ class Full:
         eigenvalues, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
         return deviation, eigenvalues, vectors
 
-    def quad(self, v: ArrayLike) -> Float[Array, ...]:
+    def quad(self, v: ArrayLike) -> Float[Array, "..."]:
         """``v^T C^-1 v`` of each vector of an array (..., d)."""
         deviation, eigenvalues, vectors = self._spectrum
         rotated = (_vectors(v, len(deviation)) / deviation) @ vectors
@@ -116,7 +116,7 @@ class Diagonal:
         _check_variances(variance)
         object.__setattr__(self, "variance", variance)
 
-    def quad(self, v: ArrayLike) -> Float[Array, ...]:
+    def quad(self, v: ArrayLike) -> Float[Array, "..."]:
         """``v^T C^-1 v`` of each vector of an array (..., d)."""
         return np.asarray((_vectors(v, len(self.variance)) ** 2 / self.variance).sum(axis=-1))
 
@@ -180,7 +180,7 @@ class LowRank:
     def _gram(self) -> LowRankGram:
         return LowRankGram(self.floor, self.factors @ self.factors.T)
 
-    def quad(self, v: ArrayLike) -> Float[Array, ...]:
+    def quad(self, v: ArrayLike) -> Float[Array, "..."]:
         """``v^T C^-1 v`` of each vector of an array (..., d); many vectors at once are one product."""
         v, along = self._along(v)
         squares = np.einsum("...d,...d->...", v, v, dtype=np.float64)
@@ -255,7 +255,7 @@ class LowRankGram:
         eigenvalues, vectors = self._spectrum
         return (np.asarray(along) @ vectors / eigenvalues) @ vectors.T
 
-    def product(self, dots: ArrayLike, left: ArrayLike, right: ArrayLike) -> Float[Array, ...]:
+    def product(self, dots: ArrayLike, left: ArrayLike, right: ArrayLike) -> Float[Array, "..."]:
         """``x^T C^-1 y`` from ``x.y``, an array (...), ``F x`` and ``F y``, arrays (..., r)."""
         eigenvalues, vectors = self._spectrum
         explained = (np.asarray(left) @ vectors / eigenvalues * (np.asarray(right) @ vectors)).sum(axis=-1)
@@ -293,7 +293,7 @@ def as_covariance(covariance: Covariance | ArrayLike) -> Covariance:
     return Diagonal(array) if array.ndim == 1 else Full(array)
 
 
-def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array, ...]:
+def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array, "..."]:
     """Check that values are finite numbers, and return them as float64.
 
     Parameters

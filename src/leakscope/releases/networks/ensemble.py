@@ -21,7 +21,7 @@ class Learner(Protocol):
     """Models that are trained: their parameters and outputs."""
 
     @property
-    def parameters(self) -> Sequence[Shaped[Tensor, ...]]:
+    def parameters(self) -> Sequence[Shaped[Tensor, "..."]]:
         """The parameters of all models, with an axis for the models in front unless it is a single model."""
         ...
 
@@ -138,7 +138,7 @@ class _Stacked:
         self.tensors = [_stacked(tensor.detach()[models].unbind()) for tensor in self.tensors] if self.modules else []
 
 
-def _stacked(tensors: Sequence[Shaped[Tensor, ...]]) -> Shaped[Tensor, "K ..."]:
+def _stacked(tensors: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "K ..."]:
     """Stack tensors; matrices are transposed in memory, as their gradients come from a batched product."""
     stacked = torch.stack(list(tensors))
     if stacked.ndim == 3:

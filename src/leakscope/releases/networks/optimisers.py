@@ -33,7 +33,7 @@ class Optimiser:
         One call for all of Adam, if PyTorch has it and it agrees with the plain arithmetic.
     """
 
-    def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, ...]], fused: bool = True) -> None:
+    def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, "..."]], fused: bool = True) -> None:
         self.recipe, self.fused = recipe, fused
         self.parameters = [parameter.detach() for parameter in parameters]  # the same memory, outside of autograd
         self.first: list[Tensor] = []  # moments
@@ -45,7 +45,7 @@ class Optimiser:
         self.n_steps = 0
 
     @torch.no_grad()
-    def step(self, gradients: Sequence[Shaped[Tensor, ...]]) -> None:
+    def step(self, gradients: Sequence[Shaped[Tensor, "..."]]) -> None:
         """Take one step along these gradients, one for each parameter."""
         self.n_steps += 1
         if self.recipe.optimiser == "sgd":
@@ -62,7 +62,7 @@ class Optimiser:
         in_order = [[_in_memory_order(tensor) for tensor in tensors] for tensors in lists]
         fused_step(*in_order, [], n_steps, **self._constants())
 
-    def narrowed(self, parameters: Sequence[Shaped[Tensor, ...]], models: Int[Tensor, " k"]) -> Optimiser:
+    def narrowed(self, parameters: Sequence[Shaped[Tensor, "..."]], models: Int[Tensor, " k"]) -> Optimiser:
         """Make an optimiser of some of the models, with their parameters and their state."""
         optimiser = Optimiser(self.recipe, parameters, self.fused)
         new_state, old_state = (*optimiser.first, *optimiser.second), (*self.first, *self.second)
@@ -97,14 +97,14 @@ class Optimiser:
             parameter.sub_(step, alpha=recipe.lr)
 
 
-def _laid_out_as(parameter: Shaped[Tensor, ...], gradient: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
+def _laid_out_as(parameter: Shaped[Tensor, "..."], gradient: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     """Return a gradient in the memory layout of its parameter."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)
 
 
-def _in_memory_order(tensor: Shaped[Tensor, ...]) -> Shaped[Tensor, ...]:
+def _in_memory_order(tensor: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
     """Return a view with the axes in their order in memory: the fused call copies tensors that are not contiguous."""
     return tensor.permute(sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis)))
 

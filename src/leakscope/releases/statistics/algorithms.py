@@ -31,7 +31,7 @@ class Algorithm(Protocol):
         """Name each number of the output; None if their number is not known beforehand."""
         ...
 
-    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, "..."]:
         """Compute the output."""
         ...
 
@@ -156,7 +156,7 @@ class Function:
         """The name in its definition."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
-    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, ...]:
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, "..."]:
         """Call the function, and return its output as an array."""
         arguments = (points.x,) if points.y is None else (points.x, points.y)
         if self._takes_rng:
