@@ -35,7 +35,7 @@ def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
     assert left.out.startswith("How well does DecisionTreeClassifier reveal sex of the records in the data?")
     report = json.loads((table / "out" / "report.json").read_text())
     assert (report["about"]["kind"], report["about"]["plan"]["attribute"]) == ("attribute", "sex")
-    assert "give away sex" in (table / "out" / "report.html").read_text()
+    assert "reveal sex" in (table / "out" / "report.html").read_text()
     left = run(f"audit --data people.csv --label pay --drop holes --attribute age --bins 3 {TREE} --json --out out")
     assert json.loads(left.out)["about"]["releases"][0]["values"] == 3
     left = run(f"audit --data pens.npz --label label --attribute writer {TREE} --json --out out")

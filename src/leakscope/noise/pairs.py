@@ -91,7 +91,10 @@ class SampledCoupling(ABC):
     @final
     def _order(self, draw: int) -> Int[Array, " n"]:
         """Return the records in the random order of a draw."""
-        return stream(self.seed, "calibrate", self.name, self.n, self.k, draw).permutation(self.n)
+        path = self.name.replace(
+            "_", " "
+        )  # part of the seed: pairs stay those that were drawn before the name was an id
+        return stream(self.seed, "calibrate", path, self.n, self.k, draw).permutation(self.n)
 
     @final
     @property
