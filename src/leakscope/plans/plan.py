@@ -257,7 +257,7 @@ def constant(text: str) -> Any:
 def _first(kind: type[Plan], error: ValidationError) -> str:
     """Put the first complaint of pydantic into our words."""
     complaints = error.errors(include_url=False)
-    # an unknown key first: a misspelt field also counts as missing
+    # an unknown key first: where a field is misspelt it may also be missing
     unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
     complaint = (unknown or complaints)[0]
     path = [str(step) for step in complaint["loc"]]

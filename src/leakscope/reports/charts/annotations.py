@@ -50,10 +50,10 @@ class Annotations:
         """Dots on a curve at these false-positive rates, with the members found there."""
         low, high = self.ax.get_ylim()
         for fpr in fprs:
-            tpr = line.found(fpr)
+            tpr = line.tpr_at(fpr)
             if line in self.curves.paths and fpr >= line.start and low <= tpr < high:
                 self.ax.plot([fpr], [tpr], "o", color=line.color, markersize=6, zorder=5)
-                self._around((fpr, tpr), line.said(fpr), NAME, color=line.color)
+                self._around((fpr, tpr), line.tpr_text(fpr), NAME, color=line.color)
 
     def points(self) -> None:
         """Names of the attacks that are one point."""
@@ -99,9 +99,9 @@ class Annotations:
         measured = [line.start for line in named if line.role in ("best", "attack")]
         reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
         fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
-        named.sort(key=lambda line: -line.found(fpr))
+        named.sort(key=lambda line: -line.tpr_at(fpr))
         rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
-        shown = [(line.said(fpr), line) for line in named[:_LONGEST_LIST]]
+        shown = [(line.tpr_text(fpr), line) for line in named[:_LONGEST_LIST]]
         rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
         if len(named) > _LONGEST_LIST:
             rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))

@@ -119,7 +119,7 @@ def comparison(result: ProtectedResult) -> list[Cells]:
 
 def totals(result: ProtectedResult) -> list[Cells]:
     """Error of this method and of differential privacy on all records, number by number; none unless compared."""
-    if len(result.totals) != 2 or any(each.value is None for each in result.totals):
+    if len(result.totals) != 2 or any(total.value is None for total in result.totals):
         return []
     ours, theirs = result.totals
     rows = []
