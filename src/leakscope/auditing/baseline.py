@@ -50,7 +50,7 @@ class SourceTest:
     ----------
     number : Interval or NotApplicable
         Area under the ROC of the classifier with its interval over records, or why there is none. ``detail`` has
-        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that would be told from 1/2 in 9 of 10
+        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that is distinguished from 1/2 in 9 of 10
         samples of this size; and, where it was simulated, ``smallest_shift`` of one column in standard deviations
         that leads to that area.
     accepted : bool

@@ -174,7 +174,7 @@ class AccountantClaim:
     Parameters
     ----------
     dpsgd : DpSgd
-        As the training is said to be.
+        The training as it is claimed.
     adjacency : {"add_remove", "replace_one"}
         Of the game that was played: a record in or out, or swapped for another.
     delta : float
@@ -286,8 +286,8 @@ def accountant_verdict(
     Returns
     -------
     Verdict
-        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve or the noise, which is said in
-        ``reason``; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise as ``reason`` then
+        says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
         `StepNoise.testable`.
     """
     level, too_little = LEVEL, None

@@ -26,7 +26,7 @@ from leakscope.releases.factory import Described
 from leakscope.runtime import pool
 
 Array = np.ndarray
-FEW = 10  # steps of DP-SGD that stand for all
+FEW = 10  # steps of DP-SGD from which the cost of all is extrapolated
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Fit:
 def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     """Estimate models, time and disk of a plan, a line each; one model of each release is fitted for it.
 
-    Of DP-SGD a few steps are taken and stand for all. A user-supplied training loop cannot be cut short and runs to its
-    end.
+    Of DP-SGD a few steps are run, and their cost is extrapolated. A user-supplied training loop cannot be cut short and
+    runs to its end.
 
     Parameters
     ----------

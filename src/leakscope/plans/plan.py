@@ -233,7 +233,7 @@ def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
 
 
 def _outside_of_brackets(text: str) -> list[str]:
-    """Split at the commas that stand in no brackets."""
+    """Split at the commas that are in no brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")

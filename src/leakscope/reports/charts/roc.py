@@ -142,7 +142,7 @@ def _annotate(curves: Curves, drawn: Chart) -> None:
             annotations.values(line, drawn.fpr)
     annotations.points()
     inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
-    if Annotations(curves, [*annotations.taken, inset]).names():
+    if Annotations(curves, [*annotations.occupied, inset]).names():
         _linear_inset(curves.ax, curves.lines)
     else:
         annotations.ordered_list(drawn.fpr)

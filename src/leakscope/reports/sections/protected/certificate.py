@@ -144,8 +144,8 @@ def _told(result: ProtectedResult) -> Markup:
     noise = result.certificate.noise
     n = several(result.certificate.n, result.unit)
     declared = bool(noise.declared)
-    asked = "a declared scale, like a promise," if declared else "a promise"
-    answered = say(ANSWERED, asked=asked)
+    requirement = "a declared scale, like a promise," if declared else "a promise"
+    answered = say(ANSWERED, asked=requirement)
     if result.certificate.no_noise:
         return answered
     if declared:
@@ -173,8 +173,8 @@ def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Markup:
     if len(set(texts)) == 1:
         units = {row.unit for row in values}
         unit = f" {units.pop()}" if len(units) == 1 and units != {""} else ""
-        each = f" in each of {several(len(rms), 'coordinate')}" if len(rms) > 1 else ""
-        return say("{size}{unit}{each}", size=texts[0], unit=unit, each=each)
+        scope = f" in each of {several(len(rms), 'coordinate')}" if len(rms) > 1 else ""
+        return say("{size}{unit}{scope}", size=texts[0], unit=unit, scope=scope)
     if len(rms) > MOST_COORDINATES:
         low, high = powers(significant(min(rms))), powers(significant(max(rms)))
         return say("{low} to {high} over {n}", low=low, high=high, n=several(len(rms), "coordinate"))

@@ -174,7 +174,7 @@ def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:
         return NOTHING
     own = result.certificate.noise.rms
     if len(finding.detail) == len(own):
-        ratios = [each / mine for each, mine in zip(finding.detail.values(), own, strict=True) if mine]
+        ratios = [theirs / ours for theirs, ours in zip(finding.detail.values(), own, strict=True) if ours]
         low, high = significant(min(ratios)), significant(max(ratios))
         return _text(low) if low == high else _text(f"{low} to {high}")
     return _text(significant(value / ours))
