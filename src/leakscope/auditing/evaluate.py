@@ -126,7 +126,7 @@ def measure(
     yield finding("auc", "point", {}, metrics.auc, confidence)
     for rate in fpr:
         yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
-    # with one model, or one point, the rate of these models alone says nothing more than the one above
+    # the rate of these models alone differs from the one above where there are several models and several points
     if scores.value.shape[0] > 1 and scores.value.shape[1] > 1:
         for rate in fpr:
             at = {"fpr": rate}
@@ -159,7 +159,7 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
-    # below ten false positives a band would be as wide as the axis
+    # from ten false positives on: with fewer the band is too wide to show anything
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
     _, low, high = metrics.roc_band(scores, at, confidence)
     has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
