@@ -98,7 +98,7 @@ def audit(
     layers : "all", "last", a name, or tuple of names
         Of networks: whose gradients are seen; all unless given.
     dpsgd : DpSgd or mapping, optional
-        Networks are trained by DP-SGD and held against its accountant: a ``leakscope.dpsgd.config.DpSgd``, or a
+        Networks are trained by DP-SGD and compared with its accountant: a ``leakscope.dpsgd.config.DpSgd``, or a
         mapping as of ``leakscope.auditing.canaries.private_network``. Takes the place of ``train`` and ``layers``.
     group : array of shape (N,), optional
         The unit of privacy of each point, where a person has several.
@@ -136,7 +136,7 @@ def audit(
     unit : str
         The unit of privacy in words: record, person, household.
     date : str
-        Printed on the page as it stands here.
+        Printed on the page as it is given.
     store : path, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional
@@ -167,7 +167,7 @@ def audit(
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
-    releases = [_release(one, name, train, dpsgd, layers) for name, one in by_name.items()]
+    releases = [_release(model, name, train, dpsgd, layers) for name, model in by_name.items()]
     plan = _plan(
         n_models=n_models,
         claim=_claims(claim),
@@ -188,12 +188,17 @@ def audit(
         unit=unit,
         date=date,
     )
-    chosen = strategies(attacks) if attribute is not None else attacks_on(releases, attacks, plan.n_models == 1)
-    plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in chosen)})
-    loaded, execution = Data(data_room.from_arrays(X, y, group), "arrays"), Execution(store, n_jobs, tmp)
     if attribute is not None:
-        return infer(plan, chosen, releases, loaded, execution, column=attribute)
-    return play(plan, chosen, releases, loaded, execution)
+        attack_rows = strategies(attacks)
+    else:
+        attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1)
+    # the report names the attacks that were run, not "default" or "all"
+    plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
+    loaded = Data(data_room.from_arrays(X, y, group), "arrays")
+    execution = Execution(store, n_jobs, tmp)
+    if attribute is not None:
+        return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
+    return play(plan, attack_rows, releases, loaded, execution)
 
 
 @known_keywords()
@@ -243,8 +248,8 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
     if plan.attribute is not None:
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
-    chosen = attacks_on(releases, plan.attacks, plan.n_models == 1)
-    return play(plan, chosen, releases, loaded, execution, command)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+    return play(plan, attacks, releases, loaded, execution, command)
 
 
 @known_keywords()
@@ -278,8 +283,8 @@ def audit_model(
     """Audit ONE trained model by its answers on points that were in its training data and points that were not.
 
     Intervals average over the points: nothing is learned about other trainings of the same recipe. The
-    result means something only if members and others come from the same source; records that stand in both
-    are counted and said.
+    result means something only if members and others come from the same source; records that are in both
+    are counted, and a note says how many.
 
     Parameters
     ----------
@@ -345,9 +350,9 @@ def audit_model(
     """
     model = trained_release(predict_proba, classes, name, layers)
     recipe = None if references is None else release_of(references, train=train)
-    chosen = find(attacks)
+    attack_rows = find(attacks)
     plan = _plan(
-        chosen,
+        attack_rows,
         n_models=max(n_models, 2),
         claim=_claims(claim),
         accept_shift=accept_shift,
@@ -359,9 +364,8 @@ def audit_model(
         unit=unit,
         date=date,
     )
-    inside, outside = (
-        data_room.from_arrays(*_pair(role, part)) for role, part in (("members", members), ("others", others))
-    )
+    inside = data_room.from_arrays(*_pair("members", members))
+    outside = data_room.from_arrays(*_pair("others", others))
     points = data_room.join(inside, outside)
     n_references = n_models if recipe is not None else 0
     game = games.one_model(
@@ -369,22 +373,30 @@ def audit_model(
         len(outside),
         references=n_references,
         seed=seed,
-        population=population_share(chosen) if n_references else 0.0,
+        population=population_share(attack_rows) if n_references else 0.0,
     )
-    want, execution = wanted(chosen), Execution(store, n_jobs, tmp)
+    want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp)
+    # row 0 of the memberships is the audited model; the rows after it are the references
     arrays = observe(model, points, game.member[:1], want, execution=Execution(n_jobs=1))
     shapes = {name: array.shape[2:] for name, array in arrays.items()}
-    if recipe is not None and any(attack.by_name for attack in chosen):
-        tried = rehearse(recipe, points, replace(game, member=game.member[1:], n_targets=1), want, seed).shapes
-        shapes = {name: shape for name, shape in shapes.items() if tried is None or name in tried}
-    refuse_idle(chosen, [Rehearsal(game, shapes)])
+    if recipe is not None and any(attack.by_name for attack in attack_rows):
+        # an attack that compares with references can use only the signals that both give
+        reference_game = replace(game, member=game.member[1:], n_targets=1)
+        reference_shapes = rehearse(recipe, points, reference_game, want, seed).shapes
+        if reference_shapes is not None:
+            shapes = {name: shape for name, shape in shapes.items() if name in reference_shapes}
+    refuse_idle(attack_rows, [Rehearsal(game, shapes)])
     if recipe is not None:
-        behind = observe(recipe, points, game.member[1:], want, seed, execution)
-        arrays = {each: np.concatenate([arrays[each], behind[each]]) for each in arrays if each in behind}
+        reference_arrays = observe(recipe, points, game.member[1:], want, seed, execution)
+        arrays = {
+            name: np.concatenate([array, reference_arrays[name]])
+            for name, array in arrays.items()
+            if name in reference_arrays
+        }
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others stand among the members too"] if shared else []
     notes += [] if recipe is None else not_stored([recipe], execution)
-    n_fitted = int(game.member[-1].sum())
+    n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(
             f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
@@ -398,7 +410,7 @@ def audit_model(
         _origin(model, recipe, weights),
         sources=_sources(plan, points, game, n_jobs),
     )
-    report = assemble(plan, chosen, [observed], notes)
+    report = assemble(plan, attack_rows, [observed], notes)
     return replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
 
 
@@ -459,9 +471,9 @@ def audit_signals(
     >>> report.about.releases[0].best != ""
     True
     """
-    chosen = find(attacks)
+    attack_rows = find(attacks)
     plan = _plan(
-        chosen,
+        attack_rows,
         n_models=max(signals.game.n_models, 2),
         claim=_claims(claim),
         accept_shift=accept_shift,
@@ -472,14 +484,16 @@ def audit_signals(
         unit=unit,
         date=date,
     )
-    given = signals.game.kind in GIVEN_SPLITS
-    sources = _sources(plan, signals.points, signals.game, n_jobs) if given else None
+    # where the game drew the members at random, they come from the source of the others by construction
+    split_is_given = signals.game.kind in GIVEN_SPLITS
+    sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
     observed = ObservedRelease(name, signals, None, claims_of(plan, name, signals.game), sources=sources)
-    found = design_of(signals) if any(attack.needs_references for attack in chosen) else None
-    report = assemble(plan, chosen, [observed], [] if found is None else [found.note])
-    for attack in chosen:
-        about_it = [finding for finding in report.findings if finding.attack == attack.name]
-        reason = about_it[0].reason if len(about_it) == 1 else None
+    design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
+    report = assemble(plan, attack_rows, [observed], [] if design is None else [design.note])
+    for attack in attack_rows:
+        # an attack that does not apply has a single finding, which holds the reason
+        attack_findings = [finding for finding in report.findings if finding.attack == attack.name]
+        reason = attack_findings[0].reason if len(attack_findings) == 1 else None
         if attack.by_name and reason is not None:
             raise cannot_run(attack.name, reason)
     return report
@@ -540,7 +554,7 @@ def audit_scores(
     >>> import leakscope as ls
     >>> member = np.arange(400) < 200
     >>> report = ls.audit_scores(np.random.default_rng(0).normal(member * 1.0), member)
-    >>> 0.6 < next(each.value for each in report.findings if each.quantity == "auc") < 0.9
+    >>> 0.6 < next(finding.value for finding in report.findings if finding.quantity == "auc") < 0.9
     True
     """
     value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(member))
@@ -590,13 +604,13 @@ def _plan(attacks: Sequence[Attack] = (), **fields: Any) -> AuditPlan:
 
 
 def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
-    """Claims of a call, of which one may stand by itself."""
+    """Claims of a call, which may be a single one."""
     claims = (claim,) if isinstance(claim, str | ClaimPlan | Mapping) else tuple(claim)
-    return tuple(ClaimPlan.parse(each) if isinstance(each, str) else each for each in claims)
+    return tuple(ClaimPlan.parse(item) if isinstance(item, str) else item for item in claims)
 
 
 def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Described:
-    """Make the release that an object of a call stands for."""
+    """Make the release of an estimator or network of a call."""
     if dpsgd is None:
         return release_of(model, name, train, layers)
     if train is not None:
@@ -608,16 +622,16 @@ def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Desc
 
 def _origin(model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None) -> dict[str, Any]:
     """Where a trained model comes from, and how its references were made."""
-    described = [] if model.description == model.name else [model.description]
+    sentences = [] if model.description == model.name else [model.description]
     files: dict[str, str] = {}
     if weights is not None:
         name = Path(weights).name  # the report holds no path of this machine
         with open(weights, "rb") as file:
             files[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        described.append(f"weights from {name}, SHA-256 {files[name]}")
+        sentences.append(f"weights from {name}, SHA-256 {files[name]}")
     if recipe is not None:
-        described.append(f"references: {recipe.description}")
-    facts: dict[str, Any] = {"description": "; ".join(described)} if described else {}
+        sentences.append(f"references: {recipe.description}")
+    facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
     return facts | ({"files": files} if files else {})
 
 

@@ -50,7 +50,7 @@ class SourceTest:
     ----------
     number : Interval or NotApplicable
         Area under the ROC of the classifier with its interval over records, or why there is none. ``detail`` has
-        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that would be told from 1/2 in 9 of 10
+        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that is distinguished from 1/2 in 9 of 10
         samples of this size; and, where it was simulated, ``smallest_shift`` of one column in standard deviations
         that leads to that area.
     accepted : bool
@@ -134,10 +134,11 @@ def _largest(points: Points | None, game: Game, seed: int, confidence: float, n_
     if game.is_target_point.ndim == 2:
         raise NotApplicable("record_of_its_own")
     members = np.unique(game.target_member, axis=0)
-    chosen = members[np.unique(np.linspace(0, len(members) - 1, min(MOST_MODELS, len(members))).round().astype(int))]
-    level = 1 - (1 - confidence) / len(chosen)
-    intervals = [_tested(points, game.target_points, member, seed, level, n_jobs) for member in chosen]
-    return replace(max(intervals, key=lambda each: each.low), confidence=confidence)
+    n_tests = min(MOST_MODELS, len(members))
+    rows = np.unique(np.linspace(0, len(members) - 1, n_tests).round().astype(int))
+    level = 1 - (1 - confidence) / len(rows)  # Bonferroni: the largest of the intervals is reported
+    intervals = [_tested(points, game.target_points, member, seed, level, n_jobs) for member in members[rows]]
+    return replace(max(intervals, key=lambda interval: interval.low), confidence=confidence)
 
 
 def _tested(
@@ -148,24 +149,30 @@ def _tested(
     confidence: float,
     n_jobs: int | None,
 ) -> Interval:
-    """One choice of members against the others."""
+    """Return the interval of the area for one choice of members against the others."""
     rows = _sampled(member, seed)
     unit = np.arange(len(rows)) if points.group is None else _numbered(points.group[columns[rows]])
-    known, side = features(points, columns[rows]), member[rows]
+    row_features, row_member = features(points, columns[rows]), member[rows]
+    # a unit is on the side of its first row
     first = np.unique(unit, return_index=True)[1]
-    unit_side = side[first]
-    sizes = int(unit_side.sum()), int((~unit_side).sum())
+    unit_member = row_member[first]
+    sizes = int(unit_member.sum()), int((~unit_member).sum())
     if min(sizes) < FEWEST:
         raise NotApplicable("few_records", fewest=FEWEST, members=int(sizes[0]), others=int(sizes[1]))
-    fold = _folds(unit_side, seed)
-    found = _area(_scores(known, side, fold[unit], seed, n_jobs), unit, unit_side, fold, confidence)
-    detail = {"members": float(sizes[0]), "others": float(sizes[1]), "columns": float(known.values.shape[1])}
-    detail["smallest_auc"] = smallest_area(*sizes, confidence)
-    if known.values.size <= PLANTED:
-        shift = _smallest_shift(known, unit, unit_side, fold, detail["smallest_auc"], seed, n_jobs)
+    fold = _folds(unit_member, seed)  # of units: a unit with rows in two folds would be recognised
+    score = _scores(row_features, row_member, fold[unit], seed, n_jobs)
+    area = _area(score, unit, unit_member, fold, confidence)
+    detail = {
+        "members": float(sizes[0]),
+        "others": float(sizes[1]),
+        "columns": float(row_features.values.shape[1]),
+        "smallest_auc": smallest_area(*sizes, confidence),
+    }
+    if row_features.values.size <= PLANTED:
+        shift = _smallest_shift(row_features, unit, unit_member, fold, detail["smallest_auc"], seed, n_jobs)
         if shift is not None:
             detail["smallest_shift"] = shift
-    return replace(found, detail=detail)
+    return replace(area, detail=detail)
 
 
 def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> float:
@@ -191,14 +198,19 @@ def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> fl
     """
     quantiles = float(ndtri((1 + confidence) / 2) + ndtri(POWER))
     low, high = 0.5, 1.0 - 1e-9
-    for _ in range(50):
+    for _ in range(50):  # bisection: the area that is resolved shrinks to a point
         area = (low + high) / 2
+        # Hanley and McNeil's Q1 and Q2: two members both score above one other, one member above two others
         both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
         variance = (
             area * (1 - area) + (n_members - 1) * (both_members - area**2) + (n_others - 1) * (both_others - area**2)
         ) / (n_members * n_others)
-        told = logit(area) > quantiles * math.sqrt(OVERLAP * variance) / (area * (1 - area))
-        low, high = (low, area) if told else (area, high)
+        # the standard error on the logit scale, by the delta method, is that of the area over area (1 - area)
+        standard_error = math.sqrt(OVERLAP * variance) / (area * (1 - area))
+        if logit(area) > quantiles * standard_error:
+            high = area
+        else:
+            low = area
     return high
 
 
@@ -206,12 +218,13 @@ def _sampled(member: Bool[Array, " J"], seed: int) -> Int[Array, " n"]:
     """At most 20,000 records, with as large a fraction of members as all have."""
     if len(member) <= MOST_ROWS:
         return np.arange(len(member))
-    rng, kept = stream(seed, "membership without the model", "rows"), []
+    rng = stream(seed, "membership without the model", "rows")
+    sampled_rows = []
     for side in (True, False):
         rows = np.flatnonzero(member == side)
-        n_kept = max(FEWEST, math.floor(MOST_ROWS * len(rows) / len(member)))
-        kept.append(rng.permutation(rows)[:n_kept])
-    return np.sort(np.concatenate(kept))
+        n_sampled = max(FEWEST, math.floor(MOST_ROWS * len(rows) / len(member)))
+        sampled_rows.append(rng.permutation(rows)[:n_sampled])
+    return np.sort(np.concatenate(sampled_rows))
 
 
 def _numbered(group: Shaped[Array, " n"]) -> Int[Array, " n"]:
@@ -220,7 +233,8 @@ def _numbered(group: Shaped[Array, " n"]) -> Int[Array, " n"]:
 
 def _folds(member: Bool[Array, " U"], seed: int) -> Int[Array, " U"]:
     """Assign a fold to each unit so that all folds have equally many members, and equally many others."""
-    rng, fold = stream(seed, "membership without the model", "folds"), np.empty(len(member), dtype=int)
+    rng = stream(seed, "membership without the model", "folds")
+    fold = np.empty(len(member), dtype=int)
     for side in (True, False):
         units = np.flatnonzero(member == side)
         fold[rng.permutation(units)] = np.arange(len(units)) % N_FOLDS
@@ -228,24 +242,26 @@ def _folds(member: Bool[Array, " U"], seed: int) -> Int[Array, " U"]:
 
 
 def _scores(
-    known: Features, member: Bool[Array, " n"], fold: Int[Array, " n"], seed: int, n_jobs: int | None
+    row_features: Features, member: Bool[Array, " n"], fold: Int[Array, " n"], seed: int, n_jobs: int | None
 ) -> Float[Array, " n"]:
     """Each record's log-odds of membership, by a classifier that was trained on the other folds."""
-    number = integer(seed, "membership without the model", "classifier")
-    tasks = [(known, member, fold == held_out, number) for held_out in range(N_FOLDS)]
+    random_state = integer(seed, "membership without the model", "classifier")
+    tasks = [(row_features, member, fold == held_out, random_state) for held_out in range(N_FOLDS)]
+    n_workers = 1 if row_features.values.size <= IN_ONE_PROCESS else n_jobs
     score = np.empty(len(member))
-    for held_out, found in pool.run(_fitted, tasks, 1 if known.values.size <= IN_ONE_PROCESS else n_jobs):
-        score[fold == held_out] = found
+    for held_out, fold_score in pool.run(_fitted, tasks, n_workers):
+        score[fold == held_out] = fold_score
     return score
 
 
 def _fitted(
-    known: Features, member: Bool[Array, " n"], held_out: Bool[Array, " n"], random_state: int
+    row_features: Features, member: Bool[Array, " n"], held_out: Bool[Array, " n"], random_state: int
 ) -> Float[Array, " h"]:
     """Scores of the records that are held out."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # here, for it takes seconds to import
 
-    kept = _telling(known.values[~held_out], member[~held_out])
+    columns = _telling(row_features.values[~held_out], member[~held_out])
+    # with few records on a side, leaves of at least 20 records would allow no split
     smaller = min(np.count_nonzero(member[~held_out]), np.count_nonzero(~member & ~held_out))
     classifier = HistGradientBoostingClassifier(
         max_iter=50,
@@ -253,24 +269,25 @@ def _fitted(
         min_samples_leaf=int(np.clip(smaller // 5, 2, 20)),
         l2_regularization=1.0,
         early_stopping=False,  # pyright: ignore[reportArgumentType] -- its stubs know "auto" alone
-        categorical_features=known.categorical[kept],  # pyright: ignore[reportArgumentType]
+        categorical_features=row_features.categorical[columns],  # pyright: ignore[reportArgumentType]
         random_state=random_state,
     )
-    classifier.fit(known.values[~held_out][:, kept], member[~held_out])
-    return classifier.decision_function(known.values[held_out][:, kept])
+    classifier.fit(row_features.values[~held_out][:, columns], member[~held_out])
+    return classifier.decision_function(row_features.values[held_out][:, columns])
 
 
 def _telling(values: Float[Array, "n p"], member: Bool[Array, " n"]) -> Int[Array, " c"]:
     """Find the columns whose means differ most between members and others, in standard deviations."""
     if values.shape[1] <= MOST_COLUMNS:
         return np.arange(values.shape[1])
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
+    is_known = ~np.isnan(values)
+    filled = np.where(is_known, values, 0.0)
     filled = filled / np.maximum(np.abs(filled).max(axis=0), 1e-300)  # so that no square overflows
-    means = [filled[side].sum(axis=0) / np.maximum(known[side].sum(axis=0), 1) for side in (member, ~member)]
-    apart = np.abs(means[0] - means[1]) / (filled.std(axis=0) + 1e-12)
-    missing = np.abs(known[member].mean(axis=0) - known[~member].mean(axis=0))
-    return np.sort(np.argsort(-np.maximum(apart, 2 * missing), kind="stable")[:MOST_COLUMNS])
+    means = [filled[side].sum(axis=0) / np.maximum(is_known[side].sum(axis=0), 1) for side in (member, ~member)]
+    difference = np.abs(means[0] - means[1]) / (filled.std(axis=0) + 1e-12)
+    # the sides may also differ in which values are missing; that is a 0-1 column, of standard deviation at most 1/2
+    missing = np.abs(is_known[member].mean(axis=0) - is_known[~member].mean(axis=0))
+    return np.sort(np.argsort(-np.maximum(difference, 2 * missing), kind="stable")[:MOST_COLUMNS])
 
 
 def _area(
@@ -282,12 +299,15 @@ def _area(
 ) -> Interval:
     """Area under the ROC within folds, with DeLong's variance over units on the logit scale."""
     score = np.bincount(unit, score) / np.bincount(unit)
-    pairs = [placements(score[member & (fold == each)], score[~member & (fold == each)]) for each in range(N_FOLDS)]
+    # scores of different folds come from different classifiers, and are not compared
+    pairs = [placements(score[member & (fold == idx)], score[~member & (fold == idx)]) for idx in range(N_FOLDS)]
     above, below = (np.concatenate(side) for side in zip(*pairs, strict=True))
     area = float((above.mean() + below.mean()) / 2)  # the two differ where folds differ by a record
     smaller = min(len(above), len(below))
     variance = OVERLAP * (above.var(ddof=1) / len(above) + below.var(ddof=1) / len(below))
     boosted = Term("boosted_folds", folds=N_FOLDS)
+    # near 0 or 1 the normal approximation fails: take the exact interval of as many trials as the smaller side has
+    # records, divided by the overlap
     if smaller * min(area, 1 - area) < FEWEST_RARE or variance <= 0:
         trials = smaller / OVERLAP
         exact = clopper_pearson(area * trials, trials, confidence)
@@ -300,7 +320,7 @@ def _area(
 
 
 def _smallest_shift(
-    known: Features,
+    row_features: Features,
     unit: Int[Array, " n"],
     member: Bool[Array, " U"],
     fold: Int[Array, " U"],
@@ -315,18 +335,20 @@ def _smallest_shift(
     classifier that knew the column is a line.
     """
     rng = stream(seed, "membership without the model", "shift")
-    drawn = np.empty_like(member)
-    for each in range(N_FOLDS):
-        drawn[fold == each] = rng.permutation(member[fold == each])
+    random_member = np.empty_like(member)
+    for idx in range(N_FOLDS):
+        random_member[fold == idx] = rng.permutation(member[fold == idx])
     noise = rng.normal(size=len(member))
     needed = float(ndtri(area))
-    shifts = [part * math.sqrt(2) * needed for part in SHIFTS]
+    # two unit normals that are d apart have the area Phi(d / sqrt 2)
+    shifts = [factor * math.sqrt(2) * needed for factor in SHIFTS]
     reached: list[float] = []
     for shift in shifts:
-        column = (noise + shift * drawn)[unit]
-        planted = Features(np.column_stack([known.values, column]), np.append(known.categorical, False))
-        score = _scores(planted, drawn[unit], fold[unit], seed, n_jobs)
-        reached.append(float(ndtri(np.clip(_area(score, unit, drawn, fold, 0.95).value, 1e-6, 1 - 1e-6))))
+        column = (noise + shift * random_member)[unit]
+        planted = Features(np.column_stack([row_features.values, column]), np.append(row_features.categorical, False))
+        score = _scores(planted, random_member[unit], fold[unit], seed, n_jobs)
+        planted_area = _area(score, unit, random_member, fold, 0.95).value
+        reached.append(float(ndtri(np.clip(planted_area, 1e-6, 1 - 1e-6))))
         if reached[-1] >= needed:
             break
     return _crossing([0.0, *shifts], [0.0, *reached], needed)
@@ -338,5 +360,5 @@ def _crossing(shifts: Sequence[float], reached: Sequence[float], needed: float) 
         return None
     last = len(reached) - 1
     low, high = max(reached[last - 1], 0.0), reached[last]
-    part = (needed - low) / (high - low) if high > low else 1.0
-    return shifts[last - 1] + float(np.clip(part, 0.0, 1.0)) * (shifts[last] - shifts[last - 1])
+    fraction = (needed - low) / (high - low) if high > low else 1.0
+    return shifts[last - 1] + float(np.clip(fraction, 0.0, 1.0)) * (shifts[last] - shifts[last - 1])

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 STEPS = {"step_dot", "step_norm"}
-HOOKS = ("aggregate", "train")  # words of a private network beside those of DpSgd: functions or their import paths,
+HOOKS = (
+    "aggregate",
+    "train",
+)  # words of a private network in addition to those of DpSgd: functions or their import paths,
 HOW = ("references", "gradients", "device")  # and plain values
 OF_RECORDS = ("mislabelled", "random")  # canaries that any release can be trained on
 
@@ -66,12 +69,12 @@ def private_network(
         missing with the command that installs it.
     """
     words = dpsgd.describe() if isinstance(dpsgd, DpSgd) else dict(dpsgd)
-    known = [field.name for field in fields(DpSgd)]
+    field_names = [field.name for field in fields(DpSgd)]
     for word in words:
-        one_of("word of DP-SGD", word, (*known, *HOW, *HOOKS))
-    found = imported(make) if isinstance(make, str) else make
-    kind = found if isclass(found) else type(found)
-    if not isfunction(found) and not (isclass(found) and is_network(found)):
+        one_of("word of DP-SGD", word, (*field_names, *HOW, *HOOKS))
+    factory = imported(make) if isinstance(make, str) else make
+    kind = factory if isclass(factory) else type(factory)
+    if not isfunction(factory) and not (isclass(factory) and is_network(factory)):
         raise ValueError(
             f"dpsgd trains networks; give a class of networks or a function that makes one, not {_name(kind)}"
         )
@@ -82,10 +85,10 @@ def private_network(
             raise
         raise ValueError(TORCH) from None
     return room.PrivateNetwork(
-        found,
-        DpSgd.of({word: words[word] for word in known if word in words}),
+        factory,
+        DpSgd.of({word: words[word] for word in field_names if word in words}),
         dict(parameters or {}),
-        name=name or _name(found),
+        name=name or _name(factory),
         **{word: words[word] for word in HOW if word in words},
         **{word: _function(word, words[word]) for word in HOOKS if word in words},
     )
@@ -120,7 +123,7 @@ def planned(model: ModelPlan) -> Described:
 
 
 def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
-    """Whether a release is trained by DP-SGD with its steps in sight: told without PyTorch."""
+    """Whether a release is trained by DP-SGD with its steps in sight; does not import PyTorch."""
     return isinstance(getattr(release, "dpsgd", None), DpSgd)
 
 
@@ -150,13 +153,20 @@ def attacks_on(
     ['gap', 'confidence', 'loss', 'entropy']
     """
     rates = sorted({release.dpsgd.sample_rate for release in releases if is_private(release)})
-    found = find(asked)
+    rows = find(asked)
+    likelihood_ratio = ATTACKS["likelihood_ratio"]
     if asked == "default" or tuple(asked) == ("default",):
-        found = tuple(attack for attack in found if not (one_run and attack.needs_references))
-        found = (*([ATTACKS["likelihood_ratio"]] if rates else []), *found)
-    bare = ATTACKS["likelihood_ratio"].name
-    told = [[each.with_parameters(rate=rate) for rate in rates] if each.name == bare else [] for each in found]
-    return tuple(one for each, several in zip(found, told, strict=True) for one in several or [each])
+        rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))
+        if rates:
+            rows = (likelihood_ratio, *rows)
+    attacks: list[Attack] = []
+    for attack in rows:
+        # one with parameters of its own has another name, and stays as it is
+        if attack.name == likelihood_ratio.name and rates:
+            attacks += [attack.with_parameters(rate=rate) for rate in rates]
+        else:
+            attacks.append(attack)
+    return tuple(attacks)
 
 
 @dataclass(frozen=True)
@@ -180,8 +190,10 @@ class Setting:
 
     def wanted(self, attacks: Sequence[Attack]) -> list[str]:
         """List the signals to observe: of Dirac canaries, without a loss, the steps; with steps also their noise."""
-        named = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
-        return [*named, "step_noise"] if is_private(self.release) and STEPS & {*named} else named
+        names = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
+        if is_private(self.release) and STEPS & {*names}:
+            names.append("step_noise")
+        return names
 
     def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:
         """Return the release with its signals; a Dirac canary has no label and no picture."""
@@ -240,13 +252,14 @@ def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
                 f"{what} the steps of DP-SGD, and {release.name} shows none: give dpsgd, or leave that out and plant "
                 "canaries = mislabelled or random, or name them by target"
             )
-        found = _canaries(kind)(points, plan.n_canaries, plan.seed)
-        return Setting(release, replace(loaded, points=found.points), _game(plan, found), kind)
+        canaries = _canaries(kind)(points, plan.n_canaries, plan.seed)
+        return Setting(release, replace(loaded, points=canaries.points), _game(plan, canaries), kind)
+    # a training loop of the user's shows no batches, so that the others in them are known to nobody
     knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
-    steps = {} if kind in OF_RECORDS else {"release": release}
-    found = _canaries(kind)(points, plan.n_canaries, plan.seed, **steps)
-    seen = replace(found.watched_by(release), knowledge=knowledge)
-    return Setting(seen, replace(loaded, points=found.points), _game(plan, found), kind)
+    gradients_of = {} if kind in OF_RECORDS else {"release": release}
+    canaries = _canaries(kind)(points, plan.n_canaries, plan.seed, **gradients_of)
+    watched = replace(canaries.watched_by(release), knowledge=knowledge)
+    return Setting(watched, replace(loaded, points=canaries.points), _game(plan, canaries), kind)
 
 
 def _canaries(kind: str) -> Callable[..., Canaries]:
@@ -260,10 +273,10 @@ def _game(plan: AuditPlan, canaries: Canaries) -> Game:
 
 def _function(word: str, value: Any) -> Any:
     """Import a hook that is given by its path; return any other one as it is."""
-    found = imported(value) if isinstance(value, str) else value
-    if found is not None and not callable(found):
-        raise ValueError(f"{word} must be a function or the import path of one, got a {type(found).__name__}")
-    return found
+    function = imported(value) if isinstance(value, str) else value
+    if function is not None and not callable(function):
+        raise ValueError(f"{word} must be a function or the import path of one, got a {type(function).__name__}")
+    return function
 
 
 def _name(value: Any) -> str:

@@ -55,14 +55,12 @@ class ClaimTest:
         """Let every attack play against targets that are no references."""
         game = signals.game.split()
         dependent = design_of(signals) is not None
-        if dependent:  # one target: the memberships of several would tell each other
-            is_target_point = (
-                signals.game.is_target_point
-                if signals.game.is_target_point.ndim == 1
-                else signals.game.is_target_point[0]
-            )
+        if dependent:  # one target: with several, the memberships of one reveal those of another
+            is_target_point = signals.game.is_target_point
+            if is_target_point.ndim == 2:  # each model has target points of its own: take those of the first
+                is_target_point = is_target_point[0]
             game = replace(signals.game, n_targets=1, is_target_point=is_target_point)
-        apart = replace(signals, game=game)
+        split_signals = replace(signals, game=game)
         if game.n_target_points == 1:
             method = "many_runs"
         else:
@@ -70,10 +68,12 @@ class ClaimTest:
         if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
             reason = Term("no_second_target", models=signals.game.n_models)
             return cls(method, {}, {}, reason)
-        level = 1 - LEVEL / len(attacks)
-        scores, unplayed = _each({attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(apart)))
-        evidence, uncounted = _each(scores, lambda made: counting.evidence(made, method, independent=True))
-        accuracy, unwon = _each(scores, lambda made: float(games_won(made, level, independent=True).low.max()))
+        level = 1 - LEVEL / len(attacks)  # Bonferroni over the attacks
+        scores, unplayed = _applied(
+            {attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(split_signals))
+        )
+        evidence, uncounted = _applied(scores, lambda score: counting.evidence(score, method, independent=True))
+        accuracy, unwon = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
         return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
@@ -94,7 +94,7 @@ class ClaimTest:
 
     def curve_p_value(self, ceiling: TradeOff) -> float:
         """P-value of a whole curve in the game that was played, over all attacks."""
-        return min(1.0, len(self.evidence) * min(each.curve_p_value(ceiling) for each in self.evidence.values()))
+        return min(1.0, len(self.evidence) * min(item.curve_p_value(ceiling) for item in self.evidence.values()))
 
     def strongest(self, ceiling: TradeOff) -> str:
         """Name the attack with the strongest evidence against a curve."""
@@ -174,11 +174,11 @@ class AccountantClaim:
     Parameters
     ----------
     dpsgd : DpSgd
-        As the training is said to be.
+        The training as it is claimed.
     adjacency : {"add_remove", "replace_one"}
         Of the game that was played: a record in or out, or swapped for another.
     delta : float
-        Where epsilon is told.
+        At which epsilon is given.
     """
 
     dpsgd: DpSgd
@@ -240,25 +240,31 @@ class AccountantClaim:
             At least 0, and finite: 0 if no epsilon above .01 is refused.
         """
 
-        def tried(noise: float) -> tuple[float, bool]:
+        def epsilon_and_verdict(noise: float) -> tuple[float, bool]:
             curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
             return curve.epsilon(self.delta), claim_test.curve_p_value(curve) < level
 
         high = self.dpsgd.noise_multiplier
-        epsilon, refused = tried(high)
-        while not refused or math.isinf(epsilon):
+        epsilon, is_refused = epsilon_and_verdict(high)
+        # more noise, until one with a finite epsilon is refused
+        while not is_refused or math.isinf(epsilon):
             if epsilon < 0.01:
                 return 0.0
             high *= 2
-            epsilon, refused = tried(high)
-        low, found = high / 2, tried(high / 2)
-        while found[1] and math.isfinite(found[0]):  # ends: with ever less noise epsilon is infinite
-            high, low, epsilon, found = low, low / 2, found[0], tried(low / 2)
+            epsilon, is_refused = epsilon_and_verdict(high)
+        # less noise, until it is not refused; ends, because with ever less noise epsilon is infinite
+        low = high / 2
+        low_epsilon, is_refused = epsilon_and_verdict(low)
+        while is_refused and math.isfinite(low_epsilon):
+            high, epsilon = low, low_epsilon
+            low /= 2
+            low_epsilon, is_refused = epsilon_and_verdict(low)
+        # bisection on the logarithm: `high` is always refused, with the finite `epsilon`
         while high > 1.01 * low:
             middle = math.sqrt(low * high)
-            found = tried(middle)
-            if found[1] and math.isfinite(found[0]):
-                high, epsilon = middle, found[0]
+            middle_epsilon, is_refused = epsilon_and_verdict(middle)
+            if is_refused and math.isfinite(middle_epsilon):
+                high, epsilon = middle, middle_epsilon
             else:
                 low = middle
         return epsilon
@@ -280,17 +286,17 @@ def accountant_verdict(
     Returns
     -------
     Verdict
-        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve or the noise, which is said in
-        ``reason``; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise as ``reason`` then
+        says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
         `StepNoise.testable`.
     """
     level, too_little = LEVEL, None
     if noise is not None and noise.testable:
-        level -= OF_NOISE
+        level -= OF_NOISE  # union bound: both tests together keep LEVEL
         if noise.p_value() < OF_NOISE:
             sigma = promise.dpsgd.noise_multiplier
-            most, at = sigma * noise.most(OF_NOISE), 100 * (1 - OF_NOISE)
-            too_little = Term("too_little_noise", most=most, level=at, claimed=sigma)
+            most = sigma * noise.most(OF_NOISE)
+            too_little = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
     untested = Verdict(
         promise.claim,
         "cannot_be_tested",
@@ -304,7 +310,7 @@ def accountant_verdict(
     if not claim_test.evidence:
         return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=too_little)
     is_refuted = too_little is not None or claim_test.curve_p_value(promise.ceiling) < level
-    attack, at = _operating_point(promise.ceiling, findings)
+    attack, operating_point = _operating_point(promise.ceiling, findings)
     measured = promise.ruled_out(claim_test, level)
     return replace(
         untested,
@@ -312,7 +318,7 @@ def accountant_verdict(
         measured=measured,
         confidence=1 - level,
         attack=attack,
-        operating_point=at,
+        operating_point=operating_point,
         reason=too_little,
     )
 
@@ -336,24 +342,27 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
     """
     try:
         claim.in_game(game)
-        measured = _accuracy(claim, game, claim_test) if claim.quantity == "eta" else _lower(claim, game, claim_test)
+        if claim.quantity == "eta":
+            measured = _accuracy(claim, game, claim_test)
+        else:
+            measured = _lower(claim, game, claim_test)
     except NotApplicable as reason:
         return Verdict(claim, "cannot_be_tested", claim.quantity, claim.value, reason=reason.reason)
     word = "refuted" if measured > claim.value else "not_refuted"
-    attack, at = _operating_point(claim.ceiling(game), findings)
-    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, at)
+    attack, operating_point = _operating_point(claim.ceiling(game), findings)
+    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, operating_point)
 
 
-def _each(given: Mapping[str, G], made: Callable[[G], M]) -> tuple[dict[str, M], list[Term]]:
+def _applied(items: Mapping[str, G], function: Callable[[G], M]) -> tuple[dict[str, M], list[Term]]:
     """Apply a function to each item; return its results, and the reasons where it does not apply."""
-    found: dict[str, M] = {}
+    results: dict[str, M] = {}
     reasons: list[Term] = []
-    for name, each in given.items():
+    for name, item in items.items():
         try:
-            found[name] = made(each)
+            results[name] = function(item)
         except NotApplicable as reason:
             reasons.append(reason.reason)
-    return found, reasons
+    return results, reasons
 
 
 def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
@@ -369,9 +378,12 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     low, high = 0.0, 1.0
     while rejected(high):  # ends: no finite evidence rejects an infinite value
         low, high = high, 2 * high
-    while high - low > 1e-4:
+    while high - low > 1e-4:  # `low` is always rejected, `high` never
         middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
+        if rejected(middle):
+            low = middle
+        else:
+            high = middle
     return low
 
 
@@ -384,10 +396,15 @@ def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
 
 def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[str, dict[str, float]]:
     """Find the measured TPR that is farthest above the ceiling, or nearest below it."""
-    rates = [each for each in findings if each.quantity == "tpr" and each.value is not None and each.low is not None]
+    rates = [
+        finding
+        for finding in findings
+        if finding.quantity == "tpr" and finding.value is not None and finding.low is not None
+    ]
     if not rates:
         return "", {}
-    best = max(rates, key=lambda each: (each.low or 0.0) - float(ceiling.tpr(each.operating_point["fpr"])))
+    # by the lower limit of the TPR: a high value with a wide interval shows little
+    best = max(rates, key=lambda rate: (rate.low or 0.0) - float(ceiling.tpr(rate.operating_point["fpr"])))
     return best.attack, {
         "fpr": best.operating_point["fpr"],
         "tpr": best.value or 0.0,

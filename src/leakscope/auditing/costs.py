@@ -1,4 +1,4 @@
-"""What an audit would do and cost, from one fit: said before hours are spent."""
+"""What an audit would do and cost, estimated from one fit before hours are spent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from leakscope.releases.factory import Described
 from leakscope.runtime import pool
 
 Array = np.ndarray
-FEW = 10  # steps of DP-SGD that stand for all
+FEW = 10  # steps of DP-SGD from which the cost of all is extrapolated
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class Fit:
     n_bytes: int
     warned: tuple[str, ...] = ()
 
-    def said(self, name: str, n_models: int, workers: int) -> Iterator[str]:
+    def lines(self, name: str, n_models: int, workers: int) -> Iterator[str]:
         """Yield a line about all models, and one for each warning."""
         yield (
             f"{name}: {n_models} models, {self.seconds:.2g} s each, about "
             f"{self.seconds * n_models / workers:,.0f} s with {workers} workers, "
             f"{self.n_bytes * n_models / 1e6:,.0f} MB in the store"
         )
-        yield from (f"{name}: a fit warns: {each}" for each in self.warned)
+        yield from (f"{name}: a fit warns: {warning}" for warning in self.warned)
 
 
 def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
-    """Estimate models, time and disk of a plan, a line each; one model of each release is fitted to tell.
+    """Estimate models, time and disk of a plan, a line each; one model of each release is fitted for it.
 
-    Of DP-SGD a few steps are taken and stand for all. A user-supplied training loop cannot be cut short and runs to its
-    end.
+    Of DP-SGD a few steps are run, and their cost is extrapolated. A user-supplied training loop cannot be cut short and
+    runs to its end.
 
     Parameters
     ----------
@@ -77,17 +77,17 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     ValueError
         For whatever the audit itself would refuse before its first fit, in one line.
     """
-    releases = [_telling(planned(model)) for model in plan.model]
+    releases = [_not_quiet(planned(model)) for model in plan.model]
     loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
     workers = pool.workers(n_jobs)
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
     else:
-        chosen = attacks_on(releases, plan.attacks, plan.n_models == 1)
-        yield from _of_membership(plan, chosen, releases, loaded, workers)
+        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+        yield from _of_membership(plan, attacks, releases, loaded, workers)
 
 
-def _telling(release: Described) -> Described:
+def _not_quiet(release: Described) -> Described:
     """Copy a release so that warnings of its fits are collected."""
     return replace(release, quiet=False) if isinstance(release, Estimator) else release
 
@@ -96,13 +96,14 @@ def _of_membership(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
 ) -> Iterator[str]:
     """Yield the game, then the cost of each release."""
-    played = [_quickly_set(plan, attacks, release, loaded) for release in releases]
-    promised = [promise(each, claims_of(plan, each.release.name, each.game)) for each in played]
-    for place, (each, told) in enumerate(zip(played, promised, strict=True)):
-        points, game, name = each.data.points, each.game, each.release.name
-        if place == 0 and each.planted:
+    settings = [_quickly_set(plan, attacks, release, loaded) for release in releases]
+    # of all releases before the first fit: a release that promises nothing is refused here
+    promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
+    for place, (audited, accountant_claim) in enumerate(zip(settings, promises, strict=True)):
+        points, game, name = audited.data.points, audited.game, audited.release.name
+        if place == 0 and audited.planted:
             yield (
-                f"{loaded.name}: {len(loaded.points):,} points, {game.n_target_points:,} {each.planted} canaries, "
+                f"{loaded.name}: {len(loaded.points):,} points, {game.n_target_points:,} {audited.planted} canaries, "
                 "each in by a fair coin"
             )
         elif place == 0:
@@ -110,21 +111,20 @@ def _of_membership(
                 f"{loaded.name}: {len(points):,} points, {game.n_target_points:,} target points, "
                 f"{len(game.population):,} set aside"
             )
-        if told is not None:
-            yield f"{name}: held against {told.text}"
-        if each.planted == "mahalanobis":
+        if accountant_claim is not None:
+            yield f"{name}: held against {accountant_claim.text}"
+        if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
-        yield from _one(each.release, points, game.member[:1], each.wanted(attacks), plan.seed).said(
-            name, game.n_models, workers
-        )
+        fit = _one(audited.release, points, game.member[:1], audited.wanted(attacks), plan.seed)
+        yield from fit.lines(name, game.n_models, workers)
 
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
     """Draw the game of a release; canaries that a training chooses are chosen in one step: others, and as many."""
     if not is_private(release) or release.train is not None:
         return setting(plan, attacks, release, loaded)
-    made = setting(plan, attacks, _with_steps(release, 1), loaded)
-    return replace(made, release=_with_steps(made.release, release.dpsgd.steps))
+    quick = setting(plan, attacks, _with_steps(release, 1), loaded)
+    return replace(quick, release=_with_steps(quick.release, release.dpsgd.steps))
 
 
 def _with_steps(release: Described, steps: int) -> Described:
@@ -146,10 +146,10 @@ def _of_attribute(
     )
     imputer, known, outside = imputation(attribute_game)
     fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed)
-    yield from fit.said("imputation, without any release", len(outside), workers)
+    yield from fit.lines("imputation, without any release", len(outside), workers)
     for release in releases:
         fit = _one(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
-        yield from fit.said(release.name, game.n_models, workers)
+        yield from fit.lines(release.name, game.n_models, workers)
 
 
 def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
@@ -158,18 +158,21 @@ def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: S
         return _timed(release, points, member, want, seed)
     n_steps = release.dpsgd.steps
 
-    # the first of them pays for what PyTorch does but once
+    # the first fit is dropped: it includes what PyTorch does only once in a process
     _, first, more = (_timed(_with_steps(release, n), points, member, want, seed) for n in (1, 1, 1 + FEW))
-    step = max(0.0, more.seconds - first.seconds) / FEW, (more.n_bytes - first.n_bytes) // FEW
-    return Fit(first.seconds + (n_steps - 1) * step[0], first.n_bytes + (n_steps - 1) * step[1], more.warned)
+    step_seconds = max(0.0, more.seconds - first.seconds) / FEW
+    step_bytes = (more.n_bytes - first.n_bytes) // FEW
+    seconds = first.seconds + (n_steps - 1) * step_seconds
+    return Fit(seconds, first.n_bytes + (n_steps - 1) * step_bytes, more.warned)
 
 
 def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
     first = np.array([seeds.integer(seed, "train", 0)])
     started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        seen = release.observe(points, member, first, want)
+        arrays = release.observe(points, member, first, want)
     seconds = time.perf_counter() - started
-    warned = sorted({str(each.message).splitlines()[0] for each in said})
-    return Fit(seconds, 4 * sum(array.size for array in seen.values()), tuple(warned))
+    warned = sorted({str(warning.message).splitlines()[0] for warning in caught})
+    n_bytes = 4 * sum(array.size for array in arrays.values())  # the store holds single precision
+    return Fit(seconds, n_bytes, tuple(warned))

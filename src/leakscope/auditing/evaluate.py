@@ -73,10 +73,11 @@ def judge(
             continue
         measured = list(measure(observed, attack, scores, fpr, confidence, prior))
         findings += measured
-        if any(each.value is not None for each in measured):
+        if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
     best = strongest(findings)
-    exposure = record_risk(observed, next((each for each in attacks if each.name == best), None), confidence)
+    best_attack = next((attack for attack in attacks if attack.name == best), None)
+    exposure = record_risk(observed, best_attack, confidence)
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [_baseline(observed, prior), *_without_model(observed)]
@@ -112,19 +113,20 @@ def measure(
     """
 
     def finding(
-        quantity: str, bound_type: Any, at: Mapping[str, float], metric: Callable[..., Interval], *given: Any
+        quantity: str, bound_type: Any, at: Mapping[str, float], metric: Callable[..., Interval], *parameters: Any
     ) -> Finding:
-        asked = FindingSpec(quantity, bound_type, attack.name, attack.source, at)
+        spec = FindingSpec(quantity, bound_type, attack.name, attack.source, at)
         try:
-            return observed.finding(asked, metric(scores, *given))
+            return observed.finding(spec, metric(scores, *parameters))
         except NotApplicable as reason:
-            return observed.finding(asked, reason)
+            return observed.finding(spec, reason)
 
     yield finding("accuracy", "lower", {"prior": prior}, metrics.accuracy, prior, confidence)
     yield finding("advantage", "lower", {}, metrics.advantage, confidence)
     yield finding("auc", "point", {}, metrics.auc, confidence)
     for rate in fpr:
         yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
+    # the rate of these models alone differs from the one above where there are several models and several points
     if scores.value.shape[0] > 1 and scores.value.shape[1] > 1:
         for rate in fpr:
             at = {"fpr": rate}
@@ -157,27 +159,35 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
+    # from ten false positives on: with fewer the band is too wide to show anything
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
     _, low, high = metrics.roc_band(scores, at, confidence)
-    given = np.isfinite(low)  # where few models cannot show the rate there is no band
-    if not given.any():
+    has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
+    if not has_band.any():
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
-    band = (at[given].tolist(), low[given].tolist(), high[given].tolist())
+    band = (at[has_band].tolist(), low[has_band].tolist(), high[has_band].tolist())
     return Curve(name, observed.name, "measured", roc, *band, confidence, n_nonmember)
 
 
 def strongest(findings: Sequence[Finding]) -> str:
     """Name the attack whose accuracy has the largest lower limit; "" if none applies."""
-    accuracy = [each for each in findings if each.quantity == "accuracy" and each.attack and each.low is not None]
-    return max(accuracy, key=lambda each: each.low or 0.0).attack if accuracy else ""
+    accuracies = [
+        finding for finding in findings if finding.quantity == "accuracy" and finding.attack and finding.low is not None
+    ]
+    if not accuracies:
+        return ""
+    return max(accuracies, key=lambda accuracy: accuracy.low or 0.0).attack
 
 
 def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float) -> Finding:
     """Return the largest lower bound of epsilon over the attacks, corrected for their number."""
+    # at the delta of the claims, so that the bound can be compared with them
     delta = max([claim.delta for claim in observed.claims], default=0.0) or DEFAULT_DELTA
     attack, number = claim_test.epsilon(delta, confidence)
-    given = observed.signals.game.kind in GIVEN_SPLITS
-    assumptions = [Term("random_members")] if given else []
+    # where the user says who was in, the bound needs that members were drawn at random: an assumption, unless the test
+    # for one source found a difference, which is then assumed not to be the cause, or makes the bound void
+    split_is_given = observed.signals.game.kind in GIVEN_SPLITS
+    assumptions = [Term("random_members")] if split_is_given else []
     if observed.sources is not None and observed.sources.found:
         assumptions = [Term("not_by_the_shift")]
     if observed.sources is not None and observed.sources.stops:
@@ -185,53 +195,53 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     if observed.signals.game.kind == "scores" and observed.signals.game.n_targets > 1:
         assumptions.append(Term("scores_of_one_model"))
     source = epsilon.METHODS[claim_test.method].source
-    asked = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
-    return observed.finding(asked, number)
+    spec = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
+    return observed.finding(spec, number)
 
 
 def _without_model(observed: ObservedRelease) -> list[Finding]:
     """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
-    asked = FindingSpec("membership_without_model", "point", source="das2024", scope=Scope("every"))
-    return [observed.finding(asked, observed.sources.number)]
+    spec = FindingSpec("membership_without_model", "point", source="das2024", scope=Scope("every"))
+    return [observed.finding(spec, observed.sources.number)]
 
 
 def _baseline(observed: ObservedRelease, prior: float) -> Finding:
     """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
-    asked = FindingSpec("baseline_accuracy", "point", operating_point={"prior": prior}, scope=Scope("every"))
-    found = observed.finding(asked, number)
-    return replace(found, low=None, high=None, confidence=None, status="certified")
+    spec = FindingSpec("baseline_accuracy", "point", operating_point={"prior": prior}, scope=Scope("every"))
+    # known exactly, not estimated: no interval
+    return replace(observed.finding(spec, number), low=None, high=None, confidence=None, status="certified")
 
 
 def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
     """Report the accuracy that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
     game = observed.signals.game
-    asked = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
+    spec = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
     member = game.target_member
     try:
-        wrong = 1.0 - observed.signals.targets("correct")
+        loss = 1.0 - observed.signals.targets("correct")
     except NotApplicable as reason:
-        return observed.finding(asked, reason)
+        return observed.finding(spec, reason)
     if (member.all(axis=1) | ~member.any(axis=1)).any():
-        return observed.finding(asked, NotApplicable("no_members_and_others"))
-    return observed.finding(asked, gap_bound(wrong, member, 0.0, 1.0, prior, confidence))
+        return observed.finding(spec, NotApplicable("no_members_and_others"))
+    return observed.finding(spec, gap_bound(loss, member, 0.0, 1.0, prior, confidence))
 
 
 def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, findings: Sequence[Finding]) -> Curve:
     """Draw a claim as the ceiling of the game that was played, with the verdict of the test."""
-    made = verdict(claim, observed.signals.game, claim_test, findings)
+    tested = verdict(claim, observed.signals.game, claim_test, findings)
     if observed.sources is not None and observed.sources.stops:
-        made = Verdict(made.claim, "cannot_be_tested", made.quantity, made.allowed, reason=Term("shift"))
+        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=Term("shift"))
     elif observed.sources is not None and observed.sources.found:
-        made = replace(made, reason=Term("if_shift_is_not_the_cause"))
+        tested = replace(tested, reason=Term("if_shift_is_not_the_cause"))
     try:
         ceiling = claim.ceiling(observed.signals.game)
     except NotApplicable:  # the claim says nothing of this game: everything is allowed
         ceiling = EpsilonDelta(math.inf)
-    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=made)
+    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
 def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> ReleaseFacts:

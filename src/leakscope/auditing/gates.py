@@ -13,7 +13,7 @@ from leakscope.reports.about import releases_of
 def refuted(report: Report) -> list[str]:
     """List the claims that a report refutes, in words."""
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
-    return [f"{release}: {phrases.claim(made)}" for release, made in verdicts if made.word == "refuted"]
+    return [f"{release}: {phrases.claim(verdict)}" for release, verdict in verdicts if verdict.word == "refuted"]
 
 
 def failures(report: Report, limits: Sequence[str]) -> list[str]:
@@ -50,10 +50,10 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
                 lines.append(f"{release}: {text} could not be tested: {shifted[release]}")
             else:
                 lines += _exceeded(report, release, limit, text)
-    claims = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
+    verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
     lines += [
-        f"{name}: {phrases.claim(made)} could not be tested: {shifted[name]}"
-        for name, made in claims
+        f"{name}: {phrases.claim(verdict)} could not be tested: {shifted[name]}"
+        for name, verdict in verdicts
         if name in shifted
     ]
     return lines
@@ -83,7 +83,7 @@ def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
 
 def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[str]:
     """Whether the strongest attack on a release passes a limit, in words."""
-    found = [
+    findings = [
         finding
         for finding in report.findings
         if finding.release == release
@@ -91,10 +91,12 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         and finding.quantity == gate.quantity
         and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]
-    refused = [finding for finding in found if finding.refused]
-    values = [(finding.value, finding.attack) for finding in found if finding.value is not None and not finding.refused]
+    refused = [finding for finding in findings if finding.refused]
+    values = [
+        (finding.value, finding.attack) for finding in findings if finding.value is not None and not finding.refused
+    ]
     if not values and not refused:
-        reasons = {words(finding.reason) for finding in found if finding.reason} or {"there is no such finding"}
+        reasons = {words(finding.reason) for finding in findings if finding.reason} or {"there is no such finding"}
         yield f"{release}: {text} could not be measured: {'; '.join(sorted(reasons))}"
         return
     value, attack = max(values, default=(0.0, ""))

@@ -82,33 +82,34 @@ class ObservedRelease:
         if self.group is None:
             return scores
         _, first, unit, rows = np.unique(self.group, return_index=True, return_inverse=True, return_counts=True)
+        # sort the columns by unit, so that each unit is a run of columns that one sum covers
         order = np.argsort(unit, kind="stable")
         starts = np.r_[0, np.cumsum(rows)[:-1]]
         mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
         return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
 
-    def finding(self, asked: FindingSpec, number: Interval | NotApplicable) -> Finding:
+    def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
         """Make a finding of this release from a measured number, or from the reason why there is none."""
-        game, scope = self.signals.game, asked.scope
-        if scope.kind == "average" and game.kind == "per_datum":
+        game, scope = self.signals.game, spec.scope
+        if scope.kind == "average" and game.kind == "per_datum":  # an average over a single record
             scope = Scope("one")
         common: dict[str, Any] = {
-            "operating_point": asked.operating_point,
-            "bound_type": asked.bound_type,
+            "operating_point": spec.operating_point,
+            "bound_type": spec.bound_type,
             "scope": scope,
             "release": self.name,
-            "attack": asked.attack,
+            "attack": spec.attack,
             "game": Term(game.kind.replace(" ", "_"), others=game.others),
-            "assumptions": asked.assumptions,
-            "source": asked.source,
-            "per_record": asked.per_record,
+            "assumptions": spec.assumptions,
+            "source": spec.source,
+            "per_record": spec.per_record,
         }
         if isinstance(number, NotApplicable):
-            return Finding(asked.quantity, None, reason=number.reason, **common)
+            return Finding(spec.quantity, None, reason=number.reason, **common)
         ends = {
             name: getattr(number, name) for name in ("low", "high", "confidence", "interval_over", "method", "detail")
         }
         if number.refused:  # a value without an interval is an estimate, and shows nothing about anybody
             ends |= {"low": None, "high": None, "confidence": None, "refused": number.refused}
             common["bound_type"] = "point"
-        return Finding(asked.quantity, number.value, **ends, **common)
+        return Finding(spec.quantity, number.value, **ends, **common)

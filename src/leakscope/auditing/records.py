@@ -56,25 +56,26 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
     RecordRisk
     """
     name = "" if attack is None else attack.name
-    asked = FindingSpec("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
+    spec = FindingSpec("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
     try:
         if attack is None:
             raise NotApplicable("no_attack")
         if observed.signals.game.is_target_point.ndim == 2:
             raise NotApplicable("target_of_its_own")
-        won = games_won(
-            observed.by_unit(attack(observed.signals)), confidence, baseline_accuracy=_baseline_accuracy(observed)
-        )
+        scores = observed.by_unit(attack(observed.signals))
+        record_games = games_won(scores, confidence, baseline_accuracy=_baseline_accuracy(observed))
     except NotApplicable as reason:
-        return RecordRisk(observed.finding(asked, reason))
-    order = np.lexsort((-won.margin, -won.won))  # by games won, ties by the mean margin
-    most, low = int(won.won[order[0]]), float(won.low[order[0]])
+        return RecordRisk(observed.finding(spec, reason))
+    order = np.lexsort((-record_games.margin, -record_games.won))  # by games won, ties by the mean margin
+    # the limits hold for all records at once, so that the one with most games won may be picked afterwards
+    n_won, low = int(record_games.won[order[0]]), float(record_games.low[order[0]])
+    n_games = record_games.games
     method = (Term("clopper_pearson"), Term("all_records_at_once"))
-    number = Interval(most / won.games, low, 1.0, confidence, "none", method, {"won": most, "games": won.games})
+    number = Interval(n_won / n_games, low, 1.0, confidence, "none", method, {"won": n_won, "games": n_games})
     return RecordRisk(
-        observed.finding(asked, number),
-        _histogram(won, attack.name, _baseline_accuracy(observed)),
-        _table(observed, won, order[:SHOWN]),
+        observed.finding(spec, number),
+        _histogram(record_games, attack.name, _baseline_accuracy(observed)),
+        _table(observed, record_games, order[:SHOWN]),
     )
 
 
@@ -84,29 +85,33 @@ def _baseline_accuracy(observed: ObservedRelease) -> float:
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
-def _histogram(won: RecordGames, attack: str, baseline_accuracy: float) -> GamesFacts:
-    needed = models_needed(len(won.won), won.confidence, baseline_accuracy)
+def _histogram(record_games: RecordGames, attack: str, baseline_accuracy: float) -> GamesFacts:
+    needed = models_needed(len(record_games.won), record_games.confidence, baseline_accuracy)
+    first_exposed = None
+    if record_games.games >= needed:  # with fewer games even a record against which all are won is not exposed
+        first_exposed = round(record_games.smallest_detectable * record_games.games)
     return GamesFacts(
-        played=won.games,
-        won=np.bincount(won.won, minlength=won.games + 1).tolist(),
-        first_exposed=round(won.smallest_detectable * won.games) if won.games >= needed else None,
-        exposed=int(won.exposed.sum()),
-        records=len(won.won),
+        played=record_games.games,
+        won=np.bincount(record_games.won, minlength=record_games.games + 1).tolist(),
+        first_exposed=first_exposed,
+        exposed=int(record_games.exposed.sum()),
+        records=len(record_games.won),
         attack=attack,
-        smallest_detectable=won.smallest_detectable,
+        smallest_detectable=record_games.smallest_detectable,
         models_needed=needed,
     )
 
 
-def _table(observed: ObservedRelease, won: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
+def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
     """One row a record; the most exposed ones with what a person would want to see of them."""
     game, points = observed.signals.game, observed.signals.points
-    n_units = len(won.won)
+    n_units = len(record_games.won)
     group, single = observed.group, observed.group is None
     names = game.target_points if group is None else np.unique(group)
-    labels = (
-        [str(value) for value in points.y[game.target_points]] if single and points and points.y is not None else None
-    )
+    labels = None
+    if single and points and points.y is not None:
+        labels = [str(value) for value in points.y[game.target_points]]
+    # a unit of several rows has no single strip, label or preview
     columns = {place: int(game.target_points[place]) for place in shown} if single else {}
     has_odds = {"log_odds", "loss"} <= observed.signals.arrays.keys()  # margins are no probabilities
     strips: list[Any] = [None] * n_units
@@ -121,11 +126,11 @@ def _table(observed: ObservedRelease, won: RecordGames, shown: Int[Array, " s"])
         "release": [observed.name] * n_units,
         "record": names.tolist(),
         "label": labels or [""] * n_units,
-        "games": [won.games] * n_units,
-        "won": won.won.tolist(),
-        "low": won.low.tolist(),
-        "exposed": won.exposed.tolist(),
-        "margin": _short(won.margin),
+        "games": [record_games.games] * n_units,
+        "won": record_games.won.tolist(),
+        "low": record_games.low.tolist(),
+        "exposed": record_games.exposed.tolist(),
+        "margin": _short(record_games.margin),
         "log_odds": strips,
         "member": members,
         "preview": previews,

@@ -86,13 +86,14 @@ def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], 
     if is_private(release):
         if release.train is not None:
             return Rehearsal(game, None, points.group)
+        # a single step is cheap enough for all points, and a batch of a few points could be empty
         short = replace(release, dpsgd=replace(release.dpsgd, steps=1))
         return Rehearsal(game, _shapes(short, points, game.member[:1], want, seed), points.group)
     short = _short(release)
-    few = points.take(few_points(points))
+    sample = points.take(few_points(points))
     shapes = None
     with suppress(Exception):  # the estimator may be the user's: it may raise anything
-        shapes = _shapes(short, few, np.ones((1, len(few)), dtype=bool), want, seed)
+        shapes = _shapes(short, sample, np.ones((1, len(sample)), dtype=bool), want, seed)
     if shapes is None:
         shapes = _shapes(short, points, game.member[:1], want, seed)
     return Rehearsal(game, shapes, points.group)
@@ -108,7 +109,7 @@ def few_points(points: Points) -> Int[Array, " n"]:
     if y.dtype.kind == "f" and len(classes) > FEWEST:
         return np.sort(order[np.linspace(0, len(order) - 1, FEWEST).astype(int)])
     per_class = max(PER_CLASS, -(-FEWEST // len(classes)))
-    place = np.arange(len(order)) - np.searchsorted(label[order], label[order])
+    place = np.arange(len(order)) - np.searchsorted(label[order], label[order])  # rank of each point within its class
     return np.sort(order[place < per_class])
 
 
@@ -129,10 +130,10 @@ def refuse_idle(attacks: Sequence[Attack], rehearsals: Sequence[Rehearsal]) -> N
     for attack in attacks:
         if not attack.by_name:
             continue
-        reasons = [idle_reason(attack, each) for each in rehearsals]
-        known = [reason for reason in reasons if reason is not None]
-        if known and len(known) == len(reasons):
-            raise cannot_run(attack.name, known[0])
+        reasons = [idle_reason(attack, rehearsal) for rehearsal in rehearsals]
+        idle_reasons = [reason for reason in reasons if reason is not None]
+        if idle_reasons and len(idle_reasons) == len(reasons):
+            raise cannot_run(attack.name, idle_reasons[0])
 
 
 def cannot_run(name: str, reason: Term) -> ValueError:
@@ -151,6 +152,7 @@ def idle_reason(attack: Attack, rehearsal: Rehearsal) -> Term | None:
     target_points = np.flatnonzero(np.atleast_2d(game.is_target_point).any(axis=0))
     if game.is_target_point.ndim == 1:
         target_points = target_points[:COLUMNS]
+    # target points of a model's own are not cut off: each model must keep one
     points = np.union1d(target_points, game.population[:COLUMNS])
     part = replace(
         game,
@@ -197,10 +199,10 @@ def _shapes(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few points; what the real fits warn of is not hidden
-            seen = release.observe(points, member, first, want)
+            arrays = release.observe(points, member, first, want)
     except Exception as error:
-        told = first_line(error)
-        if release.name in told:
+        message = first_line(error)
+        if release.name in message:
             raise
-        raise ValueError(f"{release.name}: {told}") from error
-    return {name: array.shape[2:] for name, array in seen.items() if name in SIGNALS}
+        raise ValueError(f"{release.name}: {message}") from error
+    return {name: array.shape[2:] for name, array in arrays.items() if name in SIGNALS}

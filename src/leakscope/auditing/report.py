@@ -22,7 +22,7 @@ def assemble(
     notes: Sequence[str] = (),
     command: str = "",
 ) -> Report:
-    """Judge each release and put the results side by side.
+    """Judge each release and combine the results in one report.
 
     Parameters
     ----------
@@ -45,28 +45,28 @@ def assemble(
         If a claim is about a release that is not there.
     """
     refuse_unknown(plan, [observed.name for observed in releases])
-    made = [judge(observed, attacks, plan.fpr, plan.confidence, plan.prior) for observed in releases]
+    judgements = [judge(observed, attacks, plan.fpr, plan.confidence, plan.prior) for observed in releases]
     return Report(
-        _about(plan, attacks, made, notes, command),
-        tuple(finding for each in made for finding in each.findings),
-        tuple(curve for each in made for curve in each.curves),
-        _joined([each.records for each in made if each.records]),
+        _about(plan, attacks, judgements, notes, command),
+        tuple(finding for judgement in judgements for finding in judgement.findings),
+        tuple(curve for judgement in judgements for curve in judgement.curves),
+        _joined([judgement.records for judgement in judgements if judgement.records]),
     )
 
 
 def _about(
-    plan: AuditPlan, attacks: Sequence[Attack], made: Sequence[Judgement], notes: Sequence[str], command: str
+    plan: AuditPlan, attacks: Sequence[Attack], judgements: Sequence[Judgement], notes: Sequence[str], command: str
 ) -> AuditAbout:
-    said = envelope(
+    common = envelope(
         plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
     )
     return AuditAbout(
         kind="audit",
-        **said,
+        **common,
         fpr=plan.fpr,
         attacks={attack.name: described(attack) for attack in attacks},
-        execution=None,
-        releases=tuple(each.facts for each in made),
+        execution=None,  # of signals from elsewhere; an audit that trained models sets it afterwards
+        releases=tuple(judgement.facts for judgement in judgements),
     )
 
 
@@ -77,4 +77,6 @@ def described(attack: Attack) -> TheoremFacts:
 
 def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
     """Tables with the same columns, one below the other."""
-    return {name: [item for table in tables for item in table[name]] for name in (tables[0] if tables else {})}
+    if not tables:
+        return {}
+    return {name: [item for table in tables for item in table[name]] for name in tables[0]}

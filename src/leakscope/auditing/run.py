@@ -1,4 +1,4 @@
-"""Play a game against releases: who is in is drawn, models are made and seen, and what they reveal is reported."""
+"""Play a game against releases: draw who is in, train and observe the models, and report what they reveal."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def play(
 ) -> Report:
     """Draw the game, make the releases, attack them and report.
 
-    A release that is trained by DP-SGD is held against its accountant: the curve stands in the report as certified,
-    with a verdict, and its epsilon beside those that the attacks prove.
+    A release that is trained by DP-SGD is compared with its accountant: the report has the curve as certified, with a
+    verdict, and its epsilon next to those that the attacks prove.
 
     Parameters
     ----------
@@ -79,25 +79,27 @@ def play(
     if len(set(names)) < len(names):
         raise ValueError(f"two models have the same name; names: {', '.join(names)}")
     refuse_unknown(plan, names)
-    played = [setting(plan, attacks, release, loaded) for release in releases]
-    claims = [claims_of(plan, each.release.name, each.game) for each in played]
-    promises = [promise(each, own_claims) for each, own_claims in zip(played, claims, strict=True)]
-    if len(played) > 1 or any(attack.by_name for attack in attacks):
-        rehearsed = [
-            rehearse(each.release, each.data.points, each.game, each.wanted(attacks), plan.seed) for each in played
+    # everything that can be refused is refused before the first fit: games, claims, promises, then trial fits
+    settings = [setting(plan, attacks, release, loaded) for release in releases]
+    claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
+    promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
+    if len(settings) > 1 or any(attack.by_name for attack in attacks):
+        rehearsals = [
+            rehearse(audited.release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
+            for audited in settings
         ]
-        refuse_idle(attacks, rehearsed)
+        refuse_idle(attacks, rehearsals)
     observed_releases = []
-    for each, own_claims in zip(played, claims, strict=True):
-        points, member = each.data.points, each.game.member
-        arrays = observe(each.release, points, member, each.wanted(attacks), plan.seed, execution)
-        observed_releases.append(each.observed(arrays, own_claims))
-    notes = [*_notes(loaded.points, played, execution), *_notes_of_noise(observed_releases)]
+    for audited, own_claims in zip(settings, claims, strict=True):
+        points, member = audited.data.points, audited.game.member
+        arrays = observe(audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
+        observed_releases.append(audited.observed(arrays, own_claims))
+    notes = [*_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
     report = assemble(plan, attacks, observed_releases, notes, command)
     report = replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
-    for where, observed, accountant_claim in zip(played, observed_releases, promises, strict=True):
+    for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
-            report = _held_against(report, where, observed, accountant_claim, attacks, plan.confidence)
+            report = _with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
     return report
 
 
@@ -145,7 +147,7 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
     ----------
     setting : Setting
     claims : sequence of Claim
-        Epsilon is told at the largest delta among them; at 1e-5 unless there is one.
+        Epsilon is given at the largest delta among them; at 1e-5 unless there is one.
 
     Returns
     -------
@@ -163,7 +165,8 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
     if dpsgd.noise_multiplier == 0:
         raise ValueError(f"{setting.release.name}: noise_multiplier must be > 0; without noise DP-SGD promises nothing")
     if dpsgd.batches == "fixed":
-        dpsgd = replace(dpsgd, sample_rate=_largest_share(setting.release, setting.game))
+        dpsgd = replace(dpsgd, sample_rate=_largest_fraction(setting.release, setting.game))
+    # with coins a neighbour has one record more or less; with halves of fixed size a record is swapped
     adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
     delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
     return AccountantClaim(dpsgd, adjacency, delta)
@@ -188,14 +191,15 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     ValueError
         For an eta or an accuracy that the prior makes impossible.
     """
-    made, baseline_accuracy = [], max(game.prior, 1 - game.prior)
+    baseline_accuracy = max(game.prior, 1 - game.prior)
+    claims = []
     for claim in plan.claim:
         if claim.model not in ("", release):
             continue
         if claim.epsilon is not None:
-            made.append(Claim("epsilon", claim.epsilon, claim.delta, claim.adjacency))
+            claims.append(Claim("epsilon", claim.epsilon, claim.delta, claim.adjacency))
         elif claim.mu is not None:
-            made.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
+            claims.append(Claim("mu", claim.mu, 0.0, claim.adjacency))
         else:
             eta = claim.eta if claim.eta is not None else (claim.accuracy or 0.0) - baseline_accuracy
             if not 0 <= eta <= 1 - baseline_accuracy:
@@ -203,8 +207,8 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
                     f"a claim of eta = {eta:g} is not possible where the baseline accuracy is {baseline_accuracy:.3g}; "
                     f"eta is from 0 to {1 - baseline_accuracy:.3g}, accuracy from {baseline_accuracy:.3g} to 1"
                 )
-            made.append(Claim("eta", eta))
-    return made
+            claims.append(Claim("eta", eta))
+    return claims
 
 
 def _notes(points: Points, settings: Sequence[Setting], execution: Execution) -> Iterator[str]:
@@ -212,12 +216,12 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
-    yield from not_stored([each.release for each in settings], execution)
-    for each in settings:
-        if _own_layers_unseen(each):
+    yield from not_stored([audited.release for audited in settings], execution)
+    for audited in settings:
+        if _own_layers_unseen(audited):
             yield (
-                f"{each.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer and "
-                "nothing else passes this audit; check in its code that every layer is clipped"
+                f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer "
+                "and nothing else passes this audit; check in its code that every layer is clipped"
             )
 
 
@@ -234,24 +238,25 @@ def _own_layers_unseen(setting: Setting) -> bool:
     return setting.planted == "dirac" and is_private(setting.release) and setting.release.train is not None
 
 
-def _largest_share(release: PrivateNetwork, game: Game) -> float:
-    """Of the records in a batch of fixed size, whoever else is in."""
+def _largest_fraction(release: PrivateNetwork, game: Game) -> float:
+    """Return the largest fraction of the records in use that a batch of fixed size can be, whoever is in."""
     from leakscope.dpsgd.observer import batch_size  # here, for it needs PyTorch
 
     watched = np.zeros(game.member.shape[1], dtype=bool)
     watched[list(release.watched) or slice(None)] = True
-    known = (game.member & ~watched).sum(axis=1)
+    n_certain = (game.member & ~watched).sum(axis=1)
     fewest = game.member.sum(axis=1)
-    if game.sampling == "poisson":
+    if game.sampling == "poisson":  # the fewest records that any coins allow, not those of this draw
         by_coin = np.atleast_2d(game.is_target_point).any(axis=0)
         fewest[:] = (game.member & ~by_coin).sum(axis=1).min() + 1
-    sizes = [batch_size(release.dpsgd.sample_rate, float(n) + watched.sum() / 2) for n in known]
+    # the training takes the expected number of records, half of the watched ones, for its batch size
+    sizes = [batch_size(release.dpsgd.sample_rate, float(n) + watched.sum() / 2) for n in n_certain]
     return min(1.0, float(np.max(sizes / fewest)))
 
 
-def _held_against(
+def _with_accountant(
     report: Report,
-    where: Setting,
+    setting: Setting,
     observed: ObservedRelease,
     promise: AccountantClaim,
     attacks: Sequence[Attack],
@@ -259,9 +264,10 @@ def _held_against(
 ) -> Report:
     """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
+    # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit
     if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
-        asked = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
-        unknown = observed.finding(asked, NotApplicable("units_of_several_records"))
+        spec = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
+        unknown = observed.finding(spec, NotApplicable("units_of_several_records"))
         return replace(report, findings=(*report.findings, unknown))
     certified = Finding(
         "epsilon", promise.epsilon, operating_point=at, bound_type="upper", status="certified", release=observed.name,
@@ -269,10 +275,10 @@ def _held_against(
         source=source,
     )  # fmt: skip
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
-    own = [each for each in report.findings if each.release == observed.name]
-    limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(where) else []
+    own_findings = [finding for finding in report.findings if finding.release == observed.name]
+    limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
     findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
-    verdict = accountant_verdict(promise, claim_test, own, StepNoise.of(observed.signals))
+    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals))
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 
@@ -287,12 +293,12 @@ def _by_the_curve(
     """Report the lower bound of epsilon if the noise alone is in doubt."""
     source, at = "mahloujifar2024", {"delta": promise.delta}
     if not claim_test.evidence:
-        asked = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))
-        return observed.finding(asked, NotApplicable(claim_test.reason or NO_ATTACK))
+        spec = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))
+        return observed.finding(spec, NotApplicable(claim_test.reason or NO_ATTACK))
     value = promise.ruled_out(claim_test, 1 - confidence)
     attack = claim_test.strongest(promise.ceiling)
     method = (*claim_test.evidence[attack].method, Term("whole_curve"))
-    given = [Term("dpsgd_but_for_its_noise")]
-    given.extend(limits)
+    assumptions = [Term("dpsgd_but_for_its_noise"), *limits]
     number = Interval(value, value, float("inf"), confidence, "none", method, {"delta": promise.delta})
-    return observed.finding(FindingSpec("epsilon", "lower", attack, source, at, given, scope=Scope("every")), number)
+    spec = FindingSpec("epsilon", "lower", attack, source, at, assumptions, scope=Scope("every"))
+    return observed.finding(spec, number)

@@ -58,5 +58,5 @@ def wanted(attacks: Sequence[Attack]) -> list[str]:
 
 
 def population_share(attacks: Sequence[Attack]) -> float:
-    """Share of the points to set aside as draws from the population."""
+    """Return the fraction of the points to set aside as draws from the population."""
     return POPULATION if any(attack.needs_population for attack in attacks) else 0.0

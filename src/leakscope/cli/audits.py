@@ -1,4 +1,4 @@
-"""``leakscope audit`` and what stands around it: init, attacks, compare."""
+"""``leakscope audit`` and the commands that go with it: init, attacks, compare."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def _audit(
     allow_modules: str | None,
     dry_run: bool,
     as_json: bool,
-    **given: Any,
+    **flags: Any,
 ) -> None:
     """Audit a plan, one trained model, or signals from elsewhere."""
     with import_module("leakscope.releases.specs").only_from(allow_modules):
-        _audited(plan, out, records, publish, dry_run, as_json, given, allow_modules is not None)
+        _audited(plan, out, records, publish, dry_run, as_json, flags, allow_modules is not None)
 
 
 def _audited(
@@ -112,35 +112,35 @@ def _audited(
     publish: bool,
     dry_run: bool,
     as_json: bool,
-    given: Mapping[str, Any],
-    chosen_modules: bool,
+    flags: Mapping[str, Any],
+    has_allowed_modules: bool,
 ) -> None:
-    said = {name: value for name, value in given.items() if value is not None and value != []}
-    _refuse_idle({*said, *(["dry_run"] if dry_run else [])})
-    sys.path.append(os.getcwd())  # the user's own modules stand where the command is called
-    chosen, n_jobs = _plan(plan, said), said.get("n_jobs")
+    options = {name: value for name, value in flags.items() if value is not None and value != []}
+    _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
+    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
+    audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(chosen, n_jobs, as_json, chosen_modules)
+        _emit_dry_run(audit_plan, n_jobs, as_json, has_allowed_modules)
         return
     started = time.time()
     refuse_file(out)
     is_new = not out.exists()
-    shelf = said.get("store") or str(out / "store")
-    if {"predict", "weights"} & said.keys():
-        report = _audit_trained(chosen, said, shelf)
-    elif "signals" in said:
+    store = options.get("store") or str(out / "store")
+    if {"predict", "weights"} & options.keys():
+        report = _audit_trained(audit_plan, options, store)
+    elif "signals" in options:
         auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
-        signals = _with_records(observing.read_signals(said["signals"]), chosen, said)
-        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_judged_by(chosen))
+        signals = _with_records(observing.read_signals(options["signals"]), audit_plan, options)
+        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_judged_by(audit_plan))
     else:
         report = import_module("leakscope.auditing.api").run(
-            chosen, store=shelf, n_jobs=n_jobs, tmp=said.get("tmp"), command=command_line()
+            audit_plan, store=store, n_jobs=n_jobs, tmp=options.get("tmp"), command=command_line()
         )
     if is_new and not publish and out.is_dir():
-        out.chmod(OWNERS_FOLDER)  # the store stands in it already
+        out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
     write(report, out, records, started, publish)
     emit(report if records and not publish else report.without_records(), out, as_json)
-    _leave(report, chosen.fail_above)
+    _leave(report, audit_plan.fail_above)
 
 
 def init(
@@ -189,34 +189,38 @@ def compare(
         print(json.dumps(rows, indent=1))
     else:
         clean = import_module("leakscope.reports.render.text").clean
-        shown = [{name: clean(cell) for name, cell in row.items()} for row in rows]
-        print(import_module("leakscope.reports.render.text").columns(shown))
+        # names and ids come from the files: no control sequence reaches the terminal
+        clean_rows = [{name: clean(cell) for name, cell in row.items()} for row in rows]
+        print(import_module("leakscope.reports.render.text").columns(clean_rows))
 
 
-def _refuse_idle(given: set[str]) -> None:
+def _refuse_idle(names: set[str]) -> None:
     """Refuse flags that would have no effect."""
     *kinds, of_fits = FLAGS_WITHOUT_EFFECT
-    flags = ("signals", "predict", "weights")
-    kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in given), of_fits)
-    for name in sorted(given & FLAGS_WITHOUT_EFFECT[kind]):
+    flags = ("signals", "predict", "weights")  # in the order of the table; without any of them models are fitted
+    kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
+    for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
 
 
-def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
+def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     """Make the plan from a file, from flags, or from a file whose fields flags replace."""
     base = from_toml(file) if file is not None else None
-    words = {name: value for name, value in said.items() if name in AuditPlan.model_fields}
+    words = {name: value for name, value in options.items() if name in AuditPlan.model_fields}
     if "claim" in words:
         words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
     for name, flag in (("set_", "--set"), ("train", "--train"), ("layers", "--layers"), ("dpsgd", "--dpsgd")):
-        if name in said and "model" not in said:
+        if name in options and "model" not in options:
             raise ValueError(f"{flag} needs a --model")
-    if "model" in said:
-        models: list[dict[str, Any]] = [{"spec": spec} for spec in said["model"]]
-        models[-1] |= {"set": _pairs(said, "set_", "--set"), "train": _pairs(said, "train", "--train")}
-        models[-1] |= {"dpsgd": _pairs(said, "dpsgd", "--dpsgd")} if "dpsgd" in said else {}
-        models[-1] |= {"layers": tuple(said["layers"])} if "layers" in said else {}
+    if "model" in options:
+        models: list[dict[str, Any]] = [{"spec": spec} for spec in options["model"]]
+        models[-1] |= {"set": _pairs(options, "set_", "--set"), "train": _pairs(options, "train", "--train")}
+        if "dpsgd" in options:
+            models[-1]["dpsgd"] = _pairs(options, "dpsgd", "--dpsgd")
+        if "layers" in options:
+            models[-1]["layers"] = tuple(options["layers"])
         words["model"] = models
+    # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
         base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
     content = {} if base is None else base.model_dump(exclude_unset=True)
@@ -228,20 +232,20 @@ def _plan(file: Path | None, said: Mapping[str, Any]) -> AuditPlan:
     return merged.model_copy(update={"model": (ModelPlan(spec=DEFAULT_MODEL),)})
 
 
-def _pairs(said: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
+def _pairs(options: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
     """Read the ``NAME=VALUE`` of a flag that may be repeated, as a mapping."""
-    return {key: value for text in said.get(name, ()) for key, value in settings(text, flag).items()}
+    return {key: value for text in options.get(name, ()) for key, value in settings(text, flag).items()}
 
 
-def _with_records(signals: Signals, plan: AuditPlan, said: Mapping[str, Any]) -> Signals:
+def _with_records(signals: Signals, plan: AuditPlan, options: Mapping[str, Any]) -> Signals:
     """Signals with the records that they are of, where --data names them."""
-    if "data" not in said:
+    if "data" not in options:
         return signals
     room = import_module("leakscope.data")
-    loaded = (
-        room.read(plan.data, plan.drop) if plan.label is None else room.load(plan.data, plan.label, None, plan.drop)
-    )
-    points = loaded.points
+    if plan.label is None:
+        points = room.read(plan.data, plan.drop).points
+    else:
+        points = room.load(plan.data, plan.label, None, plan.drop).points
     n_points = signals.game.member.shape[1]
     if len(points) != n_points:
         raise ValueError(f"--data has {len(points):,} records, the signals have {n_points:,} points; they must agree")
@@ -254,29 +258,33 @@ def _judged_by(plan: AuditPlan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in names}
 
 
-def _audit_trained(plan: AuditPlan, said: Mapping[str, Any], shelf: str) -> Report:
-    """One trained model with its members and others; also models of its recipe to compare with, if asked for."""
-    given = "predict" if "predict" in said else "weights"
-    if not {"members", "others"} <= said.keys():
-        raise ValueError(f"--{given} needs --members FILE and --others FILE")
+def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> Report:
+    """Audit one trained model by its members and others, with reference models of its recipe if asked for."""
+    flag = "predict" if "predict" in options else "weights"
+    if not {"members", "others"} <= options.keys():
+        raise ValueError(f"--{flag} needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing.api"), import_module("leakscope.data")
-    made, recipe = import_module("leakscope.releases.factory"), plan.model[0]
-    if given == "predict":
-        model = import_module("leakscope.releases.specs").imported(said["predict"])
-    elif "model" in said:
-        model = made.trained_from(recipe.spec, recipe.set, said["weights"])
+    factory, recipe = import_module("leakscope.releases.factory"), plan.model[0]
+    if flag == "predict":
+        model = import_module("leakscope.releases.specs").imported(options["predict"])
+    elif "model" in options:
+        model = factory.trained_from(recipe.spec, recipe.set, options["weights"])
     else:
         raise ValueError("--weights needs the --model that they are of, as --model my_package:make_net")
-    sides = [room.load(said[file], plan.label, None, plan.drop).points for file in ("members", "others")]
-    fit = bool(({"model"} if given == "predict" else {"n_models", "train"}) & said.keys())
-    references = made.release_from(recipe.spec, recipe.set, train=recipe.train) if fit else None
-    words = _judged_by(plan) | {"seed": plan.seed, "n_models": plan.n_models if fit else 2}
+    sides = [room.load(options[file], plan.label, None, plan.drop).points for file in ("members", "others")]
     pairs = [(points.x, points.y) for points in sides]
-    words |= {"layers": recipe.layers} if recipe.layers else {}
-    words |= {"classes": _classes(said["classes"], sides[0].y)} if "classes" in said else {}
-    places = {"store": shelf, "n_jobs": said.get("n_jobs"), "tmp": said.get("tmp"), "weights": said.get("weights")}
-    places["sources"] = f"{Path(said['members']).name} and {Path(said['others']).name}"
-    return auditing.audit_model(model, *pairs, references=references, name=said[given], **places, **words)
+    # with --predict a --model can only be the recipe; with --weights it is the network of the weights
+    recipe_flags = {"model"} if flag == "predict" else {"n_models", "train"}
+    has_references = bool(recipe_flags & options.keys())
+    references = factory.release_from(recipe.spec, recipe.set, train=recipe.train) if has_references else None
+    words = _judged_by(plan) | {"seed": plan.seed, "n_models": plan.n_models if has_references else 2}
+    if recipe.layers:
+        words["layers"] = recipe.layers
+    if "classes" in options:
+        words["classes"] = _classes(options["classes"], sides[0].y)
+    places = {name: options.get(name) for name in ("n_jobs", "tmp", "weights")} | {"store": store}
+    places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
+    return auditing.audit_model(model, *pairs, references=references, name=options[flag], **places, **words)
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:
@@ -289,9 +297,9 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, chosen_modules: bool) -> None:
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, has_allowed_modules: bool) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, chosen_modules)
+    lines = _dry_run(plan, n_jobs, has_allowed_modules)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -299,14 +307,14 @@ def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, chosen_mod
         print(printable(line), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, chosen_modules: bool) -> Iterator[str]:
-    """Nothing outside of scikit-learn is imported unless ``--allow-modules`` names it."""
+def _dry_run(plan: AuditPlan, n_jobs: int | None, has_allowed_modules: bool) -> Iterator[str]:
+    """Yield the lines of a dry run; import nothing outside of scikit-learn unless ``--allow-modules`` names it."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
     imports = f"imports {', '.join(plan.import_paths)}"
     modules = [path.partition(":")[0] for path in plan.import_paths]
     others = sorted({module for module in modules if not specs.is_within(module, [TRUSTED])})
-    if others and not chosen_modules:
+    if others and not has_allowed_modules:
         yield imports
         yield (
             f"a dry run imports nothing but {TRUSTED}, so what the models cost is not known; with --allow-modules "
@@ -314,7 +322,7 @@ def _dry_run(plan: AuditPlan, n_jobs: int | None, chosen_modules: bool) -> Itera
         )
         return
     lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs)
-    first = next(lines)  # what is wrong with the plan is said before anything is printed
+    first = next(lines)  # an error in the plan is raised here, before anything is printed
     yield imports
     yield first
     yield from lines

@@ -39,9 +39,10 @@ app = typer.Typer(
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """Make the command of a bound."""
 
-    def run(out: Path | None, records: bool, publish: bool, as_json: bool, **given: Any) -> None:
-        words = words_of(plan, given)
+    def run(out: Path | None, records: bool, publish: bool, as_json: bool, **flags: Any) -> None:
+        words = words_of(plan, flags)
         started = time.time()
+        # a bound of data names records and has a folder; one of parameters is only printed unless --out is given
         folder = Path(OUT) if out is None and "data" in words else out
         if folder is not None:
             refuse_file(folder)

@@ -99,15 +99,15 @@ def _quiet_after_ctrl_c() -> Iterator[None]:
 
     def report(failed: threading.ExceptHookArgs) -> None:
         if not interrupted.is_set():
-            said(failed)
+            earlier_hook(failed)
 
-    said, heard = threading.excepthook, signal.signal(signal.SIGINT, note)
+    earlier_hook, earlier_handler = threading.excepthook, signal.signal(signal.SIGINT, note)
     threading.excepthook = report
     try:
         yield
     finally:
-        threading.excepthook = said
-        signal.signal(signal.SIGINT, heard)
+        threading.excepthook = earlier_hook
+        signal.signal(signal.SIGINT, earlier_handler)
 
 
 def _guarded(command: Callable[[], Any]) -> int:

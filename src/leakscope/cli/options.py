@@ -60,18 +60,19 @@ def options_of(
     --------
     >>> from leakscope.cli.options import options_of
     >>> from leakscope.plans import BOUND_PLANS
-    >>> [each.name for each in options_of(BOUND_PLANS["gap"], skip=("title", "unit", "date", "fpr"))]
+    >>> [parameter.name for parameter in options_of(BOUND_PLANS["gap"], skip=("title", "unit", "date", "fpr"))]
     ['gap', 'low', 'high', 'prior']
     """
     for name in (*skip, *spelt):
         if name not in plan.model_fields:
             raise ValueError(f"{plan.__name__} has no field {name!r}; fields: {', '.join(plan.model_fields)}")
-    made = []
+    options = []
     for name, field in plan.model_fields.items():
         if name not in skip:
             own = spelt.get(name, Spelling())
-            made.append(option(name, _kind(field), own.help or _help(field), flag=own.flag or _flag(name, field)))
-    return made
+            flag = own.flag or _flag(name, field)
+            options.append(option(name, _kind(field), own.help or _help(field), flag=flag))
+    return options
 
 
 def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
@@ -89,8 +90,8 @@ def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "")
     flag : str
         As it is typed; ``--name`` unless given, and ``--yes/--no`` for both sides of a truth value.
     """
-    said = typer.Option(flag or f"--{name.replace('_', '-')}", help=_without_markup(text))
-    return _keyword(name, Annotated[kind, said], default)
+    info = typer.Option(flag or f"--{name.replace('_', '-')}", help=_without_markup(text))
+    return _keyword(name, Annotated[kind, info], default)
 
 
 def argument(name: str, kind: Any, text: str) -> inspect.Parameter:
@@ -120,12 +121,12 @@ def grouped(
     --------
     >>> from leakscope.cli.options import grouped, option
     >>> options = [option("out", str, "Where."), option("eta", float, "What.")]
-    >>> [each.name for each in grouped(options, {"Output": ["out"]}, "Claim")]
+    >>> [parameter.name for parameter in grouped(options, {"Output": ["out"]}, "Claim")]
     ['eta', 'out']
     """
-    by_name = {each.name: each for each in parameters}
-    named = [name for names in groups.values() for name in names]
-    ordered = [_in_panel(parameter, rest) for name, parameter in by_name.items() if name not in named]
+    by_name = {parameter.name: parameter for parameter in parameters}
+    in_groups = [name for names in groups.values() for name in names]
+    ordered = [_in_panel(parameter, rest) for name, parameter in by_name.items() if name not in in_groups]
     for panel, names in groups.items():
         ordered += [_in_panel(by_name[name], panel) for name in names if name in by_name]
     return ordered
@@ -133,12 +134,12 @@ def grouped(
 
 def _in_panel(parameter: inspect.Parameter, panel: str) -> inspect.Parameter:
     """Put an option into a panel of the help; an argument, and the context of a command, are in none."""
-    kind, *said = get_args(parameter.annotation) or (parameter.annotation,)
-    if not said or not isinstance(said[0], OptionInfo):
+    kind, *metadata = get_args(parameter.annotation) or (parameter.annotation,)
+    if not metadata or not isinstance(metadata[0], OptionInfo):
         return parameter
-    shown = copy(said[0])
-    shown.rich_help_panel = panel
-    return parameter.replace(annotation=Annotated[kind, shown])
+    info = copy(metadata[0])  # an option may be shared by several commands
+    info.rich_help_panel = panel
+    return parameter.replace(annotation=Annotated[kind, info])
 
 
 def _without_markup(text: str) -> str:
@@ -160,7 +161,7 @@ def command(
     parameters : sequence of inspect.Parameter
         Of `options_of`, `option` and `argument`.
     name : str
-        Of the command, where typer is not told one; that of `run` unless given.
+        Of the command, where typer is given none; that of `run` unless given.
 
     Returns
     -------
@@ -174,14 +175,15 @@ def command(
     hello Ada
     """
 
-    def asked(**given: Any) -> None:
-        run(**given)
+    def function(**keywords: Any) -> None:
+        run(**keywords)
 
-    asked.__name__ = name or run.__name__
-    asked.__doc__ = doc
-    asked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-    asked.__annotations__ = {each.name: each.annotation for each in parameters}
-    return asked
+    # typer reads name, help, parameters and types from the function itself
+    function.__name__ = name or run.__name__
+    function.__doc__ = doc
+    function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return function
 
 
 def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If what is no ``NAME=VALUE`` stands where one should.
+        If a value of a mapping is no ``NAME=VALUE``.
 
     Examples
     --------
@@ -205,14 +207,14 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     >>> words_of(ModelPlan, {"spec": "a:B", "name": None, "set": ["depth=3", "kind=gini"]})
     {'spec': 'a:B', 'set': {'depth': 3, 'kind': 'gini'}}
     """
-    said = {name: value for name, value in given.items() if value is not None and value != []}
-    for name in said.keys() & plan.model_fields.keys():
+    words = {name: value for name, value in given.items() if value is not None and value != []}
+    for name in words.keys() & plan.model_fields.keys():
         if get_origin(plan.model_fields[name].annotation) is dict:
             flag = f"--{name.replace('_', '-')}"
-            lists = get_origin(get_args(plan.model_fields[name].annotation)[1]) is tuple
-            read = named_lists if lists else settings
-            said[name] = {key: value for text in said[name] for key, value in read(text, flag).items()}
-    return said
+            value_type = get_args(plan.model_fields[name].annotation)[1]
+            read = named_lists if get_origin(value_type) is tuple else settings
+            words[name] = {key: value for text in words[name] for key, value in read(text, flag).items()}
+    return words
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -226,7 +228,8 @@ def _flag(name: str, field: FieldInfo) -> str:
 
 def _help(field: FieldInfo) -> str:
     text = field.description or ""
-    default = "" if field.is_required() or field.default in (None, "", (), {}) else _shown(field.default)
+    has_default = not field.is_required() and field.default not in (None, "", (), {})
+    default = _shown(field.default) if has_default else ""
     return text[:1].upper() + text[1:] + "." + (f" [{default}]" if default else "")
 
 
@@ -235,7 +238,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return ""
     if isinstance(value, tuple):
-        return ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in value)
+        return ", ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
     return str(value)
 
 
@@ -244,8 +247,11 @@ def _kind(field: FieldInfo) -> Any:
     if get_origin(field.annotation) is dict:
         return list[str] | None
     kinds = {field.annotation, *get_args(field.annotation)}
-    kind = next((each for each in (bool, float, int) if each in kinds), str)
-    return list[kind] | None if Ellipsis in kinds else kind | None
+    # float before int: a field that takes both is read as the wider one
+    kind = next((number for number in (bool, float, int) if number in kinds), str)
+    if Ellipsis in kinds:  # tuple[X, ...]: an option that may be repeated
+        return list[kind] | None
+    return kind | None
 
 
 RECORDS = option("records", bool, "Show single records in report.json and on the page.", True, "--records/--no-records")

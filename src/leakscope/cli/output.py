@@ -38,28 +38,29 @@ def say(text: str) -> None:
 
 def refuse_file(out: Path) -> None:
     """Refuse a file where the folder of the report should be, before hours are spent."""
-    there = next(path for path in (out, *out.parents) if path.exists())
-    if not there.is_dir():
-        raise ValueError(f"--out {out}: {there} is a file; give a folder")
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    if not existing.is_dir():
+        raise ValueError(f"--out {out}: {existing} is a file; give a folder")
 
 
 def command_line() -> str:
     """Return what was typed, without folders and flags that differ between runs of the same audit."""
-    words, said = iter(sys.argv[1:]), ["leakscope"]
+    words = iter(sys.argv[1:])
+    command = ["leakscope"]
     for word in words:
         name, equals, value = word.partition("=")
         if name not in NO_TRACE:
-            said.append(os.path.basename(name) + equals + os.path.basename(value))
-        elif not equals:
+            command.append(os.path.basename(name) + equals + os.path.basename(value))
+        elif not equals:  # --flag VALUE, where the value is a word of its own
             for _ in range(NO_TRACE[name]):
                 next(words, None)
-    return shlex.join(said)
+    return shlex.join(command)
 
 
 def write(report: Report, out: Path, records: bool, started: float, publish: bool = False) -> None:
-    """Report, page and run beside their places, then renamed together: a full disk leaves the old ones whole.
+    """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
 
-    The page is drawn from the JSON alone; clock and machine stand in run.json, which is never for publication.
+    The page is drawn from the JSON alone; clock and machine are in run.json, which is never for publication.
 
     Parameters
     ----------
@@ -104,8 +105,8 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
 def emit(report: Report, out: Path | None, as_json: bool) -> None:
     """Print the report on standard output, and where it was written.
 
-    Who reads standard output may have read enough (``| head -1``), and it may be full or closed: that is said, and
-    changes neither what was written nor the exit code, unless nothing else was to be written.
+    The reader of standard output may close it early (``| head -1``), and it may be full or closed: an error there is
+    reported, and changes neither what was written nor the exit code, unless nothing else was to be written.
     """
     try:
         sys.stdout.write(report.to_json() if as_json else report.table() + "\n")

@@ -1,4 +1,4 @@
-"""``leakscope reproduce``: experiments of the papers, beside what is printed."""
+"""``leakscope reproduce``: experiments of the papers, compared with what is printed."""
 
 from __future__ import annotations
 
@@ -38,39 +38,40 @@ HELP = """Repeat the experiments of five papers and compare with what they print
 Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page shows them all."""
 
 
-def _reproduce(name: str | None, listed: bool, as_json: bool, **given: Any) -> None:
+def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> None:
     if listed:
-        print("\n".join(f"{each.name:24}  {each.title}" for each in PAPERS.values()))
+        print("\n".join(f"{experiment.name:24}  {experiment.title}" for experiment in PAPERS.values()))
         return
-    documents = _run(name, **given)
+    documents = _run(name, **flags)
     if as_json:
         sys.stdout.write(json.dumps(documents, indent=1) + "\n")
     else:
         print(import_module("leakscope.reports").claims_table(documents))
-    say(f"wrote {given['out'] / PAGE}")
+    say(f"wrote {flags['out'] / PAGE}")
 
 
 def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: Any) -> list[dict[str, Any]]:
-    """Run the experiments of a name and write their page; what each of them says."""
+    """Run the experiments of a name, write their page, and return their documents."""
     room = import_module("leakscope.papers.reproduction")
-    chosen: list[Experiment] = room.find(name)
+    experiments: list[Experiment] = room.find(name)
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
     lab = import_module("leakscope.papers.lab").Lab(
         quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"]
     )
-    if len(chosen) == 1:
-        if not _was_lacking(room, chosen[0], out):
-            room.refuse_existing(out / _folder(chosen[0]))
-        if reason := room.lacking(chosen[0]):
-            raise ValueError(f"{chosen[0].name}: {reason}")
-    for each in PAPERS.values():  # a damaged one is found before hours are spent
-        room.finished(out / _folder(each))
-    for each in chosen:
-        if _there(room, each, lab, out) is None and not _was_lacking(room, each, out):
-            room.refuse_existing(out / _folder(each))
-    documents = [_one(room, each, lab, out) for each in chosen]
+    if len(experiments) == 1:  # one that cannot be run is an error; of several it is a line on the page
+        experiment = experiments[0]
+        if not _was_lacking(room, experiment, out):
+            room.refuse_existing(out / _folder(experiment))
+        if reason := room.lacking(experiment):
+            raise ValueError(f"{experiment.name}: {reason}")
+    for experiment in PAPERS.values():  # a damaged one is found before hours are spent
+        room.finished(out / _folder(experiment))
+    for experiment in experiments:
+        if _finished(room, experiment, lab, out) is None and not _was_lacking(room, experiment, out):
+            room.refuse_existing(out / _folder(experiment))
+    documents = [_one(room, experiment, lab, out) for experiment in experiments]
     _write_page(room, out)
     return documents
 
@@ -79,50 +80,58 @@ reproduce = command(HELP, _reproduce, OPTIONS, "reproduce")
 
 
 def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:
-    """Run an experiment and write it, or say why it was not run; of several, those that are there stay."""
+    """Run an experiment and write it, or say why it was not run; an earlier run of the same is kept."""
     started, folder = time.monotonic(), out / _folder(experiment)
-    if (there := _there(room, experiment, lab, out)) is not None:
+    if (document := _finished(room, experiment, lab, out)) is not None:
         say(f"{experiment.name}: is there already")
-        return there
+        return document
     reason = room.lacking(experiment)
     outcome = None if reason else experiment.module.measure(lab)
-    found = room.Reproduction(experiment, lab, outcome, reason)
+    reproduction = room.Reproduction(experiment, lab, outcome, reason)
     if _was_lacking(room, experiment, out):
         shutil.rmtree(folder)
-    found.write(folder)
+    reproduction.write(folder)
     seconds = round(time.monotonic() - started, 1)
-    words = ["leakscope reproduce", experiment.name, *["--quick"] * lab.quick, *[f"--seed {lab.seed}"] * bool(lab.seed)]
-    run = {"command": " ".join(words), "seconds": seconds, "leakscope": __version__}  # of a clock: in no other file
+    words = ["leakscope reproduce", experiment.name]
+    if lab.quick:
+        words.append("--quick")
+    if lab.seed:
+        words.append(f"--seed {lab.seed}")
+    run = {
+        "command": " ".join(words),
+        "seconds": seconds,
+        "leakscope": __version__,
+    }  # seconds differ from run to run
     import_module("leakscope.reports").write(folder / "run.json", json.dumps(run, indent=1) + "\n")
     say(f"{experiment.name}: {reason or f'{seconds:.0f} s'}")
-    return found.document()
+    return reproduction.document()
 
 
 def _write_page(room: Any, out: Path) -> None:
     """Write the page of all experiments in the folder, in the order of the papers."""
     documents, figures = [], {}
-    for each in PAPERS.values():
-        folder = out / _folder(each)
+    for experiment in PAPERS.values():
+        folder = out / _folder(experiment)
         if (document := room.finished(folder)) is not None:
             documents.append(document)
         if (folder / "figure.svg").is_file():
-            figures[each.name] = (folder / "figure.svg").read_bytes()
+            figures[experiment.name] = (folder / "figure.svg").read_bytes()
     report = import_module("leakscope.reports")
     report.write(out / PAGE, report.claims_page(documents, figures))
 
 
-def _there(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any] | None:
+def _finished(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any] | None:
     """Read an earlier run of the same experiment, scale, seed, version and data."""
-    found = room.finished(out / _folder(experiment))
-    if found is None or found["reason"] or not room.Reproduction(experiment, lab, None).same_run(found):
+    document = room.finished(out / _folder(experiment))
+    if document is None or document["reason"] or not room.Reproduction(experiment, lab, None).same_run(document):
         return None
-    return found
+    return document
 
 
 def _was_lacking(room: Any, experiment: Experiment, out: Path) -> bool:
-    """Whether all that its folder says is why it could not be run: nothing is lost with that."""
-    found = room.finished(out / _folder(experiment))
-    return found is not None and bool(found["reason"])
+    """Whether its folder holds only the reason why it could not be run, so that nothing is lost with it."""
+    document = room.finished(out / _folder(experiment))
+    return document is not None and bool(document["reason"])
 
 
 def _folder(experiment: Experiment) -> str:

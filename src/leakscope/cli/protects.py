@@ -26,7 +26,7 @@ from leakscope.core.types import Signals
 from leakscope.plans.plan import Plan, read
 from leakscope.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
 
-STORE = f"{OUT}/store"  # of both commands: what was fitted to calibrate is there to protect
+STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakscope audit --signals. [none]"),
@@ -51,7 +51,7 @@ app = typer.Typer(context_settings=HELP, rich_markup_mode="rich")
 
 @contextmanager
 def _simulated(file: Path | None, ledger: str | None = None) -> Iterator[dict[str, Any]]:
-    """Where simulated releases go: beside their place before anything is drawn, renamed when all is well."""
+    """Say where simulated releases go: to a temporary file, which is renamed when all is well."""
     if file is None:
         yield {}
         return
@@ -59,17 +59,17 @@ def _simulated(file: Path | None, ledger: str | None = None) -> Iterator[dict[st
         raise ValueError(f"--signals {file}: signals are a file whose name ends in .npz")
     if ledger is not None and Path(ledger).resolve() == file.resolve():
         raise ValueError(f"--signals {file}: the ledger would stand there")
-    _refuse_there(file)
+    _refuse_existing(file)
     part = temporary.part_of(file)
     try:
         yield {"simulated": lambda signals: _put_signals(file, part, signals)}
-        _refuse_there(file)
+        _refuse_existing(file)  # it may have come meanwhile
         part.replace(file)
     finally:
         temporary.remove(part)
 
 
-def _refuse_there(file: Path) -> None:
+def _refuse_existing(file: Path) -> None:
     if os.path.lexists(file):
         raise ValueError(f"--signals {file} exists already; choose another name")
     if not file.parent.is_dir():
@@ -77,7 +77,7 @@ def _refuse_there(file: Path) -> None:
 
 
 def _put_signals(file: Path, part: Path, signals: Signals) -> None:
-    """For its owner alone, as a store: signals of single records are in it."""
+    """Write signals for their owner alone, as a store: they are of single records."""
     game = signals.game
     arrays = {
         "member": game.member,
@@ -86,23 +86,24 @@ def _put_signals(file: Path, part: Path, signals: Signals) -> None:
         **signals.arrays,
     }
     try:
-        with os.fdopen(open_new(part), "wb") as made:
-            np.savez(made, allow_pickle=False, **arrays)
-            made.flush()
-            os.fsync(made.fileno())
+        with os.fdopen(open_new(part), "wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
+            stream.flush()
+            os.fsync(stream.fileno())
     except OSError as error:
         raise OSError(f"{file} cannot be written: {error.strerror or error}") from error
 
 
 def _calibrate(
-    context: typer.Context, out: Path | None, signals: Path | None, store: str | None, as_json: bool, **given: Any
+    context: typer.Context, out: Path | None, signals: Path | None, store: str | None, as_json: bool, **flags: Any
 ) -> None:
     """Find the least noise for a statistic of a file; DP-SGD has a subcommand of its own."""
     if context.invoked_subcommand is not None:
         _refuse_before(context)
         return
-    n_jobs, tmp = given.pop("n_jobs"), given.pop("tmp")
-    started, words = time.time(), _words(CalibrationPlan, given, "calibrate", n_jobs)
+    started = time.time()
+    n_jobs, tmp = flags.pop("n_jobs"), flags.pop("tmp")
+    words = _words(CalibrationPlan, flags, "calibrate", n_jobs)
     if out is not None:
         refuse_file(out)
     with _simulated(signals) as simulated:
@@ -122,10 +123,10 @@ def _protect(
     n_jobs: int | None,
     tmp: str | None,
     as_json: bool,
-    **given: Any,
+    **flags: Any,
 ) -> None:
     """Make a release with its certificate, or declare one in the ledger."""
-    words = _words(ProtectionPlan, given, "protect", n_jobs)
+    words = _words(ProtectionPlan, flags, "protect", n_jobs)
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
@@ -140,10 +141,10 @@ def _protect(
         places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
         ready = {"before": files.ready, "publish": files.write}
         try:
-            made = protection.protect_file(command=command_line(), **ready, **places, **words)
+            protected = protection.protect_file(command=command_line(), **ready, **places, **words)
         finally:
             files.remove_empty()
-    emit(made.certificate, None, as_json)
+    emit(protected.certificate, None, as_json)
     say(f"wrote {files.folder}: {' and '.join(PUBLIC)} for publication, {OWNER}/ for you alone")
     _say_signals(signals, words["eta"])
 
@@ -157,22 +158,22 @@ def _say_signals(file: Path | None, eta: float) -> None:
 def _within_modules(run: Callable[..., None]) -> Callable[..., None]:
     """Restrict the statistic of a command to functions of the modules that ``--allow-modules`` names, if any."""
 
-    def within(allow_modules: str | None, **given: Any) -> None:
+    def within(allow_modules: str | None, **flags: Any) -> None:
         with import_module("leakscope.releases.specs").only_from(allow_modules):
-            run(**given)
+            run(**flags)
 
     return within
 
 
-def _multiplier(as_json: bool, **given: Any) -> None:
+def _multiplier(as_json: bool, **flags: Any) -> None:
     """Find the least noise for DP-SGD, and what it keeps by the accountant."""
-    plan = read(MultiplierPlan, words_of(MultiplierPlan, given), "calibrate dpsgd")
+    plan = read(MultiplierPlan, words_of(MultiplierPlan, flags), "calibrate dpsgd")
     emit(import_module("leakscope.protection").multiplier_report(plan, command_line()), None, as_json)
 
 
-def _words(kind: type[Plan], given: Mapping[str, Any], name: str, n_jobs: int | None) -> dict[str, Any]:
+def _words(kind: type[Plan], flags: Mapping[str, Any], name: str, n_jobs: int | None) -> dict[str, Any]:
     """Check that what was typed makes a plan; the user's own modules are found where the command is called."""
-    words = words_of(kind, given)
+    words = words_of(kind, flags)
     if "data" not in words:
         other = "; of DP-SGD: leakscope calibrate dpsgd" if name == "calibrate" else ""
         raise ValueError(f"{name} needs --data FILE and --eta, as --data people.csv --eta 0.05{other}")

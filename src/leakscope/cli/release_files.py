@@ -47,7 +47,7 @@ class ReleaseFiles:
         Raises
         ------
         ValueError
-            If the name is that of a file, or a secret would lie beside what is published.
+            If the name is that of a file, or a secret would lie in the folder that is published.
         """
         if out.suffix in (".json", ".html"):
             folder = out.with_suffix("") if out.stem and not out.stem.startswith(".") else Path(FOLDER)
@@ -57,7 +57,6 @@ class ReleaseFiles:
             )
         for flag, file in (("ledger", ledger), ("signals", signals)):
             if file is not None and Path(file).resolve().is_relative_to(out.resolve()):
-                # the folder of the command itself is no folder of a release alone
                 raise ValueError(f"--out {out}: --{flag} {file} would lie in it; a release is public, and that is not")
         return cls(out, ledger is not None)
 
@@ -73,7 +72,7 @@ class ReleaseFiles:
         return (*(owner / name for name in PRIVATE), self.folder / PUBLIC[1], self.release)
 
     def check(self) -> None:
-        """Find nothing there, and that everything can be written where it shall stand.
+        """Check that no release is there, and that everything can be written where it belongs.
 
         Raises
         ------
@@ -89,14 +88,15 @@ class ReleaseFiles:
                 continue
             except OSError as error:
                 raise OSError(f"{self.release} cannot be written: {error.strerror or error}") from error
+            # with a ledger the same release is made again, so that what a killed run left may be completed
             unfinished = self.repeatable and file != self.release and file.is_file() and not file.is_symlink()
             if not unfinished:
                 raise ValueError(f"{file} exists already, and a release is never written over; choose another --out")
         owner = self.folder / OWNER
-        there = next(path for path in (owner, *owner.parents) if os.path.lexists(path))
-        if not there.is_dir():
-            raise ValueError(f"--out {self.folder}: {there} is a file; give a folder")
-        part = temporary.part_of(there / PRIVATE[0])
+        existing = next(path for path in (owner, *owner.parents) if os.path.lexists(path))
+        if not existing.is_dir():
+            raise ValueError(f"--out {self.folder}: {existing} is a file; give a folder")
+        part = temporary.part_of(existing / PRIVATE[0])  # a trial file shows whether the folder can be written
         try:
             part.touch(OWNER_ALONE)
             part.unlink()

@@ -104,7 +104,9 @@ def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), nam
     >>> attribute(from_arrays(x), 1, bins=[2]).names
     ('20 to 30', '40 to 90')
     """
-    title = name or (", ".join(map(str, column)) if isinstance(column, list | tuple) else str(column))
+    title = name
+    if not title:
+        title = ", ".join(map(str, column)) if isinstance(column, list | tuple) else str(column)
     if not isinstance(points.x, np.ndarray | pd.DataFrame):
         raise ValueError(f"attribute {title!r}: images have no columns; give a table")
     words: list[str] = []
@@ -151,6 +153,7 @@ def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
     [[1, 7], [2, 8], [3, 7], [3, 7], [3, 8]]
     """
     points, n_values = attribute.points, len(attribute.example)
+    # row r has all columns of record[r], and those of the attribute from source[r]
     own = np.arange(len(points))
     record = np.concatenate([own, np.repeat(attacked, n_values)])
     source = np.concatenate([own, np.tile(attribute.example, len(attacked))])
@@ -189,13 +192,13 @@ def others(attribute: Attribute) -> Points:
     (['x0', 'label'], [0, 1, 0])
     """
     x, y = attribute.points.x, attribute.points.y
-    kept = [place for place in range(x.shape[1]) if place not in attribute.columns]
-    known = x.iloc[:, kept] if isinstance(x, pd.DataFrame) else pd.DataFrame(x[:, kept])
-    known = known.set_axis([f"x{place}" for place in kept], axis=1)
+    places = [place for place in range(x.shape[1]) if place not in attribute.columns]
+    features = x.iloc[:, places] if isinstance(x, pd.DataFrame) else pd.DataFrame(x[:, places])
+    features = features.set_axis([f"x{place}" for place in places], axis=1)
     if y is not None:
         is_number = y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES)
-        known = known.assign(label=y if is_number else y.astype(str))
-    return from_arrays(known, attribute.value)
+        features = features.assign(label=y if is_number else y.astype(str))
+    return from_arrays(features, attribute.value)
 
 
 def _with_values(
@@ -217,11 +220,11 @@ def _with_values(
         columns = numbers(f"attribute {name!r}, which is to be binned,", values)[:, None]
         places = first
     else:
-        known, inverse = np.unique(_comparable(values), return_inverse=True)
-        _refuse_number_of_values(len(known), values, name)
-        columns = np.eye(len(known), dtype=rows.dtype)[inverse]
-        places = list(range(first, first + len(known)))
-        names = [str(value) for value in known]
+        distinct, inverse = np.unique(_comparable(values), return_inverse=True)
+        _refuse_number_of_values(len(distinct), values, name)
+        columns = np.eye(len(distinct), dtype=rows.dtype)[inverse]
+        places = list(range(first, first + len(distinct)))
+        names = [str(value) for value in distinct]
     return from_arrays(np.concatenate([rows, columns], axis=1), points.y, points.group), places, names
 
 
@@ -260,8 +263,8 @@ def _values(
     if len(bins):
         value, example, names = _binned(values, bins, name)
     else:
-        known, example, value = np.unique(_comparable(values), return_index=True, return_inverse=True)
-        names = [str(one) for one in known]
+        distinct, example, value = np.unique(_comparable(values), return_index=True, return_inverse=True)
+        names = [str(content) for content in distinct]
     _refuse_number_of_values(len(names), values, name)
     return value, example, names
 
@@ -278,10 +281,12 @@ def _binned(
     else:
         edges = np.unique(numbers("bins", list(bins)))
     _, value = np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)
+    # sorted by bin, then by number: bin v is order[starts[v]:ends[v]], from its least to its largest number
     order = np.lexsort((values, value))
     ends = np.cumsum(np.bincount(value))
     starts = np.r_[0, ends[:-1]]
-    names = [f"{values[order[a]]:g} to {values[order[b - 1]]:g}" for a, b in zip(starts, ends, strict=True)]
+    least, largest = values[order[starts]], values[order[ends - 1]]
+    names = [f"{low:g} to {high:g}" for low, high in zip(least, largest, strict=True)]
     return value, order[(starts + ends - 1) // 2], names
 
 

@@ -106,7 +106,7 @@ def _numeric(values: Array) -> Features:
 def _pixels(values: Array) -> Features:
     """Flatten an array of numbers; sides of images and of tensors with more axes are averaged over blocks."""
     if values.ndim > 2:
-        for longest in (SIDE, FEWER):
+        for longest in (SIDE, FEWER):  # coarser blocks if too many columns remain
             small = np.asarray(values, dtype=float)
             for axis in range(1, small.ndim):
                 small = _average_blocks(small, axis, longest)
@@ -137,7 +137,7 @@ def _column(column: pd.Series, codes: bool = False) -> Features:
         return _numeric(column.to_numpy(dtype=float, na_value=np.nan))
     text = column.astype(object).where(column.notna(), None)
     level, names = pd.factorize(text.map(lambda value: None if value is None else str(value)), sort=True)
-    level = np.where(level < 0, np.nan, level)
+    level = np.where(level < 0, np.nan, level)  # pandas has -1 for a missing value
     if len(names) <= MOST_LEVELS:
         return Features(level[:, None], np.ones(1, dtype=bool))
     if codes:

@@ -109,8 +109,8 @@ def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
     """
     source = os.fspath(source)
     if source in NAMED and not drop:
-        named = _named(source)
-        return replace(named, points=from_arrays(named.points.x))
+        loaded = _named(source)
+        return replace(loaded, points=from_arrays(loaded.points.x))
     if source in NAMED:
         raise ValueError(f"{source} has no columns by name; drop is for tables")
     path = _file(source)
@@ -237,6 +237,7 @@ def _refuse_large_parquet(path: Path, parquet: Any) -> None:
         meta, schema = file.metadata, file.metadata.schema
         columns = [schema.column(column) for column in range(meta.num_columns)]
         n_bytes = [meta.row_group(group).total_byte_size for group in range(meta.num_row_groups)]
+        # in memory a value takes at least 8 bytes, and one of fixed length takes that length
         values = meta.num_rows * sum(max(8, column.length) for column in columns)
         refuse_large(path, max(values, sum(n_bytes)))
 
@@ -247,6 +248,7 @@ def _refuse_large_parquet(path: Path, parquet: Any) -> None:
         longest = max(n_bytes, default=0)
         if not open_ended or longest * meta.num_rows <= FREE:
             return
+        # so few rows that a batch of the longest texts takes at most FREE bytes, but at least 16
         total_bytes, n_rows = 0, min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
         for batch in file.iter_batches(n_rows, columns=open_ended, use_threads=False):
             total_bytes += batch.nbytes

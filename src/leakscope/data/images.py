@@ -131,11 +131,11 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
         raise ValueError(f"{folder}: needs a sub-folder of images for each of at least 2 classes, has {len(classes)}")
     files, label = [], []
     for name in classes:
-        own = sorted(path for path in (root / name).rglob("*") if _is_image(path))
-        if not own:
+        class_files = sorted(path for path in (root / name).rglob("*") if _is_image(path))
+        if not class_files:
             raise ValueError(f"{folder}: the sub-folder {name!r} has no images; read are {', '.join(SUFFIXES)}")
-        files += own
-        label += [name] * len(own)
+        files += class_files
+        label += [name] * len(class_files)
     size, colour = _common_size(files)
     sha, content = hashlib.sha256(), np.empty(len(files), dtype=np.uint64)
     for row, file in enumerate(files):

@@ -225,6 +225,7 @@ def preview(data: Data, record: int) -> dict[str, Any]:
         return {"image": x.pixels(np.array([record]))[0].tolist()}
     if data.image is not None:
         picture = np.asarray(x[record], dtype=float).reshape(*data.image, *np.shape(x)[3:])
+        # white is 255 for pixels of 8 bits, and the largest number of any other picture
         in_bytes = picture.max() > 1 and np.asarray(x).dtype == np.uint8
         white = 255 if in_bytes else picture.max()
         if white > 0:
@@ -270,7 +271,8 @@ def _digest(x: Any, *columns: Array | None) -> str:
         sha.update(_hashes(x).tobytes())
     if isinstance(x, Images):
         sha.update(f"{x.shape}".encode() + x.content.tobytes())
-    for array in (() if isinstance(x, (pd.DataFrame, Images)) else (x,)) + columns:
+    arrays = columns if isinstance(x, pd.DataFrame | Images) else (x, *columns)
+    for array in arrays:
         if array is not None:
             sha.update(f"{array.dtype.str}{array.shape}".encode())
             sha.update(np.ascontiguousarray(array).tobytes())

@@ -58,16 +58,16 @@ class ClaimPlan(Plan):
 
     @model_validator(mode="after")
     def _one_promise(self) -> ClaimPlan:
-        given = [name for name in ("epsilon", "mu", "eta", "accuracy") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"a claim needs one of epsilon, mu, eta, accuracy; got {', '.join(given) or 'none'}")
-        if given[0] in ("epsilon", "mu") and self.adjacency is None:
-            raise ValueError(f"a claim of {given[0]} needs adjacency=add_remove or adjacency=replace_one")
-        if given[0] in ("eta", "accuracy") and (self.adjacency is not None or self.delta):
-            raise ValueError(f"a claim of {given[0]} takes no adjacency and no delta")
-        value = getattr(self, given[0])
-        if given[0] in ("epsilon", "mu"):
-            non_negative(given[0], value)
+        quantities = [name for name in ("epsilon", "mu", "eta", "accuracy") if getattr(self, name) is not None]
+        if len(quantities) != 1:
+            raise ValueError(f"a claim needs one of epsilon, mu, eta, accuracy; got {', '.join(quantities) or 'none'}")
+        quantity = quantities[0]
+        if quantity in ("epsilon", "mu") and self.adjacency is None:
+            raise ValueError(f"a claim of {quantity} needs adjacency=add_remove or adjacency=replace_one")
+        if quantity in ("eta", "accuracy") and (self.adjacency is not None or self.delta):
+            raise ValueError(f"a claim of {quantity} takes no adjacency and no delta")
+        if quantity in ("epsilon", "mu"):
+            non_negative(quantity, getattr(self, quantity))
         return self
 
     @classmethod
@@ -251,7 +251,7 @@ def _is_path(value: Any) -> bool:
 
 
 def refuse_unknown(plan: AuditPlan, releases: Sequence[str]) -> None:
-    """Claims must be about releases that are there."""
+    """Refuse a claim about a release that is not in the audit."""
     for claim in plan.claim:
         if claim.model and claim.model not in releases:
             raise ValueError(f"a claim is about {claim.model!r}, which is no model here: {', '.join(releases)}")

@@ -69,11 +69,11 @@ def _one_or_many(value: Any) -> Any:
 
 
 FilePath = Annotated[str, Field(min_length=1), BeforeValidator(_text_of_path)]  # text in a file, a path from Python
-Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # one number may stand by itself
+Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # or a single number
 
 
 class PagePlan(Plan):
-    """What every page of a bound or of a protected release is told."""
+    """The fields that the plans of all bounds and protected releases share."""
 
     title: str = Field(default="", description="the question on top of the page")
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
@@ -123,7 +123,7 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
 
 
 def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the words that stand at their default, or at None: a plan tells what was asked for from what was not.
+    """Leave out the words that are at their default, or None: a plan knows which of its fields were set.
 
     Parameters
     ----------
@@ -143,17 +143,18 @@ def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
     >>> asked_of(BOUND_PLANS["gap"], {"gap": 0.1, "low": 0.0, "high": 2.0})
     {'gap': 0.1, 'high': 2.0}
     """
-    asked = {}
+    changed = {}
     for name, value in words.items():
         default = kind.model_fields[name].default
+        # by type too: 1 and True are equal, but not the same word
         is_default = type(value) is type(default) and value == default
         if value is not None and not is_default:
-            asked[name] = value
-    return asked
+            changed[name] = value
+    return changed
 
 
 def columns(given: object) -> tuple[str, ...]:
-    """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma stands in double quotes.
+    """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma is in double quotes.
 
     Parameters
     ----------
@@ -190,13 +191,13 @@ def columns(given: object) -> tuple[str, ...]:
 
 def settings(text: str, what: str) -> dict[str, Any]:
     """``a=1,b=text,c=[1,2]`` as a mapping, numbers as numbers."""
-    made = {}
+    parameters = {}
     for part in _outside_of_brackets(text):
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise ValueError(f"{what}: write NAME=VALUE, got {part.strip()!r}")
-        made[name.strip()] = constant(value.strip())
-    return made
+        parameters[name.strip()] = constant(value.strip())
+    return parameters
 
 
 def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
@@ -225,14 +226,14 @@ def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
     """
     name, equals, values = text.partition("=")
     (quoted,) = columns(name) if len(columns(name)) == 1 else ("",)
-    found = columns(values)
-    if not equals or not quoted or not found:
+    texts = columns(values)
+    if not equals or not quoted or not texts:
         raise ValueError(f"{what}: write COLUMN=a,b,c, got {text.strip()!r}")
-    return {quoted: found}
+    return {quoted: texts}
 
 
 def _outside_of_brackets(text: str) -> list[str]:
-    """Split at the commas that stand in no brackets."""
+    """Split at the commas that are in no brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -256,7 +257,9 @@ def constant(text: str) -> Any:
 def _first(kind: type[Plan], error: ValidationError) -> str:
     """Put the first complaint of pydantic into our words."""
     complaints = error.errors(include_url=False)
-    complaint = next((each for each in complaints if each["type"] == "extra_forbidden"), complaints[0])
+    # an unknown key first: where a field is misspelt it may also be missing
+    unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
+    complaint = (unknown or complaints)[0]
     path = [str(step) for step in complaint["loc"]]
     where = ".".join(path)
     if complaint["type"] == "extra_forbidden":
@@ -265,8 +268,7 @@ def _first(kind: type[Plan], error: ValidationError) -> str:
     if complaint["type"] == "missing":
         return f"the key {where!r} is missing"
     text = complaint["msg"].removeprefix("Value error, ")
-    given = complaint.get("input")
-    shown = f", got {given!r}" if path and complaint["type"] != "value_error" else ""
+    shown = f", got {complaint.get('input')!r}" if path and complaint["type"] != "value_error" else ""
     if not path or text.startswith(f"{path[-1]} "):  # our own checks name the field themselves
         where = ".".join(path[:-1])
     return f"{where}: {text}{shown}" if where else text
@@ -277,5 +279,6 @@ def _fields(kind: type[Plan], path: list[str]) -> list[str]:
     for step in path:
         if step in kind.model_fields:
             inner = get_args(kind.model_fields[step].annotation)
-            kind = next((each for each in inner if isinstance(each, type) and issubclass(each, Plan)), kind)
+            plans = [part for part in inner if isinstance(part, type) and issubclass(part, Plan)]
+            kind = plans[0] if plans else kind
     return list(kind.model_fields)

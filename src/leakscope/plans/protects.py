@@ -163,12 +163,12 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     name, _, ends = text.rpartition("=")
     low, _, high = ends.partition(":")
     try:
-        found = float(low), float(high)
+        least, largest = float(low), float(high)
     except ValueError:
-        found = math.nan, math.nan
-    if not name or not (math.isfinite(found[0]) and math.isfinite(found[1]) and found[0] < found[1]):
+        least, largest = math.nan, math.nan
+    if not name or not (math.isfinite(least) and math.isfinite(largest) and least < largest):
         raise ValueError(f"a range is a column with its least and its largest value, as wage=0:80; got {text!r}")
-    return name, found
+    return name, (least, largest)
 
 
 class ProtectionPlan(CalibrationPlan):
@@ -227,8 +227,9 @@ class MultiplierPlan(Plan):
     @model_validator(mode="after")
     def _one_target(self) -> MultiplierPlan:
         if tuple(self.target) not in TARGETS:
-            given = ", ".join(self.target) or "none"
-            raise ValueError(f"give advantage, or fpr and fnr, or epsilon and delta; got {given}")
+            names = ", ".join(self.target) or "none"
+            raise ValueError(f"give advantage, or fpr and fnr, or epsilon and delta; got {names}")
+        # a coin with probability fpr has fnr = 1 - fpr: such a target limits no attack
         if self.fpr is not None and self.fnr is not None and self.fnr >= 1 - self.fpr:
             guess = f"{1 - self.fpr:g}, that of a guess at fpr = {self.fpr:g}"
             raise ValueError(f"fnr must be < {guess}; got {self.fnr:g}")

@@ -45,7 +45,7 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     -------
     list of dict
         ``release``, ``attack``, ``quantity``, ``first``, ``second`` and ``difference``, as text. A finding
-        that one report does not have is a dash. Bounds are matched by their side and their prior too. A report
+        that one report does not have is a dash. Bounds are matched by their bound type and their prior too. A report
         of one release is compared with each release of the other, whatever their names.
 
     Examples
@@ -54,11 +54,12 @@ def compare(first: Report, second: Report) -> list[dict[str, str]]:
     >>> import leakscope as ls
     >>> from leakscope.core.findings import Finding
     >>> base = ls.bound("dp", epsilon=1.0)
-    >>> found = [Finding("auc", value, value - 0.01, value + 0.01, attack="lira") for value in (0.6, 0.7)]
-    >>> one, two = (replace(base, findings=[finding]) for finding in found)
-    >>> compare(one, two)[0]["difference"]
+    >>> findings = [Finding("auc", value, value - 0.01, value + 0.01, attack="lira") for value in (0.6, 0.7)]
+    >>> first, second = (replace(base, findings=[finding]) for finding in findings)
+    >>> compare(first, second)[0]["difference"]
     '+0.1, intervals apart'
     """
+    # a report of one release is compared with every release of the other
     names = max(_releases(first), _releases(second), key=len)
     left, right = _by_key(first, names), _by_key(second, names)
     rows = []
@@ -93,10 +94,11 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
     for finding in report.findings:
         attack = "" if finding.quantity in OF_ALL_ATTACKS else finding.attack
         is_bound = _is_bound(finding)
+        # a bound is about one prior; attacks are compared at whatever prior they were reported
         at = tuple((name, value) for name, value in finding.operating_point.items() if is_bound or name != "prior")
         for release in names if alone else [_place(report, finding)]:
             key = Key(release, attack, finding.quantity, at, finding.bound_type if is_bound else "", "")
-            if key in by_key and is_bound:
+            if key in by_key and is_bound:  # two theorems about one number differ in their source
                 key = key._replace(source=finding.source)
             by_key[key] = finding
     return by_key

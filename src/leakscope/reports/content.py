@@ -82,7 +82,7 @@ def _in_json(annotation: Any) -> Any:
     if annotation is Term:
         return TermFacts
     if origin in (Union, types.UnionType):
-        return reduce(or_, (_in_json(each) for each in inner))
+        return reduce(or_, (_in_json(part) for part in inner))
     if origin is Sequence:
         return list[_in_json(inner[0])]
     if origin is Mapping:
@@ -93,7 +93,8 @@ def _in_json(annotation: Any) -> Any:
 def _model_of(dataclass: type, **others: Any) -> type[Facts]:
     """Make the model of a dataclass: every field is required."""
     hints = get_type_hints(dataclass)
-    kinds = {name: _in_json(hints[name]) for name in (each.name for each in fields(dataclass)) if name not in others}
+    names = [field.name for field in fields(dataclass) if field.name not in others]
+    kinds = {name: _in_json(hints[name]) for name in names}
     narrower = {name: NARROWER[name] for name in kinds.keys() & NARROWER.keys()}
     definitions: dict[str, Any] = {name: (kind, ...) for name, kind in (kinds | narrower | others).items()}
     first_line = (dataclass.__doc__ or "").strip().splitlines()[0]
@@ -391,8 +392,8 @@ def _report_of(content: ReportContent, columns_in_order: Iterable[str]) -> Repor
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
         raise ValueError(f"records: columns of {min(lengths)} to {max(lengths)} rows")
-    findings = [_finding(each.model_dump(exclude_unset=True)) for each in content.findings]
-    curves = [_curve(each.model_dump(exclude_unset=True)) for each in content.curves]
+    findings = [_finding(finding.model_dump(exclude_unset=True)) for finding in content.findings]
+    curves = [_curve(curve.model_dump(exclude_unset=True)) for curve in content.curves]
     return Report(content.about, tuple(findings), tuple(curves), columns)
 
 

@@ -165,11 +165,11 @@ def significant(value: float, n: int = 2) -> str:
     if not value or not math.isfinite(value):
         return near(value)
     number = Decimal(repr(float(value)))
-    kept = number.quantize(Decimal(1).scaleb(number.adjusted() - n + 1), rounding=ROUND_HALF_EVEN)
-    kept = kept.quantize(Decimal(1).scaleb(kept.adjusted() - n + 1))  # 0.0996 has become 0.100
-    if -5 <= kept.adjusted() < 9:
-        return f"{kept:,f}".replace("-", MINUS)
-    mantissa, exponent = f"{kept:.{n - 1}e}".split("e")
+    rounded = number.quantize(Decimal(1).scaleb(number.adjusted() - n + 1), rounding=ROUND_HALF_EVEN)
+    rounded = rounded.quantize(Decimal(1).scaleb(rounded.adjusted() - n + 1))  # 0.0996 has become 0.100
+    if -5 <= rounded.adjusted() < 9:
+        return f"{rounded:,f}".replace("-", MINUS)
+    mantissa, exponent = f"{rounded:.{n - 1}e}".split("e")
     return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
 
 
@@ -253,6 +253,7 @@ def _digits(
     value = numbers[0]
     low, high = (None if end is None or not math.isfinite(end) else end for end in numbers[1:])
     one_sided = low is None or high is None
+    # a value that is itself a bound is rounded to its safe side, any other one to the nearest
     way = ROUND_HALF_EVEN
     if (value == low and (one_sided or bound_type == "lower")) or (bound_type == "lower" and low is None):
         way = ROUND_FLOOR
@@ -270,8 +271,8 @@ def _power(value: float, rounding: str) -> str:
     if not value:
         return "0"
     number = Decimal(repr(float(value)))
-    kept = number.quantize(Decimal(1).scaleb(number.adjusted() - 2), rounding=rounding)
-    return f"{kept:.2e}".replace("-", MINUS)
+    rounded = number.quantize(Decimal(1).scaleb(number.adjusted() - 2), rounding=rounding)
+    return f"{rounded:.2e}".replace("-", MINUS)
 
 
 def _scaled(value: float, scale: int) -> Number:

@@ -177,7 +177,7 @@ class Report:
         return self._as("table")
 
     def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
-        """Attacks and ceilings on one log-log axis (of an attribute: right guesses), on ``ax`` or on a new figure."""
+        """Attacks and ceilings on one log-log axis (of an attribute: correct guesses), on ``ax`` or on a new figure."""
         return self._as("plot", ax=ax, release=release)
 
     def to_json(
@@ -318,7 +318,7 @@ def _column(values: list[Any]) -> str:
 def _dumps(value: Any, **layout: Any) -> str:
     """JSON with the letters of all languages; what a terminal would obey, and lone surrogates, as escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
-    return _UNSEEN.sub(lambda found: "".join(f"\\u{ord(char):04x}" for char in found[0]), text)
+    return _UNSEEN.sub(lambda match: "".join(f"\\u{ord(char):04x}" for char in match[0]), text)
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -447,9 +447,9 @@ def make_folder(folder: Path, private: bool = False) -> None:
     ...     (Path(folder) / "a" / "b").is_dir()
     True
     """
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=OWNERS_FOLDER if private else 0o777, exist_ok=True)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):  # from the outermost on; mkdir(parents=True) would not give the mode to parents
+        path.mkdir(mode=OWNERS_FOLDER if private else 0o777, exist_ok=True)
     if not folder.is_dir():
         folder.mkdir()  # raises an error that says what is there instead
 

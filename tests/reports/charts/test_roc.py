@@ -225,7 +225,7 @@ def test_texts_cover_neither_one_another_nor_the_dots(sample):
         annotations.values(line, samples.FPR)
     annotations.points()
     assert annotations.names()
-    boxes = annotations.taken
+    boxes = annotations.occupied
     assert len(boxes) >= 8
     for i, one in enumerate(boxes):
         for other in boxes[:i]:

@@ -45,7 +45,7 @@ class AttributeGame:
     records : Game
         Of the N records.
     attacked : int array of shape (J,)
-        Numbers of the attacked records.
+        Indices of the attacked records.
     rows : Candidates
     game : Game
         Of the rows.
@@ -104,7 +104,7 @@ class AttributeBaselines:
 
 
 def column_of(plan: AuditPlan) -> Column:
-    """Where the attribute of a plan stands: a column of the data, or an array of its own in an ``.npz`` file.
+    """Find the attribute of a plan: a column of the data, or an array of its own in an ``.npz`` file.
 
     Raises
     ------
@@ -160,12 +160,14 @@ def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Co
         raise ValueError(f"an attribute is guessed in the game half_split, got {plan.game}")
     if loaded.points.y is None:
         raise ValueError(f"{loaded.name}: an audit needs labels")
-    asked = column_of(plan) if column is None else column
-    found = attribute(loaded.points, asked, bins=plan.bins, name=plan.attribute or "")
+    if column is None:
+        column = column_of(plan)
+    sensitive = attribute(loaded.points, column, bins=plan.bins, name=plan.attribute or "")
     records = draw(plan, loaded.points, attacks)
-    attacked = _attacked(records, max(1, MOST_ROWS // len(found.names)), plan.seed)
-    rows = candidates(found, attacked)
-    return AttributeGame(found, records, attacked, rows, games.candidates(records, rows.record, rows.own))
+    # a record has a row for each value that its attribute may have
+    attacked = _attacked(records, max(1, MOST_ROWS // len(sensitive.names)), plan.seed)
+    rows = candidates(sensitive, attacked)
+    return AttributeGame(sensitive, records, attacked, rows, games.candidates(records, rows.record, rows.own))
 
 
 def imputation(attribute_game: AttributeGame) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
@@ -202,10 +204,11 @@ def prepare(
     AttributeBaselines
     """
     attribute_game = lay_out(plan, attacks, loaded, column)
-    found, records = attribute_game.attribute, attribute_game.records
-    truth, member = found.value[attribute_game.attacked], records.member[: records.n_targets, attribute_game.attacked]
+    sensitive, records = attribute_game.attribute, attribute_game.records
+    truth = sensitive.value[attribute_game.attacked]
+    member = records.member[: records.n_targets, attribute_game.attacked]
     log_prior = _imputed(attribute_game, plan.seed, execution)
-    accuracy = {"prior_guess": _most_frequent(found, records)[:, truth], "imputation": right(log_prior, truth)}
+    accuracy = {"prior_guess": _most_frequent(sensitive, records)[:, truth], "imputation": right(log_prior, truth)}
     return AttributeBaselines(attribute_game, truth, member, log_prior, accuracy)
 
 
@@ -214,7 +217,9 @@ def best_baseline(baselines: AttributeBaselines) -> BaselineName:
 
     It is chosen once for all models and strategies, in hindsight: the gain over it errs on the small side.
     """
-    means = {name: _mean(baselines.by_unit(each), baselines.unit_member) for name, each in baselines.accuracy.items()}
+    means = {
+        name: _mean(baselines.by_unit(accuracy), baselines.unit_member) for name, accuracy in baselines.accuracy.items()
+    }
     best = max(means, key=lambda name: means[name])
     return cast(BaselineName, best) if means[best] >= baselines.chance else ""
 
@@ -231,18 +236,21 @@ def _attacked(records: Game, most: int, seed: int) -> Int[Array, " J"]:
     return np.sort(stream(seed, "game", "attacked").permutation(target_points)[:most])
 
 
-def _most_frequent(found: Attribute, records: Game) -> Float[Array, "T V"]:
+def _most_frequent(sensitive: Attribute, records: Game) -> Float[Array, "T V"]:
     """Assign a probability to each value: uniform over the most frequent ones outside of each model."""
     outside = ~records.member[: records.n_targets]
-    counts = np.stack([np.bincount(found.value[row], minlength=len(found.names)) for row in outside])
+    counts = np.stack([np.bincount(sensitive.value[row], minlength=len(sensitive.names)) for row in outside])
     most = counts == counts.max(axis=1, keepdims=True)
     return most / most.sum(axis=1, keepdims=True)
 
 
 def _imputed(attribute_game: AttributeGame, seed: int, execution: Execution) -> Float[Array, "T J V"]:
     """Log-probability of each value by a forest that has learned from the records outside of each model."""
-    found, (imputer, known, outside) = attribute_game.attribute, imputation(attribute_game)
-    seen = observe(imputer, known, outside, ["log_prob"], seed, execution)["log_prob"][:, attribute_game.attacked]
-    value, truth = np.arange(len(found.names)), found.value[attribute_game.attacked][:, None]
-    place = np.where(value == truth, 0, value + (value < truth))  # the true value's stands first
-    return np.take_along_axis(seen, place[None], axis=2)
+    sensitive = attribute_game.attribute
+    imputer, other_columns, outside = imputation(attribute_game)
+    arrays = observe(imputer, other_columns, outside, ["log_prob"], seed, execution)
+    log_prob = arrays["log_prob"][:, attribute_game.attacked]
+    # the signal has the true value first, then the others in their order: put them back in the order of the values
+    value, truth = np.arange(len(sensitive.names)), sensitive.value[attribute_game.attacked][:, None]
+    place = np.where(value == truth, 0, value + (value < truth))
+    return np.take_along_axis(log_prob, place[None], axis=2)

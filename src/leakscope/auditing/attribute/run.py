@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,9 @@ def infer(
     releases: Sequence[Described],
     loaded: Data,
     execution: Execution,
-    **said: Any,
+    *,
+    column: Column | None = None,
+    command: str = "",
 ) -> Report:
     """Play the game about an attribute against each release and report what the release adds.
 
@@ -78,9 +79,10 @@ def infer(
         Estimators or networks.
     loaded : Data
     execution : Execution
-    **said
-        ``column``: the attribute where it is no name, see ``leakscope.data.candidates.attribute``; ``command``:
-        printed on the page.
+    column : str, int, list or array, optional
+        The attribute, as in ``leakscope.data.candidates.attribute``; the plan's unless given.
+    command : str
+        Printed on the page.
 
     Returns
     -------
@@ -103,24 +105,21 @@ def infer(
     ['loss']
     """
     _refuse_unanswerable(attacks)
-    baselines = prepare(plan, attacks, loaded, execution, said.get("column"))
+    baselines = prepare(plan, attacks, loaded, execution, column)
     attribute_game = baselines.attribute_game
     _refuse_idle(plan, attacks, releases, attribute_game.rows.points.take(np.flatnonzero(attribute_game.rows.own)))
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
     for release in releases:
-        made = of_records(release, attribute_game.rows)
-        arrays = observe(
-            made, attribute_game.rows.points, attribute_game.game.member, signals_of(attacks), plan.seed, execution
-        )
-        observed = ObservedRelease(
-            release.name, Signals.observed(attribute_game.game, attribute_game.rows.points, arrays), loaded
-        )
-        found = list(judge(observed, baselines, attacks, plan.confidence))
-        findings += found
-        facts.append(_facts(observed, baselines, found, release.description))
+        adapted = of_records(release, attribute_game.rows)
+        points, game = attribute_game.rows.points, attribute_game.game
+        arrays = observe(adapted, points, game.member, signals_of(attacks), plan.seed, execution)
+        observed = ObservedRelease(release.name, Signals.observed(game, points, arrays), loaded)
+        release_findings = list(judge(observed, baselines, attacks, plan.confidence))
+        findings += release_findings
+        facts.append(_facts(observed, baselines, release_findings, release.description))
     notes = [*_notes(baselines, len(loaded.points)), *not_stored(releases, execution)]
-    about = _about(plan, attacks, facts, notes, said.get("command", ""), execution.facts)
+    about = _about(plan, attacks, facts, notes, command, execution.facts)
     return Report(about, tuple(findings))
 
 
@@ -145,14 +144,14 @@ def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[
     if len(releases) < 2 and not any(attack.by_name for attack in attacks):
         return
     game = draw(plan, records, attacks)
-    tried = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
+    rehearsals = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
     for attack in attacks:
         if not attack.by_name:
             continue
-        reasons = [idle_reason(attack, rehearsal) for rehearsal in tried]
-        known = [reason for reason in reasons if reason is not None]
-        if known and len(known) == len(reasons):
-            raise cannot_run(attack.name, known[0])
+        reasons = [idle_reason(attack, rehearsal) for rehearsal in rehearsals]
+        idle_reasons = [reason for reason in reasons if reason is not None]
+        if idle_reasons and len(idle_reasons) == len(reasons):
+            raise cannot_run(attack.name, idle_reasons[0])
 
 
 def named(column: Column) -> str:
@@ -205,20 +204,22 @@ def judge(
 
     def of(quantity: str, attack: str, number: Interval | NotApplicable, inside: bool | None = None) -> Finding:
         at = {} if inside is None else {"inside": float(inside)}
-        source = next((each.source for each in attacks if each.name == attack), "")
+        source = next((row.source for row in attacks if row.name == attack), "")
         bound_type = "lower" if attack not in BASELINES and inside is not False else "point"
         return observed.finding(FindingSpec(quantity, bound_type, attack, source, at), number)
 
     for attack in attacks:
         try:
             score = candidate_scores(attack, observed.signals)
-            score = score + baselines.log_prior if attack.name.partition("(")[0] in WITH_PRIOR else score
+            if attack.name.partition("(")[0] in WITH_PRIOR:  # Bayes: log-likelihood plus log-prior
+                score = score + baselines.log_prior
         except NotApplicable as reason:
             yield of("attribute_gain", attack.name, reason)
             continue
         guessed = baselines.by_unit(right(score, baselines.truth))
         yield of("attribute_gain", attack.name, attribute_gain(guessed, baseline, member, confidence))
         yield of("attribute_accuracy", attack.name, attribute_accuracy(guessed, member, confidence), True)
+        # the imputation was trained on the others, so that its prior would know the answer for them
         if attack.name.partition("(")[0] in WITH_PRIOR:
             yield of("attribute_accuracy", attack.name, NotApplicable("learned_from_others"), False)
         else:
@@ -240,10 +241,10 @@ def _notes(baselines: AttributeBaselines, n_records: int) -> Iterator[str]:
 
 
 def _facts(
-    observed: ObservedRelease, baselines: AttributeBaselines, made: Sequence[Finding], description: str
+    observed: ObservedRelease, baselines: AttributeBaselines, findings: Sequence[Finding], description: str
 ) -> AttributeFacts:
     """Collect the facts about a release that the report states."""
-    gains = [each for each in made if each.quantity == "attribute_gain" and each.low is not None]
+    gains = [finding for finding in findings if finding.quantity == "attribute_gain" and finding.low is not None]
     attribute_game, data = baselines.attribute_game, observed.data
     return AttributeFacts(
         name=observed.name,
@@ -262,7 +263,7 @@ def _facts(
         models=attribute_game.records.n_models,
         population=len(attribute_game.records.population),
         baseline=best_baseline(baselines),
-        best=max(gains, key=lambda each: each.low or 0.0).attack if gains else "",
+        best=max(gains, key=lambda gain: gain.low or 0.0).attack if gains else "",
     )
 
 
@@ -274,10 +275,10 @@ def _about(
     command: str,
     execution: ExecutionFacts | None,
 ) -> AttributeAbout:
-    said = envelope(
+    common = envelope(
         plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
     )
-    strategies = {each.name: described(each) for each in attacks}
+    strategies = {attack.name: described(attack) for attack in attacks}
     return AttributeAbout(
-        kind="attribute", **said, attacks={**strategies, **BASELINES}, execution=execution, releases=tuple(facts)
+        kind="attribute", **common, attacks={**strategies, **BASELINES}, execution=execution, releases=tuple(facts)
     )

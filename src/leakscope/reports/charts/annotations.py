@@ -24,14 +24,14 @@ class Annotations:
     ----------
     curves : Curves
         Their lines are named.
-    taken : sequence of Box
+    occupied : sequence of Box
         Where nothing may be written.
     """
 
-    def __init__(self, curves: Curves, taken: Sequence[Box] = ()) -> None:
+    def __init__(self, curves: Curves, occupied: Sequence[Box] = ()) -> None:
         self.curves, self.ax = curves, curves.ax
         self.panel = panel_size(curves.ax)
-        self.taken = list(taken)
+        self.occupied = list(occupied)
 
     def limit(self, n_games: int) -> None:
         """Draw a vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
@@ -44,16 +44,16 @@ class Annotations:
         text, x = f"under {FALSE_ALARMS} false alarms", at - 5 if at > 16 else at + 12
         low, length = 10 + bottom * self.panel[1], text_width(text, 11)
         write(self.ax, (x, low), text, size=11, color=MUTE, rotation=90)
-        self.taken += [Box(x - 4, low + length / 2, 12, length), Box(at, self.panel[1] / 2, 1, self.panel[1])]
+        self.occupied += [Box(x - 4, low + length / 2, 12, length), Box(at, self.panel[1] / 2, 1, self.panel[1])]
 
     def values(self, line: Line, fprs: Iterable[float]) -> None:
         """Dots on a curve at these false-positive rates, with the members found there."""
         low, high = self.ax.get_ylim()
         for fpr in fprs:
-            tpr = line.found(fpr)
+            tpr = line.tpr_at(fpr)
             if line in self.curves.paths and fpr >= line.start and low <= tpr < high:
                 self.ax.plot([fpr], [tpr], "o", color=line.color, markersize=6, zorder=5)
-                self._around((fpr, tpr), line.said(fpr), NAME, color=line.color)
+                self._around((fpr, tpr), line.tpr_text(fpr), NAME, color=line.color)
 
     def points(self) -> None:
         """Names of the attacks that are one point."""
@@ -80,7 +80,7 @@ class Annotations:
         for members in [part for group in close for part in _same([named[number] for number in group])]:
             text = " = ".join(line.label for line in members)
             others = self._field(path for line, path in self.curves.paths.items() if line not in members)
-            texts = self._field(box.points() for box in [*self.taken, *(box for _, _, box in placed)])
+            texts = self._field(box.points() for box in [*self.occupied, *(box for _, _, box in placed)])
             size = text_width(text, NAME, members[0].weight > 400), _CAPITALS
             box = beside(self.curves.paths[members[0]], size, self.panel, others, texts)
             if box is not None:
@@ -90,7 +90,7 @@ class Annotations:
         for line, text, box in placed:
             style = {"size": NAME, "color": line.color, "weight": line.weight}
             write(self.ax, box.start, text, rotation=box.angle, **style)
-        self.taken += [box for _, _, box in placed]
+        self.occupied += [box for _, _, box in placed]
         return True
 
     def ordered_list(self, fprs: Iterable[float]) -> None:
@@ -99,9 +99,9 @@ class Annotations:
         measured = [line.start for line in named if line.role in ("best", "attack")]
         reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
         fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
-        named.sort(key=lambda line: -line.found(fpr))
+        named.sort(key=lambda line: -line.tpr_at(fpr))
         rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
-        shown = [(line.said(fpr), line) for line in named[:_LONGEST_LIST]]
+        shown = [(line.tpr_text(fpr), line) for line in named[:_LONGEST_LIST]]
         rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
         if len(named) > _LONGEST_LIST:
             rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))
@@ -113,12 +113,12 @@ class Annotations:
         """Write next to a dot; without a free place the dot stays without its text."""
         dot = self.curves.place(*at)
         shape = text_width(text, size, weight > 400), _CAPITALS
-        texts = self._field(box.points() for box in self.taken)
+        texts = self._field(box.points() for box in self.occupied)
         box = around(dot, shape, self.panel, self._field(self.curves.paths.values()), texts)
-        self.taken.append(Box(*dot, 7, 7))
+        self.occupied.append(Box(*dot, 7, 7))
         if box is not None:
             write(self.ax, box.start, text, size=size, color=color, weight=weight)
-            self.taken.append(box)
+            self.occupied.append(box)
 
     def _field(self, points: Iterable[Path]) -> Field:
         return Field.of(np.concatenate([np.empty((0, 2)), *points]), self.panel)

@@ -58,13 +58,13 @@ class Line:
     release: str = ""
     at_most: bool = False
 
-    def found(self, fpr: float) -> float:
+    def tpr_at(self, fpr: float) -> float:
         """Members found at a rate, as the findings say it where they do."""
         return self.stated.get(fpr, float(self.tradeoff.tpr(fpr)))
 
-    def said(self, fpr: float) -> str:
+    def tpr_text(self, fpr: float) -> str:
         """Write the members found at a rate as text."""
-        return percent_at_most(self.found(fpr)) if self.at_most else percent(self.found(fpr))
+        return percent_at_most(self.tpr_at(fpr)) if self.at_most else percent(self.tpr_at(fpr))
 
     @property
     def color(self) -> str:
@@ -165,11 +165,11 @@ class Curves:
         """Fill the intervals of the lines in these roles."""
         for line in self.lines:
             at, low, high = (np.asarray(end, dtype=float) for end in line.band)
-            seen = at >= line.start
-            if line.role in roles and line.point is None and seen.any():
-                low, high = (self.height(at, end)[seen] for end in (low, high))
+            is_drawn = at >= line.start
+            if line.role in roles and line.point is None and is_drawn.any():
+                low, high = (self.height(at, end)[is_drawn] for end in (low, high))
                 alpha = 0.22 if line.role == "best" else 0.18
-                self.ax.fill_between(at[seen], low, high, facecolor=line.color, alpha=alpha, linewidth=0)
+                self.ax.fill_between(at[is_drawn], low, high, facecolor=line.color, alpha=alpha, linewidth=0)
 
     def forbid(self) -> None:
         """Hatch what no attack on any release reaches: above the lowest of its claimed and certified ceilings."""
@@ -179,7 +179,7 @@ class Curves:
                 ceilings.setdefault(line.release, []).append(np.asarray(line.tradeoff.tpr(self.fpr)))
         if not ceilings:
             return
-        lowest = self.height(self.fpr, np.max([np.min(each, axis=0) for each in ceilings.values()], axis=0))
+        lowest = self.height(self.fpr, np.max([np.min(tprs, axis=0) for tprs in ceilings.values()], axis=0))
         hatched = {"facecolor": "none", "edgecolor": CLAIM, "hatch": "///", "linewidth": 0, "alpha": 0.42}
         with rc_context({"hatch.linewidth": 0.6}):
             self.ax.fill_between(self.fpr, lowest, np.maximum(lowest, self.ax.get_ylim()[1]), **hatched)
@@ -208,8 +208,8 @@ class Curves:
 
     def _inside(self, x: Array, y: Array) -> Path:
         low, high = self.ax.get_ylim()
-        seen = (y >= low) & (y <= high)
-        runs = np.split(np.flatnonzero(seen), np.flatnonzero(np.diff(np.flatnonzero(seen)) > 1) + 1)
+        is_inside = (y >= low) & (y <= high)
+        runs = np.split(np.flatnonzero(is_inside), np.flatnonzero(np.diff(np.flatnonzero(is_inside)) > 1) + 1)
         longest = max(runs, key=len)
         return densify(self._pixels(x[longest], y[longest]))
 

@@ -80,15 +80,16 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     KeyError
         If there is no such release.
     """
-    found = {result.facts.name: result for result in attribute_results(report)}
-    name = next(iter(found)) if release is None else release
-    if name not in found:
-        raise KeyError(f"no release {name!r}; this report has: {', '.join(found)}")
-    result = found[name]
+    by_name = {result.facts.name: result for result in attribute_results(report)}
+    name = next(iter(by_name)) if release is None else release
+    if name not in by_name:
+        raise KeyError(f"no release {name!r}; this report has: {', '.join(by_name)}")
+    result = by_name[name]
     rows = guesses_of(result)
     ax = guesses_size(len(rows)).shown() if ax is None else ax
     marks = (100 * result.baseline_accuracy, 100 * result.facts.chance)
-    most = max([*marks, *(each for row in rows for each in (row.inside, row.outside, *(row.ends or ())) if each)])
+    ends = [end for row in rows for end in (row.inside, row.outside, *(row.ends or ())) if end]
+    most = max([*marks, *ends])
     end = next(end for end in _ENDS if most <= end or end == 100)
     ax.set(xlim=(0, end), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())

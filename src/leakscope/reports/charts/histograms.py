@@ -46,10 +46,10 @@ def bars(
     **style
         Properties of matplotlib's patch.
     """
-    seen = top > bottom
-    if not seen.any():
+    is_drawn = top > bottom
+    if not is_drawn.any():
         return
-    left, right, top = left[seen], right[seen], top[seen].astype(float)
+    left, right, top = left[is_drawn], right[is_drawn], top[is_drawn].astype(float)
     base = np.full_like(top, bottom)
     corners = np.stack([left, base, left, top, right, top, right, base, left, base], axis=1).reshape(-1, 2)
     codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(top))
@@ -78,16 +78,16 @@ class Above:
         size, bold = style["size"], style.get("weight") == 700
         wide = max(text_width(line, size, bold) for line in lines)
         tall = 15.0 * len(lines)
-        found = []
+        free = []
         for align, at in places:
             start = (at - self.left) * self.scale - (wide if align == "right" else 0)
             covered = self.profile[max(0, int(start) - 2) : max(0, int(start + wide) + 3)]
             if start >= 0 and start + wide <= self.width + 10 and len(covered):
-                found.append((max(float(covered.max()) + 7, 12.0), align, start))
-        found = [place for place in found if place[0] + tall <= self.height + 12]
-        if not found:
+                free.append((max(float(covered.max()) + 7, 12.0), align, start))
+        free = [place for place in free if place[0] + tall <= self.height + 12]
+        if not free:
             return None
-        base, align, start = min(found)
+        base, align, start = min(free)
         for row, line in enumerate(reversed(lines)):
             x = start + wide if align == "right" else start
             write(self.ax, (x, base + 15.0 * row), line, align="right" if align == "right" else "left", **style)

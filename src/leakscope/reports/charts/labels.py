@@ -106,13 +106,13 @@ class Field:
     def of(cls, points: Path, panel: tuple[float, float]) -> Field:
         """Compute the field of these points (exact Euclidean distance between cells; infinite without points)."""
         columns, rows = (math.ceil((length + 2 * _MARGIN) / _CELL) for length in panel)
-        taken = np.zeros((rows, columns), dtype=bool)
+        is_occupied = np.zeros((rows, columns), dtype=bool)
         column, row = np.floor((points + _MARGIN) / _CELL).astype(int).T
-        seen = (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
-        taken[row[seen], column[seen]] = True
-        if not taken.any():
+        is_inside = (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
+        is_occupied[row[is_inside], column[is_inside]] = True
+        if not is_occupied.any():
             return cls(np.full((rows, columns), np.inf))
-        return cls(_CELL * np.asarray(distance_transform_edt(~taken)))
+        return cls(_CELL * np.asarray(distance_transform_edt(~is_occupied)))
 
     def nearer(self, *others: Field) -> Field:
         """Return the field of all their points together."""

@@ -70,8 +70,8 @@ def chart(report: Report, release: str | None = None) -> Chart:
 
 def audit_chart(report: Report, release: str | None) -> Chart:
     """Guessing, ceilings, and the attacks from the weakest to the best."""
-    found = {result.name: result for result in results(report)}
-    result = found[_known(release, list(found))]
+    by_name = {result.name: result for result in results(report)}
+    result = by_name[_known(release, list(by_name))]
     floor = floor_of(report)
     lines = lines_of(result, floor)
     games = max((curve.n_nonmember for curve in result.curves), default=0)
@@ -86,10 +86,10 @@ def bound_chart(report: Report, release: str | None) -> Chart:
     """Guessing, the ceilings of a bound, and the attacks that were run as well."""
     result = bound_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
-    wanted = names if release is None else [_known(release, names)]
+    places = names if release is None else [_known(release, names)]
     fpr = result.about.fpr
     floor = _floor(report, fpr)
-    curves = [curve for curve in result.curves if place(curve) in wanted]
+    curves = [curve for curve in result.curves if place(curve) in places]
     lines = [_guessing(floor)]
     lines += [_bound_line(curve, result, floor) for curve in curves if curve.role != "measured"]
     lines += [measured_line(curve, curve.name, best=True) for curve in curves if curve.role == "measured"]
@@ -101,20 +101,20 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     """Guessing, the certified ceiling, the best attacker without noise, and the lower limits of attacks."""
     result = protected_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
-    wanted = names if release is None else [_known(release, names)]
-    curves = [curve for curve in result.curves if place(curve) in wanted]
+    places = names if release is None else [_known(release, names)]
+    curves = [curve for curve in result.curves if place(curve) in places]
     floor, fpr = _floor(report, result.about.fpr), result.about.fpr
     unprotected = [curve for curve in curves if curve.release == WITHOUT or curve.role == "asymptotic"]
-    played = [curve for curve in curves if curve.role == "measured" and curve not in unprotected]
-    played = [curve for curve in played if not curve.n_nonmember or curve.n_nonmember > FALSE_ALARMS]
-    played.sort(key=lambda curve: curve.tradeoff.advantage())
+    attacks = [curve for curve in curves if curve.role == "measured" and curve not in unprotected]
+    attacks = [curve for curve in attacks if not curve.n_nonmember or curve.n_nonmember > FALSE_ALARMS]
+    attacks.sort(key=lambda curve: curve.tradeoff.advantage())
     lines = [_guessing(floor)]
     lines += [_protected_line(curve, floor) for curve in curves if curve.role in ("certified", "claimed")]
     lines += [_unprotected_line(curve, floor) for curve in unprotected]
-    lines += [_lower_line(curve, best=curve is played[-1]) for curve in played]
-    games = max((curve.n_nonmember for curve in played), default=0)
+    lines += [_lower_line(curve, best=curve is attacks[-1]) for curve in attacks]
+    games = max((curve.n_nonmember for curve in attacks), default=0)
     remarks = ["no certificate"] if result.void else _vacuous(lines)
-    crowded = len(played) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
+    crowded = len(attacks) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
     return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
 
 
@@ -167,12 +167,12 @@ def lines_of(result: Result, floor: float) -> list[Line]:
         lines.append(Line(_ceiling_label(curve), curve.tradeoff, role, floor, dashes=dashes, at_most=role == "ceiling"))
     rank = {name: place for place, name in enumerate((result.best, *result.attacks))}
     measured = [curve for curve in result.curves if curve.role == "measured"]
-    played = [curve for curve in measured if curve.n_nonmember > FALSE_ALARMS]
-    for curve in sorted(played, key=lambda curve: (curve.name == result.best, -rank.get(curve.name, 0))):
+    attacks = [curve for curve in measured if curve.n_nonmember > FALSE_ALARMS]
+    for curve in sorted(attacks, key=lambda curve: (curve.name == result.best, -rank.get(curve.name, 0))):
         stated = {
-            each.operating_point["fpr"]: each.value
-            for each in result.findings
-            if each.quantity == "tpr" and each.attack == curve.name and each.value is not None
+            finding.operating_point["fpr"]: finding.value
+            for finding in result.findings
+            if finding.quantity == "tpr" and finding.attack == curve.name and finding.value is not None
         }
         title, best = result.attack_title(curve.name), curve.name == result.best
         lines.append(measured_line(curve, title, best, stated))
@@ -212,8 +212,8 @@ def _bound_line(curve: Curve, result: BoundResult, floor: float) -> Line:
     role, dashes = _CEILINGS[curve.role]
     name = curve_name(curve, row_word(result.about))
     label = shorten(_first_parameter(name), LONGEST) + (" (asymptotic)" if role == "asymptotic" else "")
-    rates = [each for each in result.findings if each.quantity == "tpr" and place(each) == place(curve)]
-    at_most = role == "ceiling" or any(each.bound_type == "upper" for each in rates)
+    rates = [rate for rate in result.findings if rate.quantity == "tpr" and place(rate) == place(curve)]
+    at_most = role == "ceiling" or any(rate.bound_type == "upper" for rate in rates)
     return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=place(curve), at_most=at_most)
 
 

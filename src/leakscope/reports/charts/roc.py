@@ -109,9 +109,9 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     """
     drawn = chart(report, release)
     ax = GAIN.shown() if ax is None else ax
-    whole = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
+    full_roles = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
     lines = [
-        replace(line, start=0.0 if line.role in whole else line.start)
+        replace(line, start=0.0 if line.role in full_roles else line.start)
         for line in drawn.lines
         if line.role != "guessing"
     ]
@@ -142,7 +142,7 @@ def _annotate(curves: Curves, drawn: Chart) -> None:
             annotations.values(line, drawn.fpr)
     annotations.points()
     inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
-    if Annotations(curves, [*annotations.taken, inset]).names():
+    if Annotations(curves, [*annotations.occupied, inset]).names():
         _linear_inset(curves.ax, curves.lines)
     else:
         annotations.ordered_list(drawn.fpr)
@@ -198,8 +198,8 @@ def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
     clear(inset, color=MUTE, width=0.6)
     inset.set(xticks=(0, 1), yticks=(0, 1), xticklabels=("", ""), yticklabels=("", ""))
     inset.tick_params(length=2, width=0.6, color=MUTE)
-    whole = [replace(line, start=0.0) for line in lines]
-    Curves(inset, whole, np.unique(np.r_[np.geomspace(1e-4, 1, 60), np.linspace(0, 1, 101)])).draw(thin=0.78)
+    full_lines = [replace(line, start=0.0) for line in lines]
+    Curves(inset, full_lines, np.unique(np.r_[np.geomspace(1e-4, 1, 60), np.linspace(0, 1, 101)])).draw(thin=0.78)
     width, _ = panel_size(inset)
     small = {"size": 10.5, "color": MUTE}
     write(inset, (0, -13.6), "0", align="center", **small)

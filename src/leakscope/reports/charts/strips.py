@@ -71,14 +71,14 @@ def strip_axis(low: float, high: float) -> str:
         An ``<svg>`` element as wide as its place, with text of one size.
     """
     parts = [_rule("0", "100%", "1", "1", "--mute,#5b6570")]
-    taken: list[tuple[float, float]] = []
+    occupied: list[tuple[float, float]] = []
     for fraction in _PROBABILITIES:
         odds = float(np.log(fraction / (1 - fraction)))
         place = float(_places(np.array([odds]), low, high)[0]) / _WIDTH
         label = percent(fraction)
         half = (text_width(label, 11) + _APART) / (2 * _NARROWEST)
-        if low <= odds <= high and all(abs(place - other) >= half + reach for other, reach in taken):
-            taken.append((place, half))
+        if low <= odds <= high and all(abs(place - other) >= half + reach for other, reach in occupied):
+            occupied.append((place, half))
             x = f"{100 * place:.1f}%"
             parts.append(_rule(x, x, "1", "5", "--mute,#5b6570"))
             parts.append(

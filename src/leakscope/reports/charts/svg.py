@@ -124,24 +124,24 @@ def _translate(name: str, value: str, names: Mapping[str, str]) -> str:
         return "" if value.startswith(("rotate(-0 ", "rotate(0 ")) else value
     if name == "style":
         return _style(value, names)
-    return _REFERENCE.sub(lambda found: "#" + names.get(found[1], found[1]), value)
+    return _REFERENCE.sub(lambda match: "#" + names.get(match[1], match[1]), value)
 
 
 def _style(value: str, names: Mapping[str, str]) -> str:
     """Return a style without the fonts of this machine, and with the colours of the page."""
-    kept = []
+    declarations = []
     for declaration in value.split(";"):
         key, _, content = (part.strip() for part in declaration.partition(":"))
         if key and key not in _TYPE:
             content = _VARIABLES.get(content, content)
             if content.startswith("url("):
-                content = _REFERENCE.sub(lambda found: "#" + names[found[1]], content)
-            kept.append(f"{key}:{content}")
-    return ";".join(kept)
+                content = _REFERENCE.sub(lambda match: "#" + names[match[1]], content)
+            declarations.append(f"{key}:{content}")
+    return ";".join(declarations)
 
 
-def _one_decimal(found: re.Match[str]) -> str:
-    text = f"{float(found[0]):.1f}".removesuffix(".0")
+def _one_decimal(match: re.Match[str]) -> str:
+    text = f"{float(match[0]):.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 

@@ -122,19 +122,24 @@ def measured(claim: Mapping[str, Any]) -> str:
 
 def verdict(claim: Mapping[str, Any]) -> str:
     """Write the verdict in words, with the size of a difference and the erratum that explains it."""
-    said = VERDICTS[claim["verdict"]]
+    text = VERDICTS[claim["verdict"]]
     if claim["verdict"] == "erratum":
-        return f"{said}: erratum {claim['erratum']}"
+        return f"{text}: erratum {claim['erratum']}"
     if claim["verdict"] == "differs" and claim["difference"] is not None:
-        return f"{said} by {number(claim['difference'])}"
-    return said
+        return f"{text} by {number(claim['difference'])}"
+    return text
 
 
 def counted(documents: Sequence[Mapping[str, Any]]) -> str:
     """How many of each verdict, in words."""
-    found = Counter(claim["verdict"] for document in documents for claim in document["claims"])
-    words = {each: OF_SEVERAL.get(each, said) if found[each] > 1 else said for each, said in VERDICTS.items()}
-    return ", ".join(f"{found[each]} {said}" for each, said in words.items() if found[each])
+    counts = Counter(claim["verdict"] for document in documents for claim in document["claims"])
+    parts = []
+    for verdict, text in VERDICTS.items():
+        if counts[verdict] > 1:
+            parts.append(f"{counts[verdict]} {OF_SEVERAL.get(verdict, text)}")
+        elif counts[verdict]:
+            parts.append(f"{counts[verdict]} {text}")
+    return ", ".join(parts)
 
 
 def number(value: float) -> str:

@@ -124,7 +124,7 @@ def clean(text: str) -> str:
     return printable(text.translate(ASCII))
 
 
-def flat(said: Markup) -> str:
+def flat(sentence: Markup) -> str:
     """Return a sentence without its markup.
 
     Examples
@@ -132,7 +132,7 @@ def flat(said: Markup) -> str:
     >>> flat(Markup("<b>at most</b> 10<sup>6</sup>"))
     'at most 1e06'
     """
-    return Markup(_POWER.sub(lambda found: f"{found[1] or 1}e{found[2]}{int(found[3]):02d}", said)).striptags()
+    return Markup(_POWER.sub(lambda match: f"{match[1] or 1}e{match[2]}{int(match[3]):02d}", sentence)).striptags()
 
 
 def wrapped(text: str) -> list[str]:

@@ -61,7 +61,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of a text: cells by heading. Of more rows than ``most`` only their number is told."""
+    """A table of a text: cells by heading. Of more rows than ``most`` only their number is given."""
 
     rows: Sequence[Mapping[str, str]]
     most: int | None = None

@@ -105,8 +105,9 @@ def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> 
     for result in results:
         parts = [_rows(result, together) for _, together in groupby(arranged(result), key=_attack_of)]
         ends = list(accumulate(len(part) for part in parts))
-        kept = max(1, sum(end <= FOLD for end in ends))
-        rows, folded = chain.from_iterable(parts[:kept]), chain.from_iterable(parts[kept:])
+        # whole attacks are folded away, so that the rows of one stay together; the first is always open
+        n_open = max(1, sum(end <= FOLD for end in ends))
+        rows, folded = chain.from_iterable(parts[:n_open]), chain.from_iterable(parts[n_open:])
         tables.append(Group(result.title, list(rows), list(folded)))
     return tables
 
@@ -201,8 +202,8 @@ def numbers(finding: Finding) -> tuple[str, str]:
     text = shown(finding)
     value, interval = text.value, text.interval or _without_interval(finding)
     if finding.quantity == "most_exposed":
-        won, played = int(finding.detail["won"]), int(finding.detail["games"])
-        return f"{count(won)} of {count(played)} games", f"{interval} of 100"
+        n_won, n_games = int(finding.detail["won"]), int(finding.detail["games"])
+        return f"{count(n_won)} of {count(n_games)} games", f"{interval} of 100"
     if finding.quantity in OF_100:
         return f"{value} of 100", interval
     if finding.quantity in FRACTIONS:
@@ -234,8 +235,8 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
         yield result.attack_title(finding.attack)
     if finding.quantity == "most_exposed":
         yield f"all {plural(result.about.unit)} at once"
-    asked, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
-    if asked and realised is not None and abs(realised - asked) > 0.005 * asked:
+    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
+    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
         yield f"realised FPR {percent(realised)}"
     if finding.refused and "between_model_spread" in finding.detail:
         yield f"between-model spread {finding.detail['between_model_spread']:.2g}"

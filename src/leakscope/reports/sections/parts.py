@@ -66,4 +66,4 @@ def parts_of(findings: Sequence[Finding], about: About) -> tuple[Part, ...]:
     own: dict[tuple[str, Scope], list[Finding]] = {}
     for finding in findings:
         own.setdefault((finding.release, finding.scope), []).append(finding)
-    return tuple(Part(release, tuple(found), about, scope) for (release, scope), found in own.items())
+    return tuple(Part(release, tuple(items), about, scope) for (release, scope), items in own.items())

@@ -29,9 +29,11 @@ def say(pattern: str, **gaps: object) -> Markup:
     >>> print(say("<b>{name}</b> leaks.", name="a < b"))
     <b>a &lt; b</b> leaks.
     """
-    made = Markup(pattern).format(**gaps)
+    text = Markup(pattern).format(**gaps)
     unit = str(gaps.get("unit", ""))
-    return Markup(made.replace(f" a {unit}", f" {article(unit)} {unit}")) if unit and " a {unit}" in pattern else made
+    if unit and " a {unit}" in pattern:
+        text = Markup(text.replace(f" a {unit}", f" {article(unit)} {unit}"))
+    return text
 
 
 def article(unit: str) -> str:
@@ -73,7 +75,7 @@ def cited(source: str) -> str:
     >>> cited("yeom2018, Adversary 2")
     'Yeom 2018, Adversary 2'
     """
-    return _KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
+    return _KEY.sub(lambda match: f"{match[1].capitalize()} {match[2]}", source)
 
 
 def lettered(text: str) -> Markup:
@@ -85,10 +87,10 @@ def lettered(text: str) -> Markup:
     Markup('δ\xa0=\xa010<sup>−5</sup> &lt;b&gt;')
     """
     parts, end = [], 0
-    for found in PARAMETER.finditer(text):
-        before, letter, value = text[end : found.start()], GREEK[found[1]], parameter(float(found[2]))
+    for match in PARAMETER.finditer(text):
+        before, letter, value = text[end : match.start()], GREEK[match[1]], parameter(float(match[2]))
         parts.append(say("{before}{letter}\u00a0=\u00a0{value}", before=before, letter=letter, value=value))
-        end = found.end()
+        end = match.end()
     return Markup("").join([*parts, Markup.escape(text[end:])])
 
 
@@ -107,5 +109,5 @@ def execution(about: About) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
     if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:
         return ""
-    reused, made = about.execution.reused, about.execution.made
-    return f"Models: {reused:,} came from the store, {made:,} were made in this run."
+    n_reused, n_fitted = about.execution.reused, about.execution.made
+    return f"Models: {n_reused:,} came from the store, {n_fitted:,} were made in this run."

@@ -29,29 +29,29 @@ CAPTION = "Only a gain is what the release adds; an accuracy is also what anybod
 
 def document(report: Report) -> Document:
     """Write an audit of an attribute down."""
-    found = attribute_results(report)
-    about = found[0].about
-    table = groups(found, ordered)
+    results = attribute_results(report)
+    about = results[0].about
+    table = groups(results, ordered)
     head = interval_head(about.confidence)
     prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
-    text: list[Block] = [[words.lede(found)]]
-    for result in found:
-        text += _text_of(result, alone=len(found) == 1)
-    releases = [_release(result, f"s{place}") for place, result in enumerate(found)]
-    summary = {"lede": words.lede(found), "releases": releases, "note": words.under(found)}
+    text: list[Block] = [[words.lede(results)]]
+    for result in results:
+        text += _text_of(result, alone=len(results) == 1)
+    releases = [_release(result, f"s{place}") for place, result in enumerate(results)]
+    summary = {"lede": words.lede(results), "releases": releases, "note": words.under(results)}
     return Document(
         about,
-        words.question(found),
-        words.facts(found),
-        words.lede(found),
+        words.question(results),
+        words.facts(results),
+        words.lede(results),
         head,
         table,
         [
             Section("summary", summary, text),
             findings_section(table, head, CAPTION),
-            Section("attribute_method", {"found": found, "guessed": words}, noted(about)),
+            Section("attribute_method", {"found": results, "guessed": words}, noted(about)),
         ],
-        [Panel(result.title, Figure("guesses", result, f"{prefix}-{i}")) for i, result in enumerate(found)],
+        [Panel(result.title, Figure("guesses", result, f"{prefix}-{i}")) for i, result in enumerate(results)],
     )
 
 
@@ -65,9 +65,9 @@ def _release(result: AttributeResult, prefix: str) -> dict[str, Any]:
 
 def _text_of(result: AttributeResult, alone: bool) -> list[Block]:
     """Lay out a release in a text: the strategies, those that did not run, and the summary."""
-    failed = (each for each in result.findings if each.attack in result.strategies)
+    findings = (finding for finding in result.findings if finding.attack in result.strategies)
     heading = [] if alone else [Heading(result.title)]
-    return [[*heading, Rows(list(_rows(result)))], not_run(result, failed), [words.summary(result)]]
+    return [[*heading, Rows(list(_rows(result)))], not_run(result, findings), [words.summary(result)]]
 
 
 def _rows(result: AttributeResult) -> Iterator[dict[str, str]]:

@@ -56,9 +56,9 @@ class AttributeResult:
 
     @property
     def baseline_accuracy(self) -> float:
-        """Fraction of right guesses about members without the release, by the best way."""
-        found = self.find("attribute_accuracy", self.facts.baseline, True) if self.facts.baseline else None
-        return self.facts.chance if found is None or found.value is None else found.value
+        """Fraction of correct guesses about members without the release, by the best way."""
+        finding = self.find("attribute_accuracy", self.facts.baseline, True) if self.facts.baseline else None
+        return self.facts.chance if finding is None or finding.value is None else finding.value
 
     @property
     def baseline_title(self) -> str:
@@ -68,8 +68,8 @@ class AttributeResult:
     def find(self, quantity: str, attack: str, inside: bool | None = None) -> Finding | None:
         """Return the finding of this quantity that has a value, of members or of others."""
         for finding in self.findings:
-            asked = finding.quantity == quantity and finding.attack == attack and finding.value is not None
-            if asked and (inside is None or finding.operating_point.get("inside") == float(inside)):
+            matches = finding.quantity == quantity and finding.attack == attack and finding.value is not None
+            if matches and (inside is None or finding.operating_point.get("inside") == float(inside)):
                 return finding
         return None
 

@@ -80,7 +80,9 @@ def summary(result: AttributeResult) -> Markup:
         return say("None of the attacks could be played; the findings below say why.")
     outside = result.find("attribute_accuracy", result.best, False)
     level = percent(result.about.confidence)
-    said = "" if outside is None else OUTSIDE.format(units=plural(result.about.unit), right=shown(outside).value)
+    others = ""
+    if outside is not None:
+        others = OUTSIDE.format(units=plural(result.about.unit), right=shown(outside).value)
     text = shown(inside)
     return say(
         SUMMARY,
@@ -95,7 +97,7 @@ def summary(result: AttributeResult) -> Markup:
         gain=shown(gain).value,
         level=level,
         ends=shown(gain).interval,
-        outside=said,
+        outside=others,
     )
 
 

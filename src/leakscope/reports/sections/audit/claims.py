@@ -75,7 +75,7 @@ def contradictions(results: Sequence[Result]) -> list[Curve]:
     """
     curves = [curve for result in results for curve in result.curves if curve.role == "certified"]
     tested = [(curve, curve.verdict) for curve in curves if curve.verdict is not None]
-    return [curve for curve, made in tested if made.word == "refuted" and made.quantity != "curve"]
+    return [curve for curve, verdict in tested if verdict.word == "refuted" and verdict.quantity != "curve"]
 
 
 def claim(result: Result, verdict: Verdict) -> Markup:
@@ -98,10 +98,10 @@ def reason(result: Result, verdict: Verdict) -> Markup:
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
     above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
-        told = (
-            say("{reason}", reason=capital(sentence(reasons.words(verdict.reason)))) if verdict.reason else Markup("")
-        )
-        return joined([_point(result, verdict) if above else Markup(""), bound, told])
+        why = Markup("")
+        if verdict.reason:
+            why = say("{reason}", reason=capital(sentence(reasons.words(verdict.reason))))
+        return joined([_point(result, verdict) if above else Markup(""), bound, why])
     return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
 
 

@@ -41,47 +41,47 @@ def document(report: Report) -> Document:
         In one without records (`leakscope.reports.Report.without_records`) the most exposed are counted, not shown,
         and the histogram of games is there only if there are at least 100 records.
     """
-    found = results(report)
-    about = found[0].about
-    table = groups(found, ordered)
+    releases = results(report)
+    about = releases[0].about
+    table = groups(releases, ordered)
     head = interval_head(about.confidence)
-    caption = f"A lower bound means: the best attacker reaches at least this. {notes.over(found)}"
+    caption = f"A lower bound means: the best attacker reaches at least this. {notes.over(releases)}"
     prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
     parts = [
-        _contradictions(found),
-        _summary(found),
-        _claims(found),
-        _curves(found),
-        _records(found),
+        _contradictions(releases),
+        _summary(releases),
+        _claims(releases),
+        _curves(releases),
+        _records(releases),
         findings_section(table, head, caption),
-        Section("audit_method", {"found": found, "played": method, "level": words.level(found[0])}, noted(about)),
+        Section("audit_method", {"found": releases, "played": method, "level": words.level(releases[0])}, noted(about)),
     ]
     return Document(
         about,
-        words.question(found),
-        words.facts(found),
-        words.lede(found),
+        words.question(releases),
+        words.facts(releases),
+        words.lede(releases),
         head,
         table,
         [part for part in parts if part is not None],
-        [Panel(result.title, Figure("roc", result, f"{prefix}-{i}")) for i, result in enumerate(_worst(found))],
+        [Panel(result.title, Figure("roc", result, f"{prefix}-{i}")) for i, result in enumerate(_worst(releases))],
     )
 
 
-def _contradictions(found: Sequence[Result]) -> Section | None:
+def _contradictions(results: Sequence[Result]) -> Section | None:
     """Proved ceilings that a measurement exceeds."""
-    curves = claims.contradictions(found)
+    curves = claims.contradictions(results)
     names = [f"{curve.release}: {curve.name}" for curve in curves]
     return Section("contradictions", {"names": names}) if names else None
 
 
-def _summary(found: Sequence[Result]) -> Section:
+def _summary(results: Sequence[Result]) -> Section:
     """Show the accuracy of the best attack on each release."""
-    releases = [_release(result, f"s{i}") for i, result in enumerate(found)]
-    content = {"lede": words.lede(found), "releases": releases, "note": notes.summary(found)}
-    text: list[Block] = [[words.lede(found)]]
-    for result in found:
-        text += _text_of(result, alone=len(found) == 1)
+    releases = [_release(result, f"s{i}") for i, result in enumerate(results)]
+    content = {"lede": words.lede(results), "releases": releases, "note": notes.summary(results)}
+    text: list[Block] = [[words.lede(results)]]
+    for result in results:
+        text += _text_of(result, alone=len(results) == 1)
     return Section("summary", content, text)
 
 
@@ -97,22 +97,22 @@ def _release(result: Result, prefix: str) -> dict[str, Any]:
     return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
 
 
-def _claims(found: Sequence[Result]) -> Section | None:
+def _claims(results: Sequence[Result]) -> Section | None:
     """Each claim with its verdict."""
-    lines = claims.lines(found)
+    lines = claims.lines(results)
     if not lines:
         return None
     return Section("claims", {"claims": lines}, [[line.text for line in lines]])
 
 
-def _curves(found: Sequence[Result]) -> Section | None:
+def _curves(results: Sequence[Result]) -> Section | None:
     """ROC of the releases, of the worst four where there are more; then their gains over guessing."""
-    drawn = [result for result in _worst(found) if not result.too_few]
+    drawn = [result for result in _worst(results) if not result.too_few]
     if not drawn:
         return None
     captions = {result.name: notes.curves(result) for result in drawn}
     apart = len(set(captions.values())) > 1  # a note that is the same for all is printed once, under all of them
-    several = len(found) > 1
+    several = len(results) > 1
     panels = []
     for place, result in enumerate(drawn):
         caption = captions[result.name] if apart else ""
@@ -122,49 +122,49 @@ def _curves(found: Sequence[Result]) -> Section | None:
         for place, result in enumerate(drawn):
             panels.append(Panel(result.title if several else "", Figure("gain", result, f"g{place}")))
     captioned = any(panel.caption for panel in panels)
-    note = joined([*([] if captioned else [notes.curves(found[0])]), notes.doubled(found)])
-    ceilings = any(result.ceilings for result in found)
+    note = joined([*([] if captioned else [notes.curves(results[0])]), notes.doubled(results)])
+    ceilings = any(result.ceilings for result in results)
     heading = "The attack and its ceiling" if ceilings else "The attack"
-    return Section("curves", {"heading": heading, "intro": notes.curves_intro(found), "panels": panels, "note": note})
+    return Section("curves", {"heading": heading, "intro": notes.curves_intro(results), "panels": panels, "note": note})
 
 
-def _records(found: Sequence[Result]) -> Section | None:
+def _records(results: Sequence[Result]) -> Section | None:
     """Histograms of games won, or the sentence in their place, and the most exposed records."""
     panels = []
-    for place, result in enumerate(found):
+    for place, result in enumerate(results):
         if result.games is None or result.too_few:
             continue
         drawn = Figure("histogram", result, f"h{place}") if result.first_exposed and result.games.won else None
         panels.append(Panel(result.title, drawn, above="" if result.n_exposed else words.exposure(result)))
     if not panels:
         return None
-    tables = [exposed(result) for result in found if not result.too_few]
+    tables = [exposed(result) for result in results if not result.too_few]
     content = {
-        "several": len(found) > 1,
-        "intro": notes.records_intro(found),
+        "several": len(results) > 1,
+        "intro": notes.records_intro(results),
         "panels": panels,
-        "note": notes.histograms(found) if any(panel.figure for panel in panels) else "",
+        "note": notes.histograms(results) if any(panel.figure for panel in panels) else "",
         "exposed": [table for table in tables if table is not None],
-        "legend": notes.strips(found),
+        "legend": notes.strips(results),
     }
     return Section("records", content)
 
 
-def _worst(found: Sequence[Result]) -> Sequence[Result]:
+def _worst(results: Sequence[Result]) -> Sequence[Result]:
     """Select the four releases that reveal most, in the order of the plan."""
-    if len(found) <= MOST_CURVES:
-        return found
-    order = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
-    return [result for result in found if result in order]
+    if len(results) <= MOST_CURVES:
+        return results
+    order = sorted(results, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
+    return [result for result in results if result in order]
 
 
 def _text_of(result: Result, alone: bool) -> list[Block]:
     """Lay out a release in a text: its attacks, those that did not run, its most exposed record."""
     names = [*(_cut(result.attack_title(name)) for name in result.attacks), "baseline"]
     attacks = Columns("attack", names, list(_columns(result)))
-    failed = (each for each in result.findings if each.quantity == "accuracy" and each.attack)
+    accuracies = (finding for finding in result.findings if finding.quantity == "accuracy" and finding.attack)
     below = joined([words.exposure(result), words.bounds(result), sources.note(result)])
-    return [[*([] if alone else [Heading(result.title)]), attacks], not_run(result, failed), [below]]
+    return [[*([] if alone else [Heading(result.title)]), attacks], not_run(result, accuracies), [below]]
 
 
 def _columns(result: Result) -> Iterator[tuple[str, list[str]]]:

@@ -30,15 +30,15 @@ KNOWLEDGE = {
 def game(result: Result) -> str:
     """Say what was played, in a few sentences."""
     facts, unit = result.facts, result.about.unit
-    played = GAMES[facts.game].format(
+    sentence = GAMES[facts.game].format(
         models=several(facts.models, "model"),
         points=several(facts.target_points, unit),
         unit=unit,
         units=plural(unit),
         fraction=percent(facts.prior),
     )
-    known = KNOWLEDGE[facts.knowledge].format(units=plural(unit)) if facts.knowledge else ""
-    return " ".join(part for part in (played, known, _population(result), _references(result)) if part)
+    knowledge = KNOWLEDGE[facts.knowledge].format(units=plural(unit)) if facts.knowledge else ""
+    return " ".join(part for part in (sentence, knowledge, _population(result), _references(result)) if part)
 
 
 def _population(result: Result) -> str:

@@ -128,8 +128,9 @@ def _band(result: Result, confidence: float | None) -> Markup:
     """Level and method of the bands; the method is that of the members found."""
     if confidence is None:
         return Markup("")
-    found = [finding for finding in result.findings if finding.quantity == "tpr" and finding.method]
-    methods = "".join(f", {method}" for method in dict.fromkeys(phrases.method(finding.method) for finding in found))
+    tprs = [finding for finding in result.findings if finding.quantity == "tpr" and finding.method]
+    names = dict.fromkeys(phrases.method(finding.method) for finding in tprs)
+    methods = "".join(f", {name}" for name in names)
     return say("Bands: {level}, at each rate by itself{methods}.", level=percent(confidence), methods=methods)
 
 
@@ -150,11 +151,9 @@ def doubled(results: Sequence[Result]) -> Markup:
 
 def records_intro(results: Sequence[Result]) -> Markup:
     """Games against single records."""
-    played = sorted({result.n_played for result in results if result.games})
-    games, baseline = (
-        listed(map(count, played)),
-        listed(count(round(results[0].prior_accuracy_in_game * n)) for n in played),
-    )
+    n_games = sorted({result.n_played for result in results if result.games})
+    games = listed(map(count, n_games))
+    baseline = listed(count(round(results[0].prior_accuracy_in_game * n)) for n in n_games)
     return say(RECORDS, unit=results[0].about.unit, games=games, baseline=baseline)
 
 
@@ -179,11 +178,11 @@ def histograms(results: Sequence[Result]) -> Markup:
 
 def median(games: GamesFacts) -> str:
     """Fraction of the games that the attacker wins at least, against half of the records."""
-    won, seen = games.won, 0
+    won, n_records = games.won, 0  # won[n]: records against which n games are won
     n_games = len(won) - 1
     for n in range(n_games, 0, -1):
-        seen += won[n]
-        if 2 * seen >= sum(won):
+        n_records += won[n]
+        if 2 * n_records >= sum(won):
             return percent(n / n_games)
     return percent(0.0)
 

@@ -67,12 +67,12 @@ class Result:
     @cached_property
     def prior(self) -> float:
         """Fraction of members at which accuracy is reported."""
-        at = (
+        points = (
             finding.operating_point
             for finding in self.findings
             if finding.quantity in ("accuracy", "baseline_accuracy")
         )
-        return next((float(each["prior"]) for each in at if "prior" in each), 0.5)
+        return next((float(point["prior"]) for point in points if "prior" in point), 0.5)
 
     @property
     def prior_accuracy(self) -> float:
@@ -87,8 +87,8 @@ class Result:
     @cached_property
     def attacks(self) -> tuple[str, ...]:
         """Names of the attacks, strongest first; those without an accuracy last."""
-        found = (finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS)
-        names = dict.fromkeys(name for name in found if name)
+        attacks = (finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS)
+        names = dict.fromkeys(name for name in attacks if name)
         return tuple(sorted(names, key=self._strength, reverse=True))
 
     @property
@@ -96,8 +96,8 @@ class Result:
         """The attack with the largest lower end of its accuracy, or an empty name."""
         if self.facts.best:
             return self.facts.best
-        found = [name for name in self.attacks if self.find("accuracy", name) is not None]
-        return found[0] if found else ""
+        names = [name for name in self.attacks if self.find("accuracy", name) is not None]
+        return names[0] if names else ""
 
     @property
     def accuracy(self) -> Finding | None:
@@ -107,8 +107,8 @@ class Result:
     @property
     def bounds(self) -> tuple[Finding, ...]:
         """What a theorem says of the accuracy of any attack on this release."""
-        found = (finding for finding in self.findings if finding.quantity == "accuracy" and not finding.attack)
-        return tuple(finding for finding in found if finding.value is not None)
+        bounds = (finding for finding in self.findings if finding.quantity == "accuracy" and not finding.attack)
+        return tuple(bound for bound in bounds if bound.value is not None)
 
     @property
     def strength(self) -> float:
@@ -118,8 +118,8 @@ class Result:
     @property
     def advantage(self) -> float:
         """Largest advantage of an attack."""
-        found = (finding.value for finding in self.findings if finding.quantity == "advantage" and finding.attack)
-        return max((value for value in found if value is not None), default=0.0)
+        values = (finding.value for finding in self.findings if finding.quantity == "advantage" and finding.attack)
+        return max((value for value in values if value is not None), default=0.0)
 
     @property
     def most_exposed(self) -> Finding | None:

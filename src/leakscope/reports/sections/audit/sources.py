@@ -29,12 +29,12 @@ UNTESTED = "Whether members and others come from one source was not tested: {rea
 
 def without_model(result: Result) -> Finding | None:
     """Return the finding, with or without a value; None where leakscope drew the membership."""
-    found = (finding for finding in result.findings if finding.quantity == "membership_without_model")
-    return next(found, None)
+    findings = (finding for finding in result.findings if finding.quantity == "membership_without_model")
+    return next(findings, None)
 
 
 def differ(result: Result) -> bool:
-    """Whether members and others are told apart without the model."""
+    """Whether members and others differ, as a classifier without the model shows."""
     finding = without_model(result)
     return finding is not None and (finding.low or 0.0) > 0.5
 

@@ -75,7 +75,7 @@ def lede(result: BoundResult) -> Markup:
     if head.quantity != "accuracy":
         return joined([_plainly(result, head), _caveat(head)])
     large = "for large n, " if head.status == "asymptotic" else ""
-    said = say(
+    lede = say(
         LEDE,
         who=capital(large + WHO[head.bound_type]),
         target=_target(result, head),
@@ -86,7 +86,7 @@ def lede(result: BoundResult) -> Markup:
     )
     return joined(
         [
-            said,
+            lede,
             *(_peer(result, finding) for finding in result.peers if place(finding)),
             _empty(result, head),
             _caveat(head),
@@ -209,8 +209,8 @@ def rates(result: BoundResult) -> list[Markup]:
             by_fpr.setdefault(finding.operating_point.get("fpr", 0.0), finding)
     sentences = []
     for fpr, finding in by_fpr.items():
-        found = FOUND[finding.bound_type].format(fraction=f"{shown(finding).value}{THIN}%")
-        sentences.append(say("At {fpr} false alarms {found}.", fpr=percent(fpr), found=found))
+        members = FOUND[finding.bound_type].format(fraction=f"{shown(finding).value}{THIN}%")
+        sentences.append(say("At {fpr} false alarms {found}.", fpr=percent(fpr), found=members))
     return sentences
 
 
@@ -256,13 +256,13 @@ def curves_intro(result: BoundResult) -> Markup:
 
 def curves_note(result: BoundResult) -> Markup:
     """Write the formula of each ceiling."""
-    said = [(curve_name(curve, row_word(result.about)), formula(curve.tradeoff)) for curve in result.ceilings]
-    several_curves = len(said) > 1
+    formulas = [(curve_name(curve, row_word(result.about)), formula(curve.tradeoff)) for curve in result.ceilings]
+    several_curves = len(formulas) > 1
     return joined(
         say("{name}: {formula}.", name=capital(name), formula=text)
         if several_curves
         else say("The ceiling is {formula}.", formula=text)
-        for name, text in said
+        for name, text in formulas
         if text
     )
 

@@ -99,7 +99,7 @@ def verdict(result: ProtectedResult) -> str:
 def rows(result: ProtectedResult) -> list[Row]:
     """List what the certificate says, by heading; without a certificate, what was done."""
     done = [("Game", _game(result)), ("Noise", _noise(result)), ("Coupling", _coupling(result))]
-    said = [
+    certified = [
         *done,
         ("Confidence", _confidence(result)),
         ("Whole curve", _curve(result)),
@@ -108,8 +108,8 @@ def rows(result: ProtectedResult) -> list[Row]:
     ]
     if result.public:
         done += [("Tells of the data", _told(result)), ("Declared public", _declared(result))]
-        said += done[-2:]
-    return [(head, text) for head, text in (done if result.void else said) if text]
+        certified += done[-2:]
+    return [(head, text) for head, text in (done if result.void else certified) if text]
 
 
 def _game(result: ProtectedResult) -> Markup:
@@ -144,8 +144,8 @@ def _told(result: ProtectedResult) -> Markup:
     noise = result.certificate.noise
     n = several(result.certificate.n, result.unit)
     declared = bool(noise.declared)
-    asked = "a declared scale, like a promise," if declared else "a promise"
-    answered = say(ANSWERED, asked=asked)
+    requirement = "a declared scale, like a promise," if declared else "a promise"
+    answered = say(ANSWERED, asked=requirement)
     if result.certificate.no_noise:
         return answered
     if declared:
@@ -169,12 +169,12 @@ def _grid(steps: Sequence[float | None]) -> Markup:
 
 def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Markup:
     """State the standard deviations of the coordinates with their units, or their range where there are many."""
-    texts = [powers(significant(each)) for each in rms]
+    texts = [powers(significant(size)) for size in rms]
     if len(set(texts)) == 1:
         units = {row.unit for row in values}
         unit = f" {units.pop()}" if len(units) == 1 and units != {""} else ""
-        each = f" in each of {several(len(rms), 'coordinate')}" if len(rms) > 1 else ""
-        return say("{size}{unit}{each}", size=texts[0], unit=unit, each=each)
+        scope = f" in each of {several(len(rms), 'coordinate')}" if len(rms) > 1 else ""
+        return say("{size}{unit}{scope}", size=texts[0], unit=unit, scope=scope)
     if len(rms) > MOST_COORDINATES:
         low, high = powers(significant(min(rms))), powers(significant(max(rms)))
         return say("{low} to {high} over {n}", low=low, high=high, n=several(len(rms), "coordinate"))
@@ -201,8 +201,8 @@ def _sampled(certificate: CertificateFacts) -> Markup:
         return say("Sampled, from at most {fits}.", fits=fits)
     failures = certificate.failures or 0
     failed = f"{count(failures)} of them failed and count{'s' if failures == 1 else ''} against the certificate"
-    said = say("Sampled: {pairs} from {fits}", pairs=several(certificate.pairs, "pair"), fits=fits)
-    return said + (say("; {failed}.", failed=failed) if failures else say("."))
+    sampled = say("Sampled: {pairs} from {fits}", pairs=several(certificate.pairs, "pair"), fits=fits)
+    return sampled + (say("; {failed}.", failed=failed) if failures else say("."))
 
 
 def _confidence(result: ProtectedResult) -> Markup:
@@ -215,15 +215,16 @@ def _confidence(result: ProtectedResult) -> Markup:
 
 def _curve(result: ProtectedResult) -> Markup:
     """Members that the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
-    fractions = [(f"{shown(each).value}{THIN}%", percent(each.operating_point["fpr"])) for each in result.rates]
+    fractions = [(f"{shown(rate).value}{THIN}%", percent(rate.operating_point["fpr"])) for rate in result.rates]
     rates = [f"{fraction} at {fpr}" for fraction, fpr in fractions]
     rates[:1] = [f"{fraction} of the members at {fpr} false alarms" for fraction, fpr in fractions[:1]]
-    found = say("No attacker finds more than {rates}.", rates=listed(rates)) if rates else Markup("")
+    allowed = say("No attacker finds more than {rates}.", rates=listed(rates)) if rates else Markup("")
     pmp = result.pmp
     if pmp is None:
-        return found
+        return allowed
     words = "(ε, δ) of practical membership privacy: ({epsilon}, {delta})."
-    return joined([found, say(words, epsilon=shown(pmp).value, delta=parameter(pmp.operating_point.get("delta", 0.0)))])
+    delta = parameter(pmp.operating_point.get("delta", 0.0))
+    return joined([allowed, say(words, epsilon=shown(pmp).value, delta=delta)])
 
 
 def _assumed(terms: Sequence[TermFacts]) -> Markup:

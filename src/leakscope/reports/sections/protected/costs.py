@@ -119,7 +119,7 @@ def comparison(result: ProtectedResult) -> list[Cells]:
 
 def totals(result: ProtectedResult) -> list[Cells]:
     """Error of this method and of differential privacy on all records, number by number; none unless compared."""
-    if len(result.totals) != 2 or any(each.value is None for each in result.totals):
+    if len(result.totals) != 2 or any(total.value is None for total in result.totals):
         return []
     ours, theirs = result.totals
     rows = []
@@ -174,7 +174,7 @@ def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:
         return NOTHING
     own = result.certificate.noise.rms
     if len(finding.detail) == len(own):
-        ratios = [each / mine for each, mine in zip(finding.detail.values(), own, strict=True) if mine]
+        ratios = [theirs / ours for theirs, ours in zip(finding.detail.values(), own, strict=True) if ours]
         low, high = significant(min(ratios)), significant(max(ratios))
         return _text(low) if low == high else _text(f"{low} to {high}")
     return _text(significant(value / ours))

@@ -169,7 +169,7 @@ def _others(result: ProtectedResult) -> list[Group]:
     if not result.baselines:
         return []
     part = Part("", result.baselines, result.about)
-    rows = [(title(each.release, each.scope, result.unit), row(part, each)) for each in result.baselines]
+    rows = [(title(finding.release, finding.scope, result.unit), row(part, finding)) for finding in result.baselines]
     named = [replace(row, quantity=say("{name}: {said}", name=name, said=row.quantity)) for name, row in rows]
     return [Group("Other methods, for the same promise", named, ())]
 

@@ -93,12 +93,12 @@ class ProtectedResult:
         """Accuracy of each attack on the release, the strongest first."""
         known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.attack)
         own = (finding for finding in known if finding.release != WITHOUT and finding.value is not None)
-        played = (
+        in_game = (
             finding
             for finding in own
             if math.isclose(finding.operating_point.get("prior", 0.5), self.certificate.prior)
         )
-        return tuple(sorted(played, key=_lower_end, reverse=True))
+        return tuple(sorted(in_game, key=_lower_end, reverse=True))
 
     @property
     def without_noise(self) -> Finding | None:

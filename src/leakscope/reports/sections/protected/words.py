@@ -123,7 +123,7 @@ def _promised(result: ProtectedResult) -> Markup:
     average = result.on_average
     confidence = result.certificate.confidence
     alpha = percent(settled(1 - confidence))
-    said = say(
+    promise = say(
         PROMISE,
         whose=_whose(result),
         right=right(result),
@@ -132,7 +132,7 @@ def _promised(result: ProtectedResult) -> Markup:
         baseline=baseline(result.prior_accuracy),
     )
     caveat = say("This says nothing about a particular {unit}.", unit=result.unit) if average else Markup("")
-    return joined([said, caveat])
+    return joined([promise, caveat])
 
 
 def best(result: ProtectedResult) -> Markup:
@@ -182,12 +182,12 @@ def values_note(result: ProtectedResult) -> str:
 
 def dots_note(result: ProtectedResult) -> Markup:
     """Explain the dots."""
-    played = max((curve.n_nonmember for curve in result.curves), default=0)
+    games = max((curve.n_nonmember for curve in result.curves), default=0)
     measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
     parts = [
         say("Cases of 100 in which an attacker is right{promise}.", promise="" if result.void else SHADED),
         say("An attack is shown at the lower end of its interval.") if measured else Markup(""),
-        say("{n} games without the {unit}.", n=count(played), unit=result.unit) if played and measured else Markup(""),
+        say("{n} games without the {unit}.", n=count(games), unit=result.unit) if games and measured else Markup(""),
     ]
     if result.attacks and not result.on_average:
         words = "The attacks are against the {unit} for whom they do best; who that is stays off this page."
