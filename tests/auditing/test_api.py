@@ -164,8 +164,8 @@ def test_records_on_both_sides_are_counted() -> None:
     X, y = X[order], y[order]
     model = DecisionTreeClassifier(random_state=0).fit(X[:100], y[:100])
     report = ls.audit_model(model.predict_proba, (X[:100], y[:100]), (X[90:], y[90:]))
-    assert report.about.notes == ("10 of the others stand among the members too",)
-    assert report.table().endswith("\n\n10 of the others stand among the members too.\n")
+    assert report.about.notes == ("10 of the others are among the members too",)
+    assert report.table().endswith("\n\n10 of the others are among the members too.\n")
 
 
 def test_scores_from_anywhere() -> None:

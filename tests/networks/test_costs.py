@@ -54,7 +54,7 @@ def test_a_few_steps_stand_for_all(steps):
     lines = list(cost(planting(), n_jobs=1))
     assert lines[0] == "digits: 1,797 points, 50 dirac canaries, each in by a fair coin"
     assert re.match(
-        r"net: held against epsilon = \d.*, add/remove, by the accountant of noise mult.* 30 steps", lines[1]
+        r"net: compared with epsilon = \d.*, add/remove, by the accountant of noise mult.* 30 steps", lines[1]
     )
     assert lines[2].startswith("net: 1 models, ")
     assert len(lines) == 3

@@ -394,7 +394,7 @@ def audit_model(
             if name in reference_arrays
         }
     shared = data_room.shared(inside, outside)
-    notes = [f"{shared:,} of the others stand among the members too"] if shared else []
+    notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [] if recipe is None else not_stored([recipe], execution)
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):

@@ -112,7 +112,7 @@ def _of_membership(
                 f"{len(game.population):,} set aside"
             )
         if accountant_claim is not None:
-            yield f"{name}: held against {accountant_claim.text}"
+            yield f"{name}: compared with {accountant_claim.text}"
         if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
         fit = _one(audited.release, points, game.member[:1], audited.wanted(attacks), plan.seed)

@@ -322,7 +322,7 @@ def refuse_wide_csv(path: str | os.PathLike[str]) -> None:
 
 
 def _array(path: str | os.PathLike[str], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    """One array, after its header was held against its size."""
+    """One array, after its header was compared with its size."""
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         n_header = stream.tell()

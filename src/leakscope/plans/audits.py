@@ -81,7 +81,7 @@ class AuditPlan(Plan):
 
     title: str = Field(default="", description="the question on top of the page")
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
-    date: str = Field(default="", description="printed on the page as it stands here")
+    date: str = Field(default="", description="printed on the page as given")
     dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")
     data: FilePath | None = Field(default=None, description="a .csv, .parquet or .npz file, or a folder of images")
     label: str | None = Field(default=None, min_length=1, description="the column to predict")

@@ -77,7 +77,7 @@ class PagePlan(Plan):
 
     title: str = Field(default="", description="the question on top of the page")
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
-    date: str = Field(default="", description="printed on the page as it stands here")
+    date: str = Field(default="", description="printed on the page as given")
     fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
 
     @field_validator("fpr")

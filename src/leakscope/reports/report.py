@@ -487,7 +487,7 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         if math.isnan(value):
-            raise ValueError("NaN cannot stand in a report")
+            raise ValueError("a report cannot hold NaN")
         if math.isinf(value):
             return "inf" if value > 0 else "-inf"
         return value
