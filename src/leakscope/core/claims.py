@@ -98,7 +98,21 @@ class Claim:
 
 
 class AccountantEpsilon(Claim):
-    """The epsilon of an accountant at a delta, which is infinite where the delta is too small for the noise."""
+    """The epsilon of an accountant at a delta, which is infinite where the delta is too small for the noise.
+
+    Parameters
+    ----------
+    quantity : {"epsilon"}
+    value : float
+        Not negative.
+    delta : float
+    adjacency : {"add_remove", "replace_one"}
+
+    Examples
+    --------
+    >>> AccountantEpsilon("epsilon", float("inf"), 1e-9, "add_remove").text
+    'epsilon = inf, delta = 1e-09, add/remove'
+    """
 
     def _check_value(self) -> None:
         if self.value != math.inf:
