@@ -126,7 +126,7 @@ class TestVerdicts:
         assert exit_code(report) == 0
         assert max(map(len, report.table().splitlines())) <= 100
         (release,) = report.about.releases
-        assert (release.is_target_point, release.models, release.data.records) == (500, 1, 1000)
+        assert (release.target_points, release.models, release.data.records) == (500, 1, 1000)
 
     @pytest.mark.parametrize("mistake", MISTAKES)
     def test_wrong_ones_are_refuted(self, leakscope, mistake, tmp_path):
