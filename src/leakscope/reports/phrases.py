@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from leakscope.core.findings import Finding, Scope, Term
@@ -235,8 +235,7 @@ def game(term: Term) -> str:
     >>> game(Term("drawn_records", k=500, n=1000))
     '500 of 1,000 records are drawn; the attacker knows all of them'
     """
-    pattern = GAMES.get(term.id)
-    return term.id.replace("_", " ") if pattern is None else pattern.format(**term.values)
+    return _filled(GAMES, term)
 
 
 def words(term: Term | TermFacts) -> str:
@@ -247,7 +246,11 @@ def words(term: Term | TermFacts) -> str:
     >>> words(Term("covariance_of_draws", worked=498, drawn=1000))
     'covariance from 498 of 1,000 draws'
     """
-    pattern = PHRASES.get(term.id)
+    return _filled(PHRASES, term)
+
+
+def _filled(table: Mapping[str, str], term: Term | TermFacts) -> str:
+    pattern = table.get(term.id)
     return term.id.replace("_", " ") if pattern is None else pattern.format(**term.values)
 
 
