@@ -122,7 +122,11 @@ def test_a_bound_without_samples_has_no_level():
 
 def test_the_size_of_the_data_stands_once():
     data = {"name": "a", "digest": "", "records": 500}
-    for name, subject in [("table", "the counts of 500 records"), ("leakage", "a mean")]:
+    for name, subject in [
+        ("table", "the counts of 500 records"),
+        ("leakage", "the mean of 500 records"),
+        ("regression", "least squares on 500 rows"),
+    ]:
         report = bound([], data=data, subject=subject, bound=name)
         line = " ".join(str(part) for part in bound_words.facts(bound_result(report)))
         assert line.count("500 records") == 1

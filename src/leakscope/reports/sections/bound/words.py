@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from leakscope.core import reasons
 from leakscope.core.findings import Finding, Term
+from leakscope.reports.about import BoundAbout
 from leakscope.reports.numbers import THIN, count, digits, percent
 from leakscope.reports.phrases import of_cells, place, row_word, title
 from leakscope.reports.sections import findings as rows
@@ -46,6 +47,11 @@ SPREAD = (
 COUNTED = {"table", "total", "pmp"}  # bounds whose subject says how many records there are
 
 
+def _is_counted(about: BoundAbout) -> bool:
+    """Whether the subject says how many records there are: of a leakage, unless the mean is of another number."""
+    return about.bound in COUNTED or (about.bound == "leakage" and not about.plan.get("released"))
+
+
 def question(result: BoundResult) -> str:
     """Return the title, or the question that this bound answers."""
     return result.about.title or result.about.question
@@ -58,7 +64,7 @@ def facts(result: BoundResult) -> list[Markup]:
     line = [
         say("Bound"),
         lettered(about.subject),
-        say("{size}", size="" if about.bound in COUNTED else size),
+        say("{size}", size="" if _is_counted(about) else size),
         say("{date}", date=about.date),
         say("leakscope {version}", version=about.leakscope),
     ]
