@@ -45,6 +45,18 @@ def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
     return median(times)
 
 
+def cpu_seconds_by_turns(
+    first: Callable[[], object], second: Callable[[], object], repeats: int = 5
+) -> tuple[float, float]:
+    """Return the median CPU times of two pieces of work that take turns: a slow moment of the machine meets both.
+
+    For work whose limit is the memory, which a shared machine shares too.
+    """
+    pairs = [(cpu_seconds(first, repeats=1), cpu_seconds(second, repeats=1)) for _ in range(repeats)]
+    ours, theirs = zip(*pairs, strict=True)
+    return median(ours), median(theirs)
+
+
 def noise(n_models: int, n_targets: int) -> Signals:
     """Log-odds of noise in float32, point-major as all signals are."""
     rng = np.random.default_rng(0)

@@ -58,7 +58,8 @@ def test_half_of_a_ratio_on_less_work(
     """CPU time on one thread: on several the ratio may be another one."""
     for name, size in sizes.items():
         monkeypatch.setattr(module, name, size)
-    monkeypatch.setattr(module, "cpu_seconds", lambda work, repeats=REPEATS: cpu_seconds(work, min(repeats, REPEATS)))
+    if hasattr(module, "cpu_seconds"):
+        monkeypatch.setattr(module, "cpu_seconds", lambda work, repeats=REPEATS: cpu_seconds(work, min(repeats, REPEATS)))
     measured = rows()
     assert measured or dpsgd.left_out()
     short = [f"{row.name}: {row.ratio:.1f}x, wanted {row.wanted:g}x" for row in measured if row.ratio < row.wanted / 2]

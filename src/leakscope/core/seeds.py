@@ -135,7 +135,8 @@ def subsets(n: int, k: int, n_subsets: int, rng: np.random.Generator) -> Bool[Ar
             row[rng.choice(n, k, replace=False, shuffle=False)] = True
         return member
     n_bytes = (n + 7) // 8
-    bits = np.frombuffer(rng.bytes(n_subsets * n_bytes), np.uint8).reshape(n_subsets, n_bytes)
+    words = rng.integers(2**64, size=-(-n_subsets * n_bytes // 8), dtype=np.uint64)  # the same as rng.bytes, faster
+    bits = words.astype("<u8").view(np.uint8)[: n_subsets * n_bytes].reshape(n_subsets, n_bytes)
     member = np.unpackbits(bits, axis=1, count=n).view(bool)
     for row in member:
         while surplus := int(np.count_nonzero(row)) - k:

@@ -325,11 +325,12 @@ def _output(algorithm: Algorithm, points: Points, inside: Bool[Array, " N"], rng
 
 
 def _centre(table: Float[Array, "N d"]) -> Float[Array, " d"]:
-    """Compute the mean of each column; of equal numbers exactly that number."""
-    return np.where(np.ptp(table, axis=0) == 0, table[0], table.mean(axis=0))
+    """Compute the mean of each column; of equal numbers exactly that number, for it is a change of the first record."""
+    return table[0] + np.ones(len(table)) @ (table - table[0]) / len(table)
 
 
 def _moments(rows: Float[Array, "b d"]) -> Float[Array, "b p"]:
+    rows = np.asfortranarray(rows)  # as the products are, so that both are joined by copies of whole columns
     return np.hstack([rows, products(rows)])
 
 
