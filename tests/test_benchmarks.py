@@ -31,6 +31,10 @@ def process(*module: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False)
 
 
+def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    return cpu_seconds(work, min(repeats, REPEATS))
+
+
 @pytest.mark.parametrize(
     ("module", "rows", "sizes"),
     [
@@ -59,7 +63,7 @@ def test_half_of_a_ratio_on_less_work(
     for name, size in sizes.items():
         monkeypatch.setattr(module, name, size)
     if hasattr(module, "cpu_seconds"):
-        monkeypatch.setattr(module, "cpu_seconds", lambda work, repeats=REPEATS: cpu_seconds(work, min(repeats, REPEATS)))
+        monkeypatch.setattr(module, "cpu_seconds", few_repeats)
     measured = rows()
     assert measured or dpsgd.left_out()
     short = [f"{row.name}: {row.ratio:.1f}x, wanted {row.wanted:g}x" for row in measured if row.ratio < row.wanted / 2]
