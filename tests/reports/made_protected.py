@@ -82,7 +82,6 @@ def protected(
         ],
         "ledger": False,
         "no_noise": False,
-        "void": "",
     } | dict(certificate or {})
     whole = {
         "kind": "protected",
@@ -244,18 +243,11 @@ def average() -> Report:
 
 
 @cache
-def void() -> Report:
-    """A release whose ledger is broken: no promise, whatever was calculated."""
-    found, curve = ceiling()
-    return protected([*found, *attack()[0]], [curve, attack()[1]], {"void": "the ledger holds another draw"})
-
-
-@cache
 def insecure() -> Report:
     """Noise from a seed that was given."""
     found, curve = ceiling()
-    command = "leakscope protect --data survey.csv --insecure-seed 86420 --eta 0.05"
-    plan = {"data": "survey.csv", "insecure_seed": 86420}
+    command = "leakscope protect --data survey.csv --eta 0.05"
+    plan = {"data": "survey.csv"}
     return protected(found, [curve], insecure_seed=True, command=command, plan=plan)
 
 

@@ -16,7 +16,7 @@ from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
-PROTECTED = ("means", "compared", "average", "void", "insecure", "no_noise", "uneven", "nothing")
+PROTECTED = ("means", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
 BOUNDS = ("dp", "leakage", "odd_cells", "one_record", "gap", "regression", "subsampled", "empty")
 SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
@@ -73,7 +73,6 @@ def test_protected_releases_follow_the_schema(name):
         lambda report: report["about"]["values"][0].pop("noise_std"),
         lambda report: report["about"]["certificate"].update(eta=0.6),
         lambda report: report["about"]["certificate"].update(promise="some"),
-        lambda report: report["about"]["certificate"].update(void=None),
         lambda report: report["about"]["certificate"]["noise"].update(rms=[-1.0]),
         lambda report: report["about"]["certificate"].update(members=[3, 5]),
         lambda report: report["about"].update(releases=[{}]),

@@ -174,7 +174,6 @@ def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
         assumptions=term_facts(assumptions(job, calibration)),
         ledger=has_ledger(job),
         no_noise=calibration.noise is None,
-        void="",
     )
 
 

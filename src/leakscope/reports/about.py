@@ -209,7 +209,6 @@ class CertificateFacts(Facts):
     assumptions: tuple[TermFacts, ...]
     ledger: Flag = Field(description="Draw and noise belong to a ledger, which knows of other releases of the draw.")
     no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
-    void: Text = Field(description="Why there is no certificate; empty if there is one.")
 
 
 class ReleasedValue(Facts):

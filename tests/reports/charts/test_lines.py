@@ -172,9 +172,3 @@ def test_ceilings_of_a_part_of_the_records_carry_its_name():
     assert labels == ["guessing", "ceiling, typical person", "certified ceiling"]
     with pytest.raises(KeyError, match="no release 'x'; this report has: typical person"):
         chart(made_protected.protected([], curves[:1]), "x")
-
-
-def test_a_void_certificate_forbids_nothing_on_the_chart():
-    drawn = chart(made_protected.void())
-    assert drawn.remarks == ["no certificate"]
-    assert "ceiling" not in [line.role for line in drawn.lines]

@@ -70,7 +70,6 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
         made_protected.means,
         made_protected.compared,
         made_protected.average,
-        made_protected.void,
     ],
 )
 def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample, width):

@@ -11,11 +11,10 @@ from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.render.html import notebook, page
 from leakscope.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
-from tests.reports.abouts import changed
 from tests.reports.made_protected import ceiling, protected
 from tests.reports.page_reading import Page
 
-SAMPLES = ("means", "compared", "average", "void", "insecure", "no_noise", "uneven", "nothing")
+SAMPLES = ("means", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
 EVIL = '"><script>alert(1)</script></style></title><img src=x onerror=alert(2)>'
 
 
@@ -90,10 +89,8 @@ def test_nobody_is_named_and_no_secret_stands_anywhere():
         assert "10617" not in text
         assert "40.12" not in text
     for text in (page(insecure), notebook(insecure), insecure.table()):
-        assert "86420" not in text
         assert "Not for publication." in text
         assert "Proved" not in text
-    assert "--insecure-seed" in page(insecure)
     assert not any("10617" in text.get_text() for text in report.plot().texts)
 
 
@@ -104,21 +101,9 @@ def test_a_table_of_records_is_refused():
             show(report)
 
 
-def test_a_void_certificate_is_a_dashed_box_with_its_reason_first(pages):
-    read = Page(pages["void"])
-    assert "cert void" in [attrs.get("class") for attrs in read.all("div")]
-    assert "No certificate" in read.text("h2")
-    box = pages["void"][pages["void"].index('class="cert void"') :]
-    assert re.match(r'class="cert void">\s*<p class="promise">The ledger holds another draw.</p>', box)
-    assert "This release has no certificate: the ledger holds another draw." in read.whole
-    for said in ("at most 55", "Proved", "0.5500", "upper bound certified", "certified ceiling", "The promise"):
-        assert said not in read.whole
-    assert "<pattern" not in pages["void"]  # nothing is forbidden
-
-
 def test_only_a_certificate_proves(pages):
     proved = {name for name in SAMPLES if 'class="verdict proved"' in pages[name]}
-    assert proved == set(SAMPLES) - {"void", "insecure"}
+    assert proved == set(SAMPLES) - {"insecure"}
     assert "Proved at 95 %" in Page(pages["average"]).whole
 
 
@@ -251,9 +236,7 @@ def test_text_of_the_user_is_text():
         plan={EVIL: EVIL},
         data={"name": EVIL, "digest": EVIL, "records": 7},
     )
-    certificate = report.about.certificate.model_dump() | {"void": EVIL}
-    void = replace(report, about=changed(report.about, certificate=certificate))
-    for text, scripts in [(page(report), 1), (notebook(report), 0), (page(void), 1)]:
+    for text, scripts in [(page(report), 1), (notebook(report), 0)]:
         read = Page(text)
         assert len(read.all("script")) == scripts
         assert not any("onerror" in attrs for _, attrs in read.elements)

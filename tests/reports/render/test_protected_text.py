@@ -4,7 +4,7 @@ from leakscope.reports.render.text import WIDTH
 from tests.reports import made_protected
 from tests.reports.made_protected import protected
 
-SAMPLES = ("means", "compared", "average", "void", "insecure", "no_noise", "uneven", "nothing")
+SAMPLES = ("means", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -41,13 +41,6 @@ def test_calibrate_prints_one_table_of_the_methods():
     ]
     assert sum("PAC privacy" in row for row in rows) == 1  # the findings do not say it again
     assert not any(row.startswith("Method") for row in made_protected.means().table().splitlines())
-
-
-def test_a_void_certificate_promises_nothing():
-    text = made_protected.void().table()
-    assert "No certificate: The ledger holds another draw." in text
-    assert "at most" not in text
-    assert "certified" not in text
 
 
 def test_very_many_values_are_counted():

@@ -3,7 +3,6 @@ import math
 import pytest
 
 from leakscope.core.findings import Finding, Scope
-from leakscope.core.tradeoff import Gaussian
 from leakscope.reports.sections.protected import certificate as protected_certificate
 from leakscope.reports.sections.protected import costs as protected_costs
 from leakscope.reports.sections.protected import words as protected_words
@@ -195,11 +194,3 @@ def test_a_baseline_with_a_level_says_it():
     assert other["certificate"] == "certified at 95\u202f%"
     assert ours["noise"] == "0.35"  # sqrt((.09 + .16)/2)
     assert other["times_ours"] == "2.8"
-
-
-def test_the_ceiling_of_a_void_certificate_is_no_ceiling():
-    certified = ceiling()[1]
-    assert of(curves=[certified]).ceilings == (certified,)
-    assert of(curves=[certified], certificate={"void": "x"}).ceilings == ()
-    assert of(curves=[certified]).advantage == pytest.approx(0.1)
-    assert isinstance(certified.tradeoff, Gaussian)

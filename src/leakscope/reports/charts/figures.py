@@ -116,11 +116,10 @@ def bound_dots(result: BoundResult, prefix: str) -> Markup:
 
 def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
     """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half."""
-    rows = _protected_rows(result)
-    if not rows or result.prior_accuracy != 0.5:
+    if result.prior_accuracy != 0.5:
         return Markup("")
-    allowed = None if result.void else 100 * result.promised
-    axes = dots(rows, claim=allowed, ax=dots_size(len(rows)).axes())
+    rows = _protected_rows(result)
+    axes = dots(rows, claim=100 * result.promised, ax=dots_size(len(rows)).axes())
     return inline(axes, prefix, "Cases of 100 in which an attacker is right, and the promise", _listed(rows))
 
 
@@ -203,7 +202,7 @@ def _accuracy_row(result: BoundResult, finding: Finding) -> Row:
 
 
 def _protected_rows(result: ProtectedResult) -> list[Row]:
-    rows = [] if result.void else [Row("the promise", 100 * result.promised, f"≤ {right(result)}", "bound")]
+    rows = [Row("the promise", 100 * result.promised, f"≤ {right(result)}", "bound")]
     for rank, finding in enumerate(result.attacks[:MOST_ATTACKS]):
         rows.append(_lower_limit_row(attack_words(finding.attack), finding, "attack" if rank else "best"))
     unprotected = result.without_noise

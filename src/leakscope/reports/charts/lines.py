@@ -113,7 +113,7 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     lines += [_unprotected_line(curve, floor) for curve in unprotected]
     lines += [_lower_line(curve, best=curve is attacks[-1]) for curve in attacks]
     games = max((curve.n_nonmember for curve in attacks), default=0)
-    remarks = ["no certificate"] if result.void else _vacuous(lines)
+    remarks = _vacuous(lines)
     crowded = len(attacks) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
     return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
 

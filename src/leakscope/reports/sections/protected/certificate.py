@@ -74,10 +74,8 @@ Row = tuple[str, Markup]
 
 
 def promised(result: ProtectedResult) -> Markup:
-    """State the promise as a probability, or why there is none."""
+    """State the promise as a probability."""
     certificate = result.certificate
-    if result.void:
-        return say("{reason}", reason=capital(sentence(certificate.void)))
     alpha = percent(settled(1 - certificate.confidence))
     return say(
         PROMISED[certificate.promise],
@@ -97,19 +95,19 @@ def verdict(result: ProtectedResult) -> str:
 
 
 def rows(result: ProtectedResult) -> list[Row]:
-    """List what the certificate says, by heading; without a certificate, what was done."""
-    done = [("Game", _game(result)), ("Noise", _noise(result)), ("Coupling", _coupling(result))]
-    certified = [
-        *done,
+    """List what the certificate says, by heading."""
+    rows = [
+        ("Game", _game(result)),
+        ("Noise", _noise(result)),
+        ("Coupling", _coupling(result)),
         ("Confidence", _confidence(result)),
         ("Whole curve", _curve(result)),
         ("Assumes", _assumed(result.certificate.assumptions)),
         ("Does not promise", _not_promised(result)),
     ]
     if result.public:
-        done += [("Tells of the data", _told(result)), ("Declared public", _declared(result))]
-        certified += done[-2:]
-    return [(head, text) for head, text in (done if result.void else certified) if text]
+        rows += [("Tells of the data", _told(result)), ("Declared public", _declared(result))]
+    return [(head, text) for head, text in rows if text]
 
 
 def _game(result: ProtectedResult) -> Markup:

@@ -188,7 +188,7 @@ def _own(result: ProtectedResult) -> Cells:
         "noise": powers(significant(result.noise_rms)),
         "times_ours": _text("1"),
         "promise": _text(_whom(result, result.on_average)),
-        "certificate": _text("none" if result.void else certified),
+        "certificate": _text(certified),
     }
 
 

@@ -90,7 +90,6 @@ def _summary(result: ProtectedResult) -> Section:
     content = {
         "warning": words.warning(result),
         "lede": lede,
-        "void": result.void,
         "big": big,
         "big_unit": unit,
         "promise": promise,
@@ -107,11 +106,9 @@ def _summary(result: ProtectedResult) -> Section:
 
 def _certificate(result: ProtectedResult) -> Section:
     """Show the promise and what it rests on."""
-    heading, short = ("No certificate", "No certificate") if result.void else ("The certificate", "Certificate")
     verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
     content = {
-        "heading": heading,
-        "void": result.void,
+        "heading": "The certificate",
         "warning": words.warning(result) if result.about.insecure_seed else "",
         "promised": promised,
         "verdict": verdict,
@@ -119,7 +116,7 @@ def _certificate(result: ProtectedResult) -> Section:
     }
     first = say(
         "{heading}: {promised} {verdict}",
-        heading=short,
+        heading="Certificate",
         promised=promised,
         verdict=f"({verdict}.)" if verdict else "",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,9 +12,6 @@ from leakscope.reports.about import CertificateFacts, ProtectedAbout, ReleasedVa
 from leakscope.reports.phrases import WITHOUT, plural
 from leakscope.reports.sections.parts import Part, attack_words, parts_of
 
-SEED_OPTION = re.compile(r"(--insecure-seed)[ =]\S+")
-SEED_KEY = "insecure_seed"
-
 
 @dataclass(frozen=True)
 class ProtectedResult:
@@ -24,9 +20,9 @@ class ProtectedResult:
     Parameters
     ----------
     findings, curves : sequences
-        Without the numbers of single records; those that a void certificate would certify are left out.
+        Without the numbers of single records.
     about : ProtectedAbout
-        Of the report, without the seed of the release.
+        Of the report.
     """
 
     findings: Sequence[Finding]
@@ -74,14 +70,9 @@ class ProtectedResult:
         return self.certificate.promise == "average"
 
     @property
-    def void(self) -> bool:
-        """There is no certificate."""
-        return bool(self.certificate.void)
-
-    @property
     def proved(self) -> bool:
         """The certificate holds, and what it says may be published."""
-        return not self.void and not self.about.insecure_seed and not self.contradictions
+        return not self.about.insecure_seed and not self.contradictions
 
     @property
     def best(self) -> Finding | None:
@@ -152,8 +143,6 @@ class ProtectedResult:
     @property
     def contradictions(self) -> tuple[str, ...]:
         """What exceeds the certificate: an exact attack, or a ceiling that a test refuted."""
-        if self.void:
-            return ()
         exact = (finding for finding in self.attacks if finding.status == "certified")
         beyond = [finding.attack for finding in exact if (finding.value or 0.0) > self.promised + 1e-12]
         refuted = [curve.name for curve in self.ceilings if curve.verdict and curve.verdict.word == "refuted"]
@@ -175,25 +164,9 @@ def protected_result(report: Report) -> ProtectedResult:
     if report.record_table:
         raise ValueError(f"a protected release shows no records, got the columns {', '.join(report.record_table)}")
     about = about_as(ProtectedAbout, report.about)
-    unseeded = {
-        "command": SEED_OPTION.sub(r"\1", about.command),
-        "plan": {key: value for key, value in about.plan.items() if key != SEED_KEY},
-    }
-    about = about.model_copy(update=unseeded)
-    void = bool(about.certificate.void)
     findings = (replace(finding, scope=finding.scope.unnamed) for finding in report.findings)
     curves = (replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
-    return ProtectedResult(
-        tuple(finding for finding in findings if not (void and _rests_on_certificate(finding))),
-        tuple(curve for curve in curves if not (void and curve.role == "certified")),
-        about,
-    )
-
-
-def _rests_on_certificate(finding: Finding) -> bool:
-    """Tell whether a finding is a bound on every attacker of the release itself."""
-    bounds = finding.quantity != "noise_rms" and finding.release != WITHOUT
-    return bounds and not finding.attack and finding.value is not None and finding.status == "certified"
+    return ProtectedResult(tuple(findings), tuple(curves), about)
 
 
 def _lower_end(finding: Finding) -> float:

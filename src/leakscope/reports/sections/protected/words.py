@@ -33,7 +33,6 @@ WITHOUT = {
     False: "Without noise the best attacker would be right in {about}{right}.",
 }
 SHADED = ", and the promise. Shaded: forbidden by the certificate"
-NO_CERTIFICATE = "This release has no certificate: {reason}"
 NOT_PUBLIC = (
     "The draw and the noise came from a seed that was given, not from the operating system: whoever knows the seed "
     "takes the noise away."
@@ -60,7 +59,7 @@ def facts(result: ProtectedResult) -> list[Markup]:
     line = [
         say(_kind(result)),
         say("{n}, {k} of them in the data", n=several(certificate.n, result.unit), k=count(certificate.k)),
-        say("no certificate") if result.void else promise,
+        promise,
         say("{date}", date=about.date),
         say("leakscope {version}", version=about.leakscope),
     ]
@@ -86,8 +85,6 @@ def warning(result: ProtectedResult) -> Markup:
 
 def lede(result: ProtectedResult) -> Markup:
     """How much can be guessed, and the price."""
-    if result.void:
-        return say(NO_CERTIFICATE, reason=sentence(result.certificate.void))
     gained = settled(result.certificate.eta / (1 - result.prior_accuracy))
     pattern = next(words for most, words in LEDE if gained <= most)
     k = count(result.certificate.k)
@@ -117,9 +114,7 @@ def promise(result: ProtectedResult) -> Markup:
 
 
 def _promised(result: ProtectedResult) -> Markup:
-    """Say what the certificate promises, if there is one."""
-    if result.void:
-        return Markup("")
+    """Say what the certificate promises."""
     average = result.on_average
     confidence = result.certificate.confidence
     alpha = percent(settled(1 - confidence))
@@ -139,7 +134,7 @@ def best(result: ProtectedResult) -> Markup:
     """Describe the best attack that was run."""
     finding = result.best
     if finding is None:
-        unattacked = result.values and not result.void and not result.public
+        unattacked = result.values and not result.public
         return say("No attack was run against it.") if unattacked else Markup("")
     kind = finding.scope.kind
     random = kind == "average" or (result.on_average and kind == "every")
@@ -170,7 +165,7 @@ def _whose(result: ProtectedResult) -> str:
 
 def big(result: ProtectedResult) -> tuple[str, str]:
     """Return the large number and its unit."""
-    return ("—", "") if result.void else (right(result), "of 100 at most")
+    return right(result), "of 100 at most"
 
 
 def values_note(result: ProtectedResult) -> str:
@@ -185,7 +180,7 @@ def dots_note(result: ProtectedResult) -> Markup:
     games = max((curve.n_nonmember for curve in result.curves), default=0)
     measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
     parts = [
-        say("Cases of 100 in which an attacker is right{promise}.", promise="" if result.void else SHADED),
+        say("Cases of 100 in which an attacker is right{promise}.", promise=SHADED),
         say("An attack is shown at the lower end of its interval.") if measured else Markup(""),
         say("{n} games without the {unit}.", n=count(games), unit=result.unit) if games and measured else Markup(""),
     ]
