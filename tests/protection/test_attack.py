@@ -474,7 +474,7 @@ class TestLikelihoodRatio:
                 mechanism(f"{HERE}:mean_of", x), GaussianNoise(0.005), AttackConfig(1_500, promise="average", record=3)
             )
         )
-        assert 0.5 < learned.value < own.high
+        assert learned.low <= truth  # who learns from games is no better than who knows the law: false alarm 2.5 %
 
 
 class TestWhatIsSaid:
