@@ -290,7 +290,7 @@ class TestMadeUp:
             ({"coupling": "complement"}, "not declared|the ledger and its noise need complement"),
             ({"promise": "average"}, "was begun with promise average, got every"),
             ({"seed": 5}, "the ledger of seed 5"),
-            ({"share": 0.5}, "the ledger and its noise need 0.5"),
+            ({"separating_fraction": 0.5}, "the ledger and its noise need 0.5"),
             ({"n": 13, "member": "5558"}, "its draw is not one of these data"),
             ({"member": "fff0"}, "D must hold from 1 to n - 1 = 11 records, got 12"),
             ({"member": "ff00"}, "was begun with k 8, got 6"),

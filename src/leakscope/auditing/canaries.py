@@ -128,7 +128,7 @@ def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
 
 
 def attacks_on(
-    releases: Sequence[Release], asked: str | Sequence[str | Attack], one_run: bool = False
+    releases: Sequence[Release], names: str | Sequence[str | Attack], one_run: bool = False
 ) -> tuple[Attack, ...]:
     """Choose the attacks, given that some releases show the steps of DP-SGD.
 
@@ -138,7 +138,7 @@ def attacks_on(
     Parameters
     ----------
     releases : sequence of Release
-    asked : as in `leakscope.attacks.find`
+    names : as in `leakscope.attacks.find`
     one_run : bool
         By default, leave out the attacks that compare with other models.
 
@@ -153,9 +153,9 @@ def attacks_on(
     ['gap', 'confidence', 'loss', 'entropy']
     """
     rates = sorted({release.dpsgd.sample_rate for release in releases if is_private(release)})
-    rows = find(asked)
+    rows = find(names)
     likelihood_ratio = ATTACKS["likelihood_ratio"]
-    if asked == "default" or tuple(asked) == ("default",):
+    if names == "default" or tuple(names) == ("default",):
         rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))
         if rates:
             rows = (likelihood_ratio, *rows)

@@ -171,12 +171,12 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
     return chosen.gather(scores)
 
 
-def bound(given: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests: int = 1) -> Interval:
+def bound(evidence: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests: int = 1) -> Interval:
     """One-sided lower confidence bound of epsilon from evidence, as `epsilon_lower` from scores.
 
     Parameters
     ----------
-    given : Evidence
+    evidence : Evidence
     delta, confidence, n_tests
         As in `epsilon_lower`.
 
@@ -194,13 +194,13 @@ def bound(given: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests
     alpha = 1 - probability("confidence", confidence, open_ends=True)
     delta = probability("delta", delta)
     level = alpha / count("n_tests", n_tests)
-    value = _largest_rejected(lambda epsilon: given.p_value(epsilon, delta) < level, 1e-6)
-    detail = {"delta": delta, "n_tests": n_tests, **given.detail(EpsilonDelta(value, delta))}
-    return Interval(value, value, math.inf, confidence, "none", given.method, detail)
+    value = _largest_rejected(lambda epsilon: evidence.p_value(epsilon, delta) < level, 1e-6)
+    detail = {"delta": delta, "n_tests": n_tests, **evidence.detail(EpsilonDelta(value, delta))}
+    return Interval(value, value, math.inf, confidence, "none", evidence.method, detail)
 
 
 def family_lower(
-    given: Evidence,
+    evidence: Evidence,
     family: Callable[[float], TradeOff],
     confidence: float = 0.95,
     n_tests: int = 1,
@@ -215,7 +215,7 @@ def family_lower(
 
     Parameters
     ----------
-    given : Evidence
+    evidence : Evidence
         Of the scores of an attack.
     family : callable
         From a number x > 0 to a curve, a lower one for a larger x: ``Gaussian``, or
@@ -252,9 +252,9 @@ def family_lower(
     """
     level = (1 - probability("confidence", confidence, open_ends=True)) / count("n_tests", n_tests)
     tolerance = probability("tolerance", tolerance, open_ends=True)
-    value = _largest_rejected(lambda x: given.curve_p_value(family(x)) < level, tolerance)
-    detail = {"n_tests": n_tests, **(given.detail(family(value)) if value > 0 else {})}
-    return Interval(value, value, math.inf, confidence, "none", (*given.method, Term("whole_curve")), detail)
+    value = _largest_rejected(lambda x: evidence.curve_p_value(family(x)) < level, tolerance)
+    detail = {"n_tests": n_tests, **(evidence.detail(family(value)) if value > 0 else {})}
+    return Interval(value, value, math.inf, confidence, "none", (*evidence.method, Term("whole_curve")), detail)
 
 
 def _largest_rejected(rejected: Callable[[float], bool], tolerance: float) -> float:

@@ -87,18 +87,18 @@ class Tangents:
         return max(0.0, start[line] + slope[line] * right)
 
 
-def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, choices: int = 2) -> float:
+def one_run_p_value(n_correct: int, n_guesses: int, n_secrets: int, promise: Tangents, *, choices: int = 2) -> float:
     """P-value of a promise from correct guesses of secrets in one run.
 
     The least of two bounds on P(W >= v): one for each tangent, and one for all of them together.
 
     Parameters
     ----------
-    right : int
+    n_correct : int
         v, correct guesses.
-    made : int
+    n_guesses : int
         r, guesses; their number must not depend on the release.
-    coins : int
+    n_secrets : int
         m, secrets that were drawn, one a record.
     promise : Tangents
         Of the claimed curve; one of them for (epsilon, delta)-DP.
@@ -113,7 +113,7 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     Raises
     ------
     ValueError
-        Unless 0 <= right <= made <= coins.
+        Unless 0 <= n_correct <= n_guesses <= n_secrets.
 
     Notes
     -----
@@ -142,21 +142,26 @@ def one_run_p_value(right: int, made: int, coins: int, promise: Tangents, *, cho
     >>> round(one_run_p_value(10, 10, 10, Tangents.of(EpsilonDelta(0.0, 1e-3))), 6)  # or all are told, once in 1,000
     0.001976
     >>> promise = Tangents.of(Gaussian(0.5))
-    >>> [round(one_run_p_value(right, 100, 1000, promise), 3) for right in (85, 90, 95)]
+    >>> [round(one_run_p_value(n_correct, 100, 1000, promise), 3) for n_correct in (85, 90, 95)]
     [0.075, 0.01, 0.001]
     """
-    right, made, coins = count("right", right, least=0), count("made", made), count("coins", coins)
-    if not right <= made <= coins:
-        raise ValueError(f"correct guesses, guesses and coins must not decrease, got {right}, {made} and {coins}")
+    n_correct, n_guesses = count("n_correct", n_correct, least=0), count("n_guesses", n_guesses)
+    n_secrets = count("n_secrets", n_secrets)
+    if not n_correct <= n_guesses <= n_secrets:
+        raise ValueError(
+            f"correct guesses, guesses and secrets must not decrease, got {n_correct}, {n_guesses} and {n_secrets}"
+        )
     others = count("choices", choices, least=2) - 1
-    if right == 0:
+    if n_correct == 0:
         return 1.0
-    least = float(_tangent_bounds(right, made, coins * promise.delta, promise.epsilon - math.log(others)).min())
+    least = float(
+        _tangent_bounds(n_correct, n_guesses, n_secrets * promise.delta, promise.epsilon - math.log(others)).min()
+    )
 
     # All tangents together: the recursion refuses every tail above some t, and that t is the bound on P(W >= v). With
     # one tangent it cannot be less than the bound above, which is sharp.
     low, high = _LEAST_LOG, math.log(least)
-    game = _Game(right, made, coins, others)
+    game = _Game(n_correct, n_guesses, n_secrets, others)
     if len(promise.delta) == 1 or low >= high or not game.refuses(least, promise):
         return least
     log_tail = bisect(lambda x: game.refuses(math.exp(x), promise), inside=high, outside=low, max_steps=30)

@@ -437,7 +437,7 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
         "coupling": draw.coupling,
         "promise": draw.promise,
         "seed": draw.seed,
-        "share": float(draw.separating_fraction),
+        "separating_fraction": float(draw.separating_fraction),
         "queries": [query._content for query in ledger.queries],
         "releases": [
             {
@@ -463,7 +463,7 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
     ValueError
         Naming the first value that is wrong.
     """
-    top = _keys("it", content, "format key data n member coupling promise seed share queries releases")
+    top = _keys("it", content, "format key data n member coupling promise seed separating_fraction queries releases")
     if top["format"] != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
     key = _hex("key", top["key"], KEY_BYTES)
@@ -491,9 +491,9 @@ def _decoded_draw(top: Mapping[str, Any]) -> Draw:
     if promise not in _PROMISES:
         raise ValueError("promise must be every or average")
     seed = None if top["seed"] is None else _whole_number("seed", top["seed"], 0)
-    fraction = _positive("share", top["share"])  # the key of the file format for the fraction of separating pairs
+    fraction = _positive("separating_fraction", top["separating_fraction"])
     if fraction > 1:
-        raise ValueError(f"share must be at most 1, got {fraction:g}")
+        raise ValueError(f"separating_fraction must be at most 1, got {fraction:g}")
     member = bits[:n].astype(bool)
     return Draw(_name("data", top["data"]), member, _name("coupling", top["coupling"]), promise, seed, fraction)
 

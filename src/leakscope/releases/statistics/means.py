@@ -218,7 +218,7 @@ class FreshMean:
 
     Parameters
     ----------
-    law : Bernoulli or Normal
+    distribution : Bernoulli or Normal
         The distribution of the others.
     n : int
         Number of records in the data, members included.
@@ -231,7 +231,7 @@ class FreshMean:
         The record that is in the data if a point is a member, if the attacker tests for another record than the true
         one; the points themselves unless given.
     knowledge : Knowledge, optional
-        Of the attacker; mean and covariance of `law` unless given.
+        Of the attacker; mean and covariance of `distribution` unless given.
     name : str
         The name in the report.
     chunk : int
@@ -249,7 +249,7 @@ class FreshMean:
     (8, 1)
     """
 
-    law: Bernoulli | Normal
+    distribution: Bernoulli | Normal
     n: int
     noise: float = 0.0
     rate: float = 1.0
@@ -263,7 +263,7 @@ class FreshMean:
         if round(self.rate * count("n", self.n)) < 1:
             raise ValueError(f"rate {self.rate:g} of n = {self.n:,} records is none: a mean needs at least 1 record")
         if self.knowledge is not None:
-            _table("the known mean", self.knowledge.mean[None], self.law.knowledge)
+            _table("the known mean", self.knowledge.mean[None], self.distribution.knowledge)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the parameters, arrays by a hash of their content."""
@@ -279,7 +279,7 @@ class FreshMean:
         ValueError
             If the points have other columns than the distribution, or a row has more than n members.
         """
-        truth = self.law.knowledge
+        truth = self.distribution.knowledge
         knowledge = self.knowledge or truth
         x = _table("x", points.x, truth)
         inserted = x if self.inserted is None else _table("inserted", self.inserted, truth)
@@ -297,7 +297,7 @@ class FreshMean:
         for row, (inside, rng) in enumerate(zip(member, rngs, strict=True)):
             # Members come from `inserted`; all other records are fresh, and only their sum is drawn.
             averaged = _averaged(inside, self.n, size, rng)
-            total = inserted[averaged].sum(axis=0) + self.law.deviation(size - int(averaged.sum()), rng)
+            total = inserted[averaged].sum(axis=0) + self.distribution.deviation(size - int(averaged.sum()), rng)
             deviation[row] = total / size + shift + _noise(self.noise, x.shape[1], rng)
         return _Attacker(knowledge, self.noise).signals(x, deviation, np.full(len(member), size), want)
 
