@@ -24,6 +24,7 @@ from scipy.special import expit, logit, ndtri
 
 from leakscope.core.findings import Term
 from leakscope.core.intervals import FEWEST_RARE, Interval, clopper_pearson, placements
+from leakscope.core.numerics import bisect
 from leakscope.core.seeds import integer, stream
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data.features import Features, features
@@ -197,9 +198,8 @@ def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> fl
     0.59
     """
     quantiles = float(ndtri((1 + confidence) / 2) + ndtri(POWER))
-    low, high = 0.5, 1.0 - 1e-9
-    for _ in range(50):  # bisection: the area that is resolved shrinks to a point
-        area = (low + high) / 2
+
+    def is_found(area: float) -> bool:
         # Hanley and McNeil's Q1 and Q2: two members both score above one other, one member above two others
         both_members, both_others = area / (2 - area), 2 * area**2 / (1 + area)
         variance = (
@@ -207,11 +207,9 @@ def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> fl
         ) / (n_members * n_others)
         # the standard error on the logit scale, by the delta method, is that of the area over area (1 - area)
         standard_error = math.sqrt(OVERLAP * variance) / (area * (1 - area))
-        if logit(area) > quantiles * standard_error:
-            high = area
-        else:
-            low = area
-    return high
+        return bool(logit(area) > quantiles * standard_error)
+
+    return bisect(is_found, inside=1.0 - 1e-9, outside=0.5)
 
 
 def _sampled(member: Bool[Array, " J"], seed: int) -> Int[Array, " n"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, TypeVar
 
 from scipy.special import gammainc, gammaincinv
@@ -14,6 +14,7 @@ from leakscope.attacks.balance import design_of
 from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
+from leakscope.core.numerics import bisect
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.core.types import Attack, Game, NotApplicable, Scores, Signals
 from leakscope.dpsgd.config import DpSgd
@@ -240,34 +241,25 @@ class AccountantClaim:
             At least 0, and finite: 0 if no epsilon above .01 is refused.
         """
 
-        def epsilon_and_verdict(noise: float) -> tuple[float, bool]:
+        @cache  # a curve with coarse steps still takes a tenth of a second
+        def epsilon_and_p_value(noise: float) -> tuple[float, float]:
             curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
-            return curve.epsilon(self.delta), claim_test.curve_p_value(curve) < level
+            return curve.epsilon(self.delta), claim_test.curve_p_value(curve)
 
-        high = self.dpsgd.noise_multiplier
-        epsilon, is_refused = epsilon_and_verdict(high)
-        # more noise, until one with a finite epsilon is refused
-        while not is_refused or math.isinf(epsilon):
-            if epsilon < 0.01:
+        def is_refused(noise: float) -> bool:
+            epsilon, p_value = epsilon_and_p_value(noise)
+            return p_value < level and math.isfinite(epsilon)
+
+        refused = self.dpsgd.noise_multiplier
+        while not is_refused(refused):
+            if epsilon_and_p_value(refused)[0] < 0.01:
                 return 0.0
-            high *= 2
-            epsilon, is_refused = epsilon_and_verdict(high)
-        # less noise, until it is not refused; ends, because with ever less noise epsilon is infinite
-        low = high / 2
-        low_epsilon, is_refused = epsilon_and_verdict(low)
-        while is_refused and math.isfinite(low_epsilon):
-            high, epsilon = low, low_epsilon
-            low /= 2
-            low_epsilon, is_refused = epsilon_and_verdict(low)
-        # bisection on the logarithm: `high` is always refused, with the finite `epsilon`
-        while high > 1.01 * low:
-            middle = math.sqrt(low * high)
-            middle_epsilon, is_refused = epsilon_and_verdict(middle)
-            if is_refused and math.isfinite(middle_epsilon):
-                high, epsilon = middle, middle_epsilon
-            else:
-                low = middle
-        return epsilon
+            refused *= 2
+        possible = refused / 2
+        while is_refused(possible):  # ends, because with ever less noise epsilon is infinite
+            refused, possible = possible, possible / 2
+        least_noise = bisect(is_refused, inside=refused, outside=possible, rtol=0.01, geometric=True)
+        return epsilon_and_p_value(least_noise)[0]
 
 
 def accountant_verdict(
@@ -378,13 +370,7 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     low, high = 0.0, 1.0
     while rejected(high):  # ends: no finite evidence rejects an infinite value
         low, high = high, 2 * high
-    while high - low > 1e-4:  # `low` is always rejected, `high` never
-        middle = (low + high) / 2
-        if rejected(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect(rejected, inside=low, outside=high, atol=1e-4)
 
 
 def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
