@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 from PIL import Image
 
 from leakscope.papers import PAPERS
-from leakscope.papers.printed import changes
-from leakscope.reports.render.claims import counted, measured, stated, verdict
+from leakscope.papers.printed import changes, printed
+from leakscope.reports.render.claims import VERDICTS, counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES = HERE / "_static" / "papers", HERE / "papers"
@@ -44,17 +45,37 @@ def table(folder: Path) -> str:
         lines.append(
             "| " + " | ".join(each.replace("|", "\\|") for each in (says, stated(claim), ours, told(claim))) + " |"
         )
+        for tried in claim["tried"]:
+            note = f" ({tried['note']})" if tried["note"] else ""
+            cells = (f"with *{tried['setting']}*{note}", "", measured(tried).replace("+-", "±"))
+            lines.append(
+                "| " + " | ".join(each.replace("|", "\\|") for each in (*cells, VERDICTS[tried["verdict"]])) + " |"
+            )
+    if document["settings"]:
+        lines.append("")
+    for setting in document["settings"]:
+        lines += [f"With *{setting['name']}*: {setting['says']} ({setting['why']}).", ""]
     return "\n".join(lines) + "\n"
 
 
 def changed() -> str:
     """Changes of the claims since their tolerances were committed, as Markdown."""
-    lines = ["| experiment | claims | change | why |", "|---|---|---|---|"]
+    lines = ["| experiment | claims | change | why | was our result known? |", "|---|---|---|---|---|"]
     for paper in dict.fromkeys(experiment.paper for experiment in PAPERS.values()):
         for change in changes(paper):
             keys = ", ".join(f"`{key}`" for key in change.keys)
-            lines.append(f"| {change.experiment} | {keys} | {change.what} | {change.why} |")
-    return "\n".join(lines) + "\n"
+            known = "yes" if change.after_results else "no"
+            lines.append(f"| {change.experiment} | {keys} | {change.what} | {change.why} | {known} |")
+    return "\n".join([*lines, "", *committed()]) + "\n"
+
+
+def committed() -> list[str]:
+    """On which days the claims of each experiment were committed, as Markdown."""
+    lines = ["| experiment | claims | committed |", "|---|---|---|"]
+    for experiment in PAPERS.values():
+        days = Counter(claim.since for claim in printed(experiment.paper)[experiment.figure].values())
+        lines += [f"| {experiment.name} | {count} | {day} |" for day, count in sorted(days.items())]
+    return lines
 
 
 def told(claim: dict) -> str:

@@ -25,6 +25,7 @@ def test_all_are_listed(run):
     left = run("reproduce --list")
     assert left.code == 0
     assert [line.split()[0] for line in left.out.splitlines()] == list(PAPERS)
+    assert next(line for line in left.out.splitlines() if "izzo2022/figure2" in line).endswith("(--as undivided)")
     assert max(map(len, left.out.splitlines())) <= 100
 
 
@@ -43,6 +44,21 @@ def test_json_is_alone_on_standard_output(run):
     left = run(f"reproduce {SMALL} --quick --out out --json")
     (document,) = json.loads(left.out)
     assert {claim["verdict"] for claim in document["claims"]} == {"agrees"}
+
+
+@pytest.mark.slow
+def test_one_setting_is_run_and_named(run, tmp_path):
+    assert run(f"reproduce {SMALL} --quick --as text --out out").code == 0
+    folder = tmp_path / "out" / "delgrosso2021-section33"
+    assert json.loads((folder / "run.json").read_text())["command"] == f"leakscope reproduce {SMALL} --quick --as text"
+    assert json.loads((folder / "claims.json").read_text())["setting"] == "text"
+
+
+def test_an_unknown_setting_is_refused_before_anything_is_run(run, tmp_path):
+    refused(
+        run("reproduce izzo2022 --as undivided --out out"), "izzo2022/figure1 has no setting 'undivided'; it has te"
+    )
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_unknown_name(run):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, log, sqrt
 
 import numpy as np
@@ -160,7 +160,8 @@ def test_the_clip_is_the_median_length_of_all_gradients(outer):
     assert figure2.median_length(outer, path) == pytest.approx(np.median(naive), rel=1e-6)
 
 
-def test_dp_sgd_is_its_naive_twin(outer):
+@pytest.mark.parametrize("divided", [True, False])
+def test_dp_sgd_is_its_naive_twin(outer, divided):
     eta, clip, A = 0.2, 2.5, np.zeros(9)
     epsilon = log((1 + 2 * eta) / (1 - 2 * eta))
 
@@ -176,8 +177,10 @@ def test_dp_sgd_is_its_naive_twin(outer):
         for row in outer:
             gradient = 2 * (A - row)
             total += gradient * min(1, clip / np.linalg.norm(gradient))
-        A = A - figure2.RATE * (total + rng.normal(size=9) * z * clip) / len(outer)
-    assert figure2.private_descent(outer, clip, eta, np.random.default_rng(7)) == pytest.approx(A, rel=1e-6)
+        noise = rng.normal(size=9) * z * clip
+        A = A - figure2.RATE * (total / len(outer) + noise / (len(outer) if divided else 1))
+    found = figure2.private_descent(outer, clip, eta, np.random.default_rng(7), divided)
+    assert found == pytest.approx(A, rel=1e-6)
 
 
 def test_the_moments_are_those_of_halves_of_all_records(outer):
@@ -230,6 +233,7 @@ def made_up(*, dp: float) -> dict[str, np.ndarray]:
     eta = np.array(figure2.ETAS)
     curves = {"M = 2": (eta / 0.2) ** -2, "M = 4": (eta / 0.1) ** -1.5, "M = 6": (eta / 0.05) ** -1.3}
     curves["DP-SGD"] = np.full(len(eta), dp)
+    curves["DP-SGD, noise not divided by k"] = np.full(len(eta), 5000.0)
     return {name: np.repeat(np.stack([curve] * 2)[..., None], 3, axis=2) for name, curve in curves.items()}
 
 
@@ -241,6 +245,25 @@ def test_claims_of_made_up_errors():
     assert [bad[f"beats_dp_{M}_everywhere"].value for M in (4, 6)] == [False, False]
     assert (good["dp_above_1"].value, bad["dp_above_1"].value) == (50.0, 0.5)
     assert good["mip_below_1"].value == pytest.approx(0.05)
+    tried = figure2.claims(made_up(dp=0.5), figure2.DP["undivided"])
+    assert all(tried[key].value is True for key in tried if key.startswith("beats_dp"))
+    assert tried["dp_above_1"].value == 5000.0
+    assert tried["mip_below_1"] == bad["mip_below_1"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("rate", "steps", "delta"), list(product([0.05, 0.2], [25, 100], [1e-5, 1e-8])))
+def test_what_explains_the_baseline_does_so_at_other_rates_steps_and_deltas(monkeypatch, rate, steps, delta):
+    """They are not printed: all that the text says of the baseline holds with each combination."""
+    monkeypatch.setattr(figure2, "RATE", rate)
+    monkeypatch.setattr(figure2, "STEPS", steps)
+    monkeypatch.setattr(figure2, "DELTA", delta)
+    monkeypatch.setattr(figure2, "ETAS", figure2.ETAS[::3])
+    monkeypatch.setattr(figure2, "our_noises", lambda outer, seed: {})
+    runs = [figure2.run(500_000, number, 0) for number in range(2)]
+    found = figure2.claims({name: np.stack([run[name] for run in runs]) for name in runs[0]}, figure2.DP["undivided"])
+    assert all(ours.value is True for key, ours in found.items() if key.startswith("beats_dp"))
+    assert found["dp_above_1"].value - 3 * found["dp_above_1"].error > 1
 
 
 @pytest.mark.slow
@@ -252,6 +275,8 @@ def test_a_small_run_is_the_same_twice_and_can_be_drawn(few_etas, as_users_run_i
     assert {values.shape for values in one.values()} == {(len(few_etas), 3)}
     numbers = figure2.table({name: np.stack([one[name], other[name]]) for name in one})
     assert len(numbers) == len(one) * len(few_etas) * 3
-    left, right = figure2.draw(numbers).axes
-    assert all("eta" in ax.get_xlabel() and "Sigma" in ax.get_ylabel() for ax in (left, right))
+    left, right, legend, *zooms = figure2.draw(numbers).axes
+    assert all("eta" in ax.get_xlabel() and "Sigma" in ax.get_ylabel() for ax in (left, right, *zooms))
+    assert [ax.get_yscale() for ax in zooms] == ["linear"] * 3
+    assert len(legend.get_legend().texts) == len(left.get_legend_handles_labels()[0])
     assert {line.get_label() for line in left.lines} >= {"raw", "DP-SGD", "M = 6", "ours, worst record"}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from leakscope.papers import PAPERS
-from leakscope.papers.printed import Ours, Printed, changes, printed
+from leakscope.papers.printed import Ours, Printed, changes, printed, settings
 
 ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
 PAPERS_OF = tuple(dict.fromkeys(each.paper for each in PAPERS.values()))
@@ -137,12 +138,49 @@ def test_rounding_alone_is_no_difference():
     assert number("about", value=0.1).compared_with(Ours(0.1 + 1e-15)).verdict == "agrees"
 
 
+def test_a_difference_is_explained_only_by_a_setting_that_agrees_by_the_same_rule():
+    claim = number("about", value=1.0, tolerance=0.1)
+    near, wide, far = Ours(1.05), Ours(1.05, 0.05), Ours(2.0)
+    assert claim.compared_with(far, {"code": near}).explained_by == "code"
+    assert claim.compared_with(far, {"first": far, "second": near, "third": near}).explained_by == "second"
+    assert claim.compared_with(far, {"code": wide}).explained_by == ""
+    assert claim.compared_with(far, {"code": replace(near, smaller="a tenth")}).explained_by == ""
+    assert claim.compared_with(far).explained_by == ""
+    explained = claim.compared_with(far, {"code": near})
+    assert explained.verdict == "differs"
+    assert [tried["verdict"] for tried in explained.row()["tried"]] == ["agrees"]
+
+
+def test_only_a_difference_needs_an_explanation():
+    claim = number("about", value=1.0, tolerance=0.1)
+    assert claim.compared_with(Ours(1.0), {"code": Ours(1.0)}).explained_by == ""
+    assert claim.compared_with(None, {"code": Ours(1.0)}).explained_by == ""
+    of_the_paper = number("about", value=1.0, tolerance=0.1, erratum=9)
+    assert of_the_paper.compared_with(Ours(2.0), {"code": Ours(1.0)}).explained_by == ""
+
+
+@pytest.mark.parametrize("paper", PAPERS_OF)
+def test_every_setting_belongs_to_an_experiment_and_says_why(paper):
+    for figure, by_name in settings(paper).items():
+        assert f"{paper}/{figure}" in PAPERS
+        for name, setting in by_name.items():
+            assert name == setting.name != "text"
+            assert setting.says
+            assert setting.why
+            assert not (setting.says + setting.why).endswith(".")
+
+
 def test_every_change_since_the_first_commit_of_the_claims_is_listed():
-    """``first_claims.csv`` holds the claims as they were committed before any experiment was run."""
+    """``first_claims.csv`` holds each claim as it was first committed, before it was run; ``first_claims.py`` makes it.
+
+    A claim that was committed later than the first ones of its experiment is a change, too.
+    """
     with (Path(__file__).parent / "first_claims.csv").open(newline="", encoding="utf-8") as file:
         first = {(row["experiment"], row["key"]): row for row in csv.DictReader(file)}
     now = {(claim.experiment, claim.key): claim for claim in ALL}
+    begun = {experiment: min(row["since"] for row in rows) for experiment, rows in by_experiment(first).items()}
     changed = first.keys() ^ now.keys()
+    changed |= {name for name, row in first.items() if row["since"] != begun[row["experiment"]]}
     for name in first.keys() & now.keys():
         row, claim = first[name], now[name]
         before = (row["kind"], row["value"], float(row["tolerance"]), row["erratum"], 0.0)
@@ -153,6 +191,14 @@ def test_every_change_since_the_first_commit_of_the_claims_is_listed():
     listed = {(change.experiment, key) for paper in PAPERS_OF for change in changes(paper) for key in change.keys}
     assert changed <= listed
     assert listed <= first.keys() | now.keys()
+    assert {name: claim.since for name, claim in now.items()} == {name: first[name]["since"] for name in now}
+
+
+def by_experiment(first):
+    groups = {}
+    for row in first.values():
+        groups.setdefault(row["experiment"], []).append(row)
+    return groups
 
 
 def test_changes_are_shown():

@@ -7,11 +7,12 @@ import os
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import PAPERS, data, reproduction
 from leakscope.papers.lab import Lab, Outcome, mean_of
-from leakscope.papers.printed import Ours
+from leakscope.papers.printed import Ours, Printed, Setting
 from leakscope.papers.reproduction import Reproduction, find, lacking
 
 SMALL = "delgrosso2021/section33"
@@ -120,6 +121,60 @@ def test_the_page_shows_claims_and_figures_and_escapes(found):
 def test_the_table_fits_100_columns(found):
     assert max(map(len, found.table().splitlines())) <= 100
     assert found.table().endswith("4 agree")
+
+
+@pytest.fixture
+def two_settings(monkeypatch) -> Reproduction:
+    """An experiment whose text gives 2.0 where 1.0 is printed, and whose other setting gives 1.0."""
+    claim = Printed(SMALL, "key", "The number", "Figure 1", "about", 1.0, 0.1, because="rounding")
+    setting = Setting(SMALL, "code", "a <b>third</b> less", "the public code does this")
+    monkeypatch.setattr(reproduction, "printed", lambda paper: {"section33": {"key": claim}})
+    monkeypatch.setattr(reproduction, "settings", lambda paper: {"section33": {"code": setting}})
+    outcome = Outcome(
+        pd.DataFrame({"x": [1]}), {"key": Ours(2.0)}, "Two runs.", {"code": {"key": Ours(1.0, detail="as <i>run</i>")}}
+    )
+    return Reproduction(PAPERS[SMALL], Lab(), outcome)
+
+
+def test_what_explains_a_difference_is_in_the_table_and_on_the_page(two_settings):
+    lines = two_settings.table().splitlines()
+    assert lines[4].endswith(" differs by 1; with code it agrees")
+    assert lines[5].startswith("- with code")
+    assert lines[5].endswith("agrees")
+    assert "with code: a <b>third</b> less (the public code does this)" in lines
+    assert lines[-1] == "1 differs (1 explained by another setting)"
+    page = ls.reports.claims_page([two_settings.document()], {})
+    assert "<b>third" not in page
+    assert "<i>run" not in page
+    for words in ("with code", "a &lt;b&gt;third", "1 differs (1 explained by another setting)"):
+        assert words in page
+
+
+def test_the_file_of_claims_has_a_row_for_each_setting(two_settings, monkeypatch, tmp_path):
+    monkeypatch.setattr(Reproduction, "figure", lambda self: Figure())
+    two_settings.write(tmp_path / "out")
+    rows = pd.read_csv(tmp_path / "out" / "claims.csv", keep_default_na=False)
+    assert list(zip(rows["key"], rows["setting"], rows["verdict"], strict=True)) == [
+        ("key", "", "differs"), ("key", "code", "agrees"),
+    ]  # fmt: skip
+
+
+def test_one_setting_alone_is_run_in_place_of_the_text():
+    assert Lab().settings("code", "trained") == ("text", "code", "trained")
+    assert Lab(setting="code").settings("code", "trained") == ("code",)
+    assert Lab(setting="text").settings("code", "trained") == ("text",)
+
+
+def test_a_setting_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(ValueError, match="izzo2022/figure2 has no setting 'code'; it has text and undivided"):
+        ls.reproduce("izzo2022/figure2", as_="code")
+    with pytest.raises(ValueError, match=f"{SMALL} has no setting 'code'; it has text$"):
+        ls.reproduce(SMALL, as_="code")
+
+
+def test_another_setting_is_another_run(found):
+    alone = Reproduction(found.experiment, Lab(quick=True, setting="text"), None)
+    assert not alone.same_run(found.document())
 
 
 def test_runs_are_the_same_only_at_one_scale_and_seed(found):

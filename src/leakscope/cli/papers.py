@@ -26,6 +26,9 @@ OPTIONS = (
     argument("name", str, "Experiment or paper; all, in quick mode, unless given."),
     option("listed", bool, "Name the experiments.", False, "--list"),
     option("quick", bool, "Small sizes instead of the paper's own.", False),
+    option(
+        "setting", str, "The one setting to run: text, or another that --list names. [text and all others]", "", "--as"
+    ),
     option("out", Path, "Folder of numbers, figures, claims and the page.", Path("leakscope-papers")),
     option("store", Path | None, "Folder of finished runs. [OUT/store]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
@@ -40,7 +43,7 @@ Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page sho
 
 def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> None:
     if listed:
-        print("\n".join(f"{experiment.name:24}  {experiment.title}" for experiment in PAPERS.values()))
+        print("\n".join(_listed(experiment) for experiment in PAPERS.values()))
         return
     documents = _run(name, **flags)
     if as_json:
@@ -50,15 +53,26 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> N
     say(f"wrote {flags['out'] / PAGE}")
 
 
-def _run(name: str | None, *, quick: bool, out: Path, download: bool, **work: Any) -> list[dict[str, Any]]:
+def _listed(experiment: Experiment) -> str:
+    """Name an experiment, its title and its settings other than that of the text."""
+    settings = import_module("leakscope.papers.reproduction").settings_of(experiment)
+    others = f" (--as {', '.join(settings)})" if settings else ""
+    return f"{experiment.name:24}  {experiment.title}{others}"
+
+
+def _run(
+    name: str | None, *, quick: bool, setting: str, out: Path, download: bool, **work: Any
+) -> list[dict[str, Any]]:
     """Run the experiments of a name, write their page, and return their documents."""
     room = import_module("leakscope.papers.reproduction")
     experiments: list[Experiment] = room.find(name)
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
+    for experiment in experiments:
+        room.refuse_unknown_setting(experiment, setting)
     lab = import_module("leakscope.papers.lab").Lab(
-        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"]
+        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"], setting
     )
     if len(experiments) == 1:  # one that cannot be run is an error; of several it is a line on the page
         experiment = experiments[0]
@@ -95,6 +109,8 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
     words = ["leakscope reproduce", experiment.name]
     if lab.quick:
         words.append("--quick")
+    if lab.setting:
+        words.append(f"--as {lab.setting}")
     if lab.seed:
         words.append(f"--seed {lab.seed}")
     run = {

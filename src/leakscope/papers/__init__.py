@@ -59,6 +59,8 @@ _ALL = (
     Experiment("izzo2022/figure1", "Noise for membership privacy and for differential privacy: one over a sum"),
     Experiment("izzo2022/figure2", "A private covariance for synthetic data"),
     Experiment("izzo2022/theorem5", "Membership privacy without differential privacy"),
+    Experiment("azize2024/figure1", "An attacker who tests for another record than the target"),
+    Experiment("azize2024/table1", "Leakage scores under noise, sub-sampling and a similar target"),
     Experiment("azize2024/figure2", "How much each record leaks through a mean"),
     Experiment("azize2024/canaries", "Canaries for an audit of DP-SGD in one run", ("mnist", "torch")),
     Experiment("delgrosso2021/figure3", "The Bayes attacker of a linear regression between his bounds"),
@@ -70,7 +72,7 @@ _ALL = (
     ),
     Experiment(
         "delgrosso2021/table1",
-        "Precision of three attacks where nearly all members are found",
+        "Precision where nearly all members are found",
         ("mnist", "fashion", "cifar10", "torch"),
     ),
     Experiment(

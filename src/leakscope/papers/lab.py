@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from leakscope.papers import data
 from leakscope.papers.printed import Ours
 
 T = TypeVar("T")
+TEXT = "text"  # the setting that a paper's text describes
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,26 @@ class Lab:
         Folder where finished runs stay.
     n_jobs : int, optional
         Worker processes; all cores unless given.
+    setting : str
+        The one to run: ``"text"``, or the name of another; empty for that of the text and all others beside it.
 
     Examples
     --------
     >>> Lab(quick=True).size(full=2000, quick=200)
     200
+    >>> Lab().settings("code"), Lab(setting="code").settings("code")
+    (('text', 'code'), ('code',))
     """
 
     quick: bool = False
     seed: int = 0
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
+    setting: str = ""
+
+    def settings(self, *others: str) -> tuple[str, ...]:
+        """Name the settings to run, the first of which is compared with what is printed."""
+        return (self.setting,) if self.setting else (TEXT, *others)
 
     def size(self, full: T, quick: T) -> T:
         """Return the paper's size, or the quick one."""
@@ -75,11 +85,14 @@ class Outcome:
         By the keys of the printed claims; those that were not run are left out.
     run : str
         What was run, in a sentence with its sizes.
+    tried : mapping of str to mapping of str to Ours
+        As ``ours``, by the name of another setting.
     """
 
     numbers: pd.DataFrame
     ours: Mapping[str, Ours]
     run: str
+    tried: Mapping[str, Mapping[str, Ours]] = field(default_factory=dict)
 
 
 def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:

@@ -56,6 +56,29 @@ class Ours:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change of a claim after its tolerance was committed.
+
+    Parameters
+    ----------
+    experiment : str
+    keys : sequence of str
+        Of the claims.
+    what : str
+        What was changed.
+    why : str
+    after_results : bool
+        Whether a result of ours was known by then.
+    """
+
+    experiment: str
+    keys: tuple[str, ...]
+    what: str
+    why: str
+    after_results: bool
+
+
+@dataclass(frozen=True)
 class Printed:
     """A number or a statement of a paper.
 
@@ -81,6 +104,10 @@ class Printed:
         Where tolerance and error come from.
     erratum : int, optional
         The entry of the errata that explains a difference.
+    since : str
+        The day on which the claim and its tolerance were committed, ``"2026-11-20"``.
+    changed : tuple of Change
+        What was changed in it since then.
     """
 
     experiment: str
@@ -93,6 +120,8 @@ class Printed:
     error: float = 0.0
     because: str = ""
     erratum: int | None = None
+    since: str = ""
+    changed: tuple[Change, ...] = ()
 
     def compared(self, ours: Ours) -> Literal["agrees", "cannot tell", "differs"]:
         """Compare the interval of ours, three standard errors on each side, with what is printed.
@@ -117,16 +146,66 @@ class Printed:
             return "differs"
         return "cannot tell"
 
-    def compared_with(self, ours: Ours | None) -> Claim:
-        """Judge ours; a difference that an erratum explains is the paper's."""
+    def verdict(self, ours: Ours | None) -> Verdict:
+        """Say how ours compares; a difference that an erratum explains is the paper's."""
         if ours is None:
-            return Claim(self, None, "not run")
+            return "not run"
         if ours.smaller:
-            return Claim(self, ours, "smaller")
+            return "smaller"
         verdict = self.compared(ours)
-        if verdict == "differs" and self.erratum is not None:
-            return Claim(self, ours, "erratum")
-        return Claim(self, ours, verdict)
+        return "erratum" if verdict == "differs" and self.erratum is not None else verdict
+
+    def compared_with(self, ours: Ours | None, tried: Mapping[str, Ours] | None = None) -> Claim:
+        """Compare ours, and what comes out with other settings than the text's, by the same rule.
+
+        Parameters
+        ----------
+        ours : Ours, optional
+            None where it was not run.
+        tried : mapping of str to Ours, optional
+            By the name of the setting.
+        """
+        others = tuple(Tried(name, one, self.verdict(one)) for name, one in (tried or {}).items())
+        return Claim(self, ours, self.verdict(ours), others)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting other than that of the paper's text, under which an experiment is run too.
+
+    Parameters
+    ----------
+    experiment : str
+        As ``"izzo2022/figure2"``.
+    name : str
+        What ``leakscope reproduce --as`` takes.
+    says : str
+        What is changed.
+    why : str
+        Where the change comes from: the paper's public code, or another reading of its text.
+    """
+
+    experiment: str
+    name: str
+    says: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What comes out of one changed setting, judged by the same rule.
+
+    Parameters
+    ----------
+    setting : str
+        Its name.
+    ours : Ours
+    verdict : {"agrees", "cannot tell", "differs", "erratum", "smaller", "not run"}
+    """
+
+    setting: str
+    ours: Ours
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -141,11 +220,24 @@ class Claim:
     verdict : {"agrees", "cannot tell", "differs", "erratum", "smaller", "not run"}
         cannot tell: the interval of ours is neither inside nor outside of what is printed; erratum: the paper is wrong
         there, and the errata say how; smaller: measured at another scale than the paper's, not compared.
+    tried : tuple of Tried
+        The same with other settings than those of the paper's text.
     """
 
     printed: Printed
     ours: Ours | None
     verdict: Verdict
+    tried: tuple[Tried, ...] = ()
+
+    @property
+    def explained_by(self) -> str:
+        """Name the first setting under which a claim that differs agrees; empty if there is none.
+
+        The verdict stays: the paper's text leads to another number than it prints.
+        """
+        if self.verdict != "differs":
+            return ""
+        return next((one.setting for one in self.tried if one.verdict == "agrees"), "")
 
     @property
     def difference(self) -> float | None:
@@ -167,13 +259,23 @@ class Claim:
             "tolerance": printed.tolerance,
             "printed_error": printed.error,
             "because": printed.because,
-            "ours": None if ours is None or ours.unclear else ours.value,
-            "error": None if ours is None else ours.error,
+            "since": printed.since,
+            "changed": [{"what": change.what, "why": change.why} for change in printed.changed],
+            **_measured(ours),
             "difference": self.difference,
             "verdict": self.verdict,
             "erratum": printed.erratum,
-            "note": "" if ours is None else ours.smaller or ours.detail,
+            "explained_by": self.explained_by,
+            "tried": [{"setting": one.setting, **_measured(one.ours), "verdict": one.verdict} for one in self.tried],
         }
+
+
+def _measured(ours: Ours | None) -> dict[str, Any]:
+    """Our number as plain values by name."""
+    if ours is None:
+        return {"ours": None, "error": None, "note": ""}
+    value = None if ours.unclear else ours.value
+    return {"ours": value, "error": ours.error, "note": ours.smaller or ours.detail}
 
 
 def all_above(differences: Iterable[Ours]) -> bool | None:
@@ -200,29 +302,6 @@ def all_above(differences: Iterable[Ours]) -> bool | None:
     return True if all(value - margin >= 0 for value, margin in ends) else None
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of a claim after its tolerance was committed.
-
-    Parameters
-    ----------
-    experiment : str
-    keys : sequence of str
-        Of the claims.
-    what : str
-        What was changed.
-    why : str
-    after_results : bool
-        Whether a result of ours was known by then.
-    """
-
-    experiment: str
-    keys: tuple[str, ...]
-    what: str
-    why: str
-    after_results: bool
-
-
 @cache
 def changes(paper: str) -> tuple[Change, ...]:
     """List what was changed in the claims of a paper after their tolerances were committed, oldest first.
@@ -243,6 +322,26 @@ def changes(paper: str) -> tuple[Change, ...]:
 
 
 @cache
+def settings(paper: str) -> Mapping[str, Mapping[str, Setting]]:
+    """Read the settings other than those of the text, by figure and name.
+
+    Parameters
+    ----------
+    paper : str
+
+    Examples
+    --------
+    >>> list(settings("izzo2022")["figure2"])
+    ['undivided']
+    """
+    by_figure: dict[str, dict[str, Setting]] = {}
+    for row in _content(paper).get("setting", []):
+        figure = row["experiment"]
+        by_figure.setdefault(figure, {})[row["name"]] = Setting(**row | {"experiment": f"{paper}/{figure}"})
+    return by_figure
+
+
+@cache
 def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
     """All that a paper prints, by figure and key.
 
@@ -255,14 +354,20 @@ def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
     ValueError
         If a key appears twice.
     """
+    content = _content(paper)
     by_figure: dict[str, dict[str, Printed]] = {}
-    for table in _content(paper)["claim"]:
+    for table in content["claim"]:
         figure = table.pop("experiment")
-        for claim in _rows(table):
+        for claim in unfolded(table):
             claims = by_figure.setdefault(figure, {})
             if claim["key"] in claims:
                 raise ValueError(f"{paper}/{figure}: {claim['key']} is there twice")
-            claims[claim["key"]] = Printed(f"{paper}/{figure}", **claim)
+            name = f"{paper}/{figure}"
+            of_claim = (
+                change for change in changes(paper) if change.experiment == name and claim["key"] in change.keys
+            )
+            row = {"since": content["since"], **claim}
+            claims[claim["key"]] = Printed(name, changed=tuple(of_claim), **row)
     return by_figure
 
 
@@ -271,7 +376,7 @@ def _content(paper: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _rows(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def unfolded(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One row, or one for each combination of the names under ``each``, in their order.
 
     ``values`` and ``errors`` list the printed value and its standard error for each of them.

@@ -9,7 +9,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import PAPERS, Experiment, data, figures
-from leakscope.papers.lab import Lab, Outcome
-from leakscope.papers.printed import Claim, printed
+from leakscope.papers.lab import TEXT, Lab, Outcome
+from leakscope.papers.printed import Claim, Setting, printed, settings
 
 LIBRARIES = {"torch": "torch", "opacus": "dpsgd"}  # and the extra that installs it
 
@@ -63,9 +63,14 @@ class Reproduction:
         """What is printed, ours, and the verdict."""
         known = printed(self.experiment.paper)[self.experiment.figure]
         ours = self.outcome.ours if self.outcome else {}
-        if unknown := ours.keys() - known.keys():
-            raise ValueError(f"{self.experiment.name}: no printed claim {', '.join(sorted(unknown))}")
-        return [claim.compared_with(ours.get(key)) for key, claim in known.items()]
+        tried = self.outcome.tried if self.outcome else {}
+        for keys in (ours, *tried.values()):
+            if unknown := keys.keys() - known.keys():
+                raise ValueError(f"{self.experiment.name}: no printed claim {', '.join(sorted(unknown))}")
+        return [
+            claim.compared_with(ours.get(key), {name: others[key] for name, others in tried.items() if key in others})
+            for key, claim in known.items()
+        ]
 
     def figure(self) -> Figure:
         """Draw the figure from the numbers.
@@ -86,20 +91,22 @@ class Reproduction:
             "name": self.experiment.name,
             "title": self.experiment.title,
             "scale": "quick" if self.lab.quick else "full",
+            "setting": self.lab.setting,
             "seed": self.lab.seed,
             "leakscope": ls.__version__,
             "data": _sources(self.experiment),
             "run": self.outcome.run if self.outcome else "",
             "reason": self.reason,
+            "settings": [asdict(setting) for setting in settings_of(self.experiment).values()],
             "claims": [claim.row() for claim in self.claims],
         }
 
     def same_run(self, document: Mapping[str, Any]) -> bool:
-        """Whether a document is that of a run of the same experiment, scale, seed, version and data.
+        """Whether a document is that of a run of the same experiment, scale, setting, seed, version and data.
 
         Data that are not there any more are taken for the same.
         """
-        words, own = ("name", "scale", "seed", "leakscope"), self.document()
+        words, own = ("name", "scale", "setting", "seed", "leakscope"), self.document()
         data_of = document.get("data", {})
         same_data = all(data_of.get(name) == source for name, source in own["data"].items())
         return same_data and all(document.get(word) == own[word] for word in words)
@@ -123,7 +130,7 @@ class Reproduction:
         with _beside(target) as new:
             text = json.dumps(self.document(), indent=1, allow_nan=False)
             (new / "claims.json").write_text(text + "\n", encoding="utf-8")
-            pd.DataFrame([claim.row() for claim in self.claims]).to_csv(new / "claims.csv", index=False)
+            claims_of(self.document()).to_csv(new / "claims.csv", index=False)
             if self.outcome:
                 self.numbers.to_csv(new / "numbers.csv", index=False)
                 for kind in ("png", "svg"):
@@ -135,6 +142,7 @@ def reproduce(
     name: str,
     *,
     quick: bool = False,
+    as_: str = "",
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
@@ -148,6 +156,9 @@ def reproduce(
         As ``"izzo2022/figure1"``; all of them are in `leakscope.papers.PAPERS`.
     quick : bool
         Small sizes instead of the paper's own.
+    as_ : str
+        The one setting to run: ``"text"``, or another that ``leakscope reproduce --list`` names. Unless given, the
+        paper's text is followed, and its other settings are run beside it.
     out : path, optional
         Folder that is made for numbers (CSV), figure (PNG and SVG) and claims (CSV and JSON).
     seed : int
@@ -164,8 +175,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If the name is unknown, with the nearest known one; if data or a library is missing, with what to do; if the
-        folder exists.
+        If the name or the setting is unknown, with the known ones; if data or a library is missing, with what to do;
+        if the folder exists.
 
     Examples
     --------
@@ -174,15 +185,39 @@ def reproduce(
     agrees
     """
     experiment = PAPERS.get(name) or _only(name)
+    refuse_unknown_setting(experiment, as_)
     if reason := lacking(experiment):
         raise ValueError(f"{name}: {reason}")
     if out is not None:
         refuse_existing(Path(out))
-    lab = Lab(quick, seed, store, n_jobs)
+    lab = Lab(quick, seed, store, n_jobs, as_)
     reproduction = Reproduction(experiment, lab, experiment.module.measure(lab))
     if out is not None:
         reproduction.write(out)
     return reproduction
+
+
+def settings_of(experiment: Experiment) -> Mapping[str, Setting]:
+    """Return the settings of an experiment other than that of the text, by name."""
+    return settings(experiment.paper).get(experiment.figure, {})
+
+
+def refuse_unknown_setting(experiment: Experiment, name: str) -> None:
+    """Refuse a setting that an experiment does not have."""
+    known = (TEXT, *settings_of(experiment))
+    if name and name not in known:
+        raise ValueError(f"{experiment.name} has no setting {name!r}; it has {' and '.join(known)}")
+
+
+def claims_of(document: Mapping[str, Any]) -> pd.DataFrame:
+    """Claims of a document, a row each; below each the same with other settings."""
+    rows = []
+    for claim in document["claims"]:
+        rows.append(
+            {name: value for name, value in claim.items() if name != "tried"} | {"setting": document["setting"]}
+        )
+        rows += [{"experiment": claim["experiment"], "key": claim["key"]} | tried for tried in claim["tried"]]
+    return pd.DataFrame(rows)
 
 
 def find(name: str | None = None) -> list[Experiment]:

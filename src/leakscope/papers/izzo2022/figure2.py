@@ -6,7 +6,9 @@ descent on ||A - mean of x x^T||_F^2 and is released raw, or
 * by DP-SGD with full batches: gradients are clipped to the median length that they have along the raw training. Theorem
   4 turns eta into epsilon; delta is 1e-6. The composition of the steps is exact (all of them together are one Gaussian
   mechanism) for data sets of equal size that differ in one record. Such a clip moves the minimum itself, and that is
-  nearly all of the error; ten times the clip is shown with it;
+  nearly all of the error; ten times the clip is shown with it. With the setting ``undivided``, the same noise is
+  added to the mean of the clipped gradients, not to their sum, and is k = n/2 times as large there: then the text's
+  comparisons of the two promises hold (erratum 23);
 * by Corollary 8 with M = 2, 4, 6, the moments from 128 random halves of all records (erratum 1). The lines are those of
   the printed radius, a Laplace number, so as to repeat the experiment; a radius from the Gamma distribution, which the
   proof of the corollary needs (erratum 2), makes the noise nine times larger, and is shown for M = 6;
@@ -40,7 +42,9 @@ DELTA = 1e-6
 MOMENTS = (2, 4, 6)
 N_SPLITS, N_DRAWS = 128, 200
 ETAS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.49)
+DP = {"text": "DP-SGD", "undivided": "DP-SGD, noise not divided by k"}  # by setting
 WIDE = "DP-SGD, ten times the clip"
+ZOOMS = ((0.01, 0.1), (0.1, 0.25), (0.25, 0.5))  # of eta; the paper shows three ranges and does not print them
 ERRORS = ("A", "generator as printed", "generator")  # relative Frobenius errors
 
 
@@ -49,22 +53,25 @@ def measure(lab: Lab) -> Outcome:
     n, n_runs = 500_000, lab.size(full=10, quick=3)
     runs = lab.repeat(run, [(n, number, lab.seed) for number in range(n_runs)], "runs")
     error = {method: np.array([one[method] for one in runs]) for method in runs[0]}  # (runs, etas, errors)
-    return Outcome(table(error), claims(error), f"n = {n:,}, {n_runs} runs, {N_DRAWS} draws of the noise in each.")
+    text, *others = lab.settings("undivided")
+    run_text = f"n = {n:,}, {n_runs} runs, {N_DRAWS} draws of the noise in each."
+    tried = {setting: claims(error, DP[setting]) for setting in others}
+    return Outcome(table(error), claims(error, DP[text]), run_text, tried)
 
 
-def claims(error: dict[str, np.ndarray]) -> dict[str, Ours]:
+def claims(error: dict[str, np.ndarray], dp_method: str = DP["text"]) -> dict[str, Ours]:
     """Compute what the section claims of the errors of A; those of shape (runs, etas, errors) by method."""
     of_A = {method: values[..., 0] for method, values in error.items()}
     mean = {method: values.mean(axis=0) for method, values in of_A.items()}
-    later, dp = np.array(ETAS) >= 0.1, mean["DP-SGD"]
-    lead = {M: of_A["DP-SGD"] - of_A[f"M = {M}"] for M in MOMENTS}  # (runs, etas)
+    later, dp = np.array(ETAS) >= 0.1, mean[dp_method]
+    lead = {M: of_A[dp_method] - of_A[f"M = {M}"] for M in MOMENTS}  # (runs, etas)
     below = {M: where(mean[f"M = {M}"] < dp) for M in MOMENTS}
     best = np.min([of_A[f"M = {M}"] for M in MOMENTS], axis=0)
     first = [crossing(values) for values in best]
     return {
         **{f"beats_dp_{M}_from_0.1": Ours.stated(beats(lead[M][:, later]), detail=below[M]) for M in MOMENTS},
         **{f"beats_dp_{M}_everywhere": Ours.stated(beats(lead[M]), detail=below[M]) for M in MOMENTS[1:]},
-        "dp_above_1": mean_of(of_A["DP-SGD"][:, dp.argmin()]),
+        "dp_above_1": mean_of(of_A[dp_method][:, dp.argmin()]),
         "mip_below_1": mean_of(first),
     }
 
@@ -109,8 +116,8 @@ def run(n: int, number: int, seed: int) -> dict[str, np.ndarray]:
     noises = mip_noises(outer, stream("splits")) | our_noises(outer, ls.seeds.integer(seed, "pairs", number))
     clip = median_length(half, path)
     error = {"raw": np.tile(errors(path[-1:]), (len(ETAS), 1))}
-    for method, wide in (("DP-SGD", clip), (WIDE, 10 * clip)):
-        private = (private_descent(half, wide, eta, stream("dp", str(eta))) for eta in ETAS)
+    for method, wide, divided in ((DP["text"], clip, True), (WIDE, 10 * clip, True), (DP["undivided"], clip, False)):
+        private = (private_descent(half, wide, eta, stream("dp", str(eta)), divided) for eta in ETAS)
         error[method] = np.array([errors(A[None]) for A in private])
     for method, noise in noises.items():
         released = (noise_at_eta.sample(np.tile(path[-1], (N_DRAWS, 1)), stream(method)) for noise_at_eta in noise)
@@ -144,14 +151,20 @@ def median_length(outer: np.ndarray, path: np.ndarray) -> float:
     return float(np.median([lengths(A, outer, squares).astype(np.float32) for A in path[:-1]]))
 
 
-def private_descent(outer: np.ndarray, clip: float, eta: float, rng: np.random.Generator) -> np.ndarray:
-    """Compute A by DP-SGD with full batches: replacing a record moves the clipped sum of a step by at most 2 clip."""
+def private_descent(
+    outer: np.ndarray, clip: float, eta: float, rng: np.random.Generator, divided: bool = True
+) -> np.ndarray:
+    """Compute A by DP-SGD with full batches: replacing a record moves the clipped sum of a step by at most 2 clip.
+
+    The noise is added to the sum, which is then divided by the number of records; or, not divided, to the mean.
+    """
     scale = clip * ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
     A, squares = np.zeros(outer.shape[1]), (outer**2).sum(axis=1)
     for _ in range(STEPS):
         clip_factor = clip / np.maximum(lengths(A, outer, squares), clip)
         total = 2 * (clip_factor.sum() * A - clip_factor @ outer)
-        A = A - RATE * (total + rng.normal(scale=scale, size=A.shape)) / len(outer)
+        noise = rng.normal(scale=scale, size=A.shape)
+        A = A - RATE * (total / len(outer) + (noise / len(outer) if divided else noise))
     return A
 
 
@@ -192,14 +205,16 @@ def errors(released: np.ndarray) -> np.ndarray:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Draw the error of A, and that of the covariance of what the generator makes."""
-    figure, axes = figures.panels(2, width=5.6, height=4.0)
+    """Draw the error of A, and that of the covariance of what the generator makes; below, A as the paper shows it."""
+    figure, axes = figures.panels(3, 2, width=4.4, height=3.9)
+    axes[2].set_axis_off()  # the legend of the lines of A
     theirs, ours = iter(figures.STYLES[1:]), {"color": figures.OURS}
     looks = {
         "DP-SGD": next(theirs),
         **{f"M = {M}": next(theirs) for M in MOMENTS},
         "M = 6, Gamma": next(theirs),
         WIDE: next(theirs),
+        DP["undivided"]: {"color": figures.THEIRS, "marker": "*", "linestyle": (0, (3, 1))},
         "raw": {"color": figures.MUTE, "linewidth": 3.5},
         "ours, worst record": ours,
         "ours, average record": ours | {"linestyle": ":"},
@@ -207,6 +222,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for method, style in looks.items():
         label = method.replace("Gamma", "Gamma radius")
         line(axes[0], numbers, method, "A", label=label, **style)
+        for ax in axes[3:]:
+            line(ax, numbers, method, "A", label=label, **style)
     for method, error, name in (
         ("M = 6", "generator as printed", "W W^T = A + A^T, printed"),
         ("M = 6", "generator", "W W^T = (A + A^T)/2"),
@@ -218,11 +235,22 @@ def draw(numbers: pd.DataFrame) -> Figure:
         line(axes[1], numbers, method, error, label=f"{method}: {name}", **looks[method] | dash)
     axes[0].set(title="A", ylabel="|A - Sigma| / |Sigma|, Frobenius norm")
     axes[1].set(title="covariance of the synthetic data", ylabel="|W W^T - Sigma| / |Sigma|, Frobenius norm")
-    for ax in axes:
+    for ax in axes[:2]:
         ax.axhline(1, color=figures.MUTE, linewidth=0.8)
         ax.set(xscale="log", yscale="log", xlabel="eta: accuracy of any attacker above one half")
-        ax.legend(fontsize=7)
+    axes[1].legend(fontsize=7)
+    axes[2].legend(*axes[0].get_legend_handles_labels(), loc="center left", title="error of A")
+    for ax, (low, high) in zip(axes[3:], ZOOMS, strict=True):
+        ax.axhline(1, color=figures.MUTE, linewidth=0.8)
+        ax.set(xlim=(low, high), ylim=(0, highest(numbers, low, high)), title=f"A, eta from {low:g} to {high:g}")
+        ax.set(xlabel="eta", ylabel="|A - Sigma| / |Sigma|, linear")
     return figure
+
+
+def highest(numbers: pd.DataFrame, low: float, high: float) -> float:
+    """End of a linear axis that shows the printed lines of membership privacy with M = 4 and 6 in a range of eta."""
+    part = numbers[numbers["method"].isin(["M = 4", "M = 6"]) & (numbers["error of"] == "A")]
+    return 1.1 * float(part[part["eta"].between(low, high)]["mean"].max())
 
 
 def line(ax: Axes, numbers: pd.DataFrame, method: str, error: str, label: str, **style: object) -> None:

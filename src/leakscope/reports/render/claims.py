@@ -1,8 +1,9 @@
 """Claims of papers compared with our numbers: as text of 100 columns, and as one page with the figures.
 
-A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason`` and
-``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``, ``because``, ``ours``, ``error``,
-``difference``, ``verdict``, ``erratum`` and ``note``.
+A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason``,
+``settings`` and ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``, ``because``, ``ours``,
+``error``, ``difference``, ``verdict``, ``erratum``, ``note``, ``explained_by`` and ``tried``: ``ours``, ``error``,
+``verdict`` and ``note`` with each of the other settings.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> claim = {"says": "Accuracy", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
-    ...     "verdict": "agrees", "erratum": None, "note": ""}
+    ...     "verdict": "agrees", "erratum": None, "note": "", "explained_by": "", "tried": []}
     >>> document = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "",
-    ...     "claims": [claim]}
+    ...     "settings": [], "claims": [claim]}
     >>> print(claims_table([document]))
     a/b: A title
     1,000 games.
@@ -59,17 +60,28 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     blocks = []
     for document in documents:
         head = [clean(f"{document['name']}: {document['title']}"), *wrapped(document["run"] or document["reason"])]
-        rows = [
-            {
-                "claim": clean(claim["says"]),
-                "printed": stated(claim),
-                "ours": measured(claim),
-                "verdict": clean(verdict(claim)),
-            }
-            for claim in document["claims"]
-        ]
+        rows = []
+        for claim in document["claims"]:
+            rows.append(_row(claim["says"], stated(claim), measured(claim), verdict(claim)))
+            rows += [
+                _row(f"- with {one['setting']}", "", measured(one), VERDICTS[one["verdict"]]) for one in claim["tried"]
+            ]
         blocks += ["\n".join(head), columns(rows)]
+        if document["settings"]:
+            blocks.append("\n".join(_settings(document)))
     return "\n\n".join([*blocks, counted(documents)])
+
+
+def _row(says: str, printed: str, ours: str, verdict: str) -> dict[str, str]:
+    return {"claim": clean(says), "printed": printed, "ours": ours, "verdict": clean(verdict)}
+
+
+def _settings(document: Mapping[str, Any]) -> list[str]:
+    """Say what the other settings change, and where they come from."""
+    lines = []
+    for setting in document["settings"]:
+        lines += wrapped(clean(f"with {setting['name']}: {setting['says']} ({setting['why']})"))
+    return lines
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
@@ -91,7 +103,16 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
             "document": document,
             "anchor": document["name"].replace("/", "-"),
             "figure": base64.b64encode(figures[document["name"]]).decode() if document["name"] in figures else "",
-            "rows": [(claim, stated(claim), measured(claim), verdict(claim)) for claim in document["claims"]],
+            "rows": [
+                {
+                    "claim": claim,
+                    "stated": stated(claim),
+                    "measured": measured(claim),
+                    "verdict": verdict(claim),
+                    "tried": [(one, measured(one), VERDICTS[one["verdict"]]) for one in claim["tried"]],
+                }
+                for claim in document["claims"]
+            ],
             "tally": counted([document]),
         }
         for document in documents
@@ -123,22 +144,27 @@ def measured(claim: Mapping[str, Any]) -> str:
 def verdict(claim: Mapping[str, Any]) -> str:
     """Write the verdict in words, with the size of a difference and the erratum that explains it."""
     text = VERDICTS[claim["verdict"]]
+    explained = f"; with {claim['explained_by']} it agrees" if claim["explained_by"] else ""
     if claim["verdict"] == "erratum":
         return f"{text}: erratum {claim['erratum']}"
     if claim["verdict"] == "differs" and claim["difference"] is not None:
-        return f"{text} by {number(claim['difference'])}"
-    return text
+        return f"{text} by {number(claim['difference'])}{explained}"
+    return f"{text}{explained}"
 
 
 def counted(documents: Sequence[Mapping[str, Any]]) -> str:
     """How many of each verdict, in words."""
-    counts = Counter(claim["verdict"] for document in documents for claim in document["claims"])
+    claims = [claim for document in documents for claim in document["claims"]]
+    counts = Counter(claim["verdict"] for claim in claims)
+    n_explained = sum(bool(claim["explained_by"]) for claim in claims)
     parts = []
     for verdict, text in VERDICTS.items():
         if counts[verdict] > 1:
             parts.append(f"{counts[verdict]} {OF_SEVERAL.get(verdict, text)}")
         elif counts[verdict]:
             parts.append(f"{counts[verdict]} {text}")
+        if verdict == "differs" and n_explained:
+            parts[-1] += f" ({n_explained} explained by another setting)"
     return ", ".join(parts)
 
 
