@@ -54,9 +54,9 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> N
 
 
 def _listed(experiment: Experiment) -> str:
-    """Name an experiment, its title and its settings other than that of the text."""
+    """Name an experiment and its title; below, its settings other than that of the text."""
     settings = import_module("leakscope.papers.reproduction").settings_of(experiment)
-    others = f" (--as {', '.join(settings)})" if settings else ""
+    others = f"\n{'':24}  --as {', '.join(settings)}" if settings else ""
     return f"{experiment.name:24}  {experiment.title}{others}"
 
 

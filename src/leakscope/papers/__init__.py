@@ -72,7 +72,7 @@ _ALL = (
     ),
     Experiment(
         "delgrosso2021/table1",
-        "Precision where nearly all members are found",
+        "Precision of three attacks where nearly all members are found",
         ("mnist", "fashion", "cifar10", "torch"),
     ),
     Experiment(
