@@ -25,7 +25,7 @@ from leakscope.papers.lowy2024 import (
     ratios,
 )
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PROMISE, Runs
-from leakscope.papers.printed import printed
+from leakscope.papers.printed import printed, settings
 from tests.marks import slow
 
 LAB = Lab(quick=True, n_jobs=1)
@@ -173,11 +173,16 @@ def made_up(to_epsilon, to_subset, subset=5.0):
 def test_claims_of_figure_1():
     slope = np.array(figure1.SIGMAS) / 10
     runs = {EXACT: made_up(slope, [0.8] * 7 + [0.6, 0.3]), NOMINAL: made_up(slope, [0.4] * 7 + [0.3, 0.1])}
-    ours = figure1.claims(runs, np.array([[0.1, 0.1], [0.2, 0.3], [0.1, 0.1]]))
+    left = np.array([[0.1, 0.1], [0.2, 0.3], [0.1, 0.1]])
+    ours = figure1.claims(runs[EXACT]) | {"zero": figure1.alike(runs, left)}
     assert ours.keys() == printed("lowy2024")["figure1"].keys()
     assert ours["epsilon"].value == pytest.approx(40)
     assert ours["pmp"].value == pytest.approx(4.0)
-    assert ours["pmp"].detail.startswith("2 +- 0.0008 by the nominal")
+    assert figure1.claims(runs[NOMINAL])["pmp"].value == pytest.approx(2.0)
+    wide = figure1.claims(figure1.wide(runs[EXACT]))
+    assert wide["epsilon"].value == pytest.approx(40 * 20 / 11)  # 2C/n and (C + 1)/n at C = 10
+    assert wide["ratio"].value == pytest.approx(0.1 * 11 / 20)
+    assert wide["pmp"] == ours["pmp"]
     assert ours["ratio"].value == pytest.approx(0.1)
     assert ours["grows_with_sigma"].value is True
     assert ours["zero"].value == pytest.approx(0.25)
@@ -188,13 +193,13 @@ def test_claims_of_figure_1():
 def test_claims_of_figure_2():
     fall = 1 / np.array(figure2.CLIPS)
     runs = {EXACT: made_up(fall, [0.5] * 7, 10.0), NOMINAL: made_up(fall, fall, 10.0)}
-    ours = figure2.claims(runs)
+    ours = figure2.claims(runs[EXACT])
     assert ours.keys() == printed("lowy2024")["figure2"].keys()
     assert ours["ratio_epsilon"].value == pytest.approx(0.02)
     assert ours["ratio_subset"].value == pytest.approx(0.5)
     assert ours["nearly_worst"].value == pytest.approx(0.02 / 0.5)
     assert ours["shrinks"].value is False
-    assert "both by the nominal reading: so" in ours["shrinks"].detail
+    assert figure2.claims(runs[NOMINAL])["shrinks"].value is True
 
 
 CASES = [
@@ -218,6 +223,8 @@ def test_figures_at_two_places(monkeypatch, figure, axis, values, holds):
     name = figure.__name__.rsplit(".", 1)[1]
     assert outcome.ours.keys() == printed("lowy2024")[name].keys()
     assert {key: outcome.ours[key].value for key in holds} == holds
+    assert outcome.tried.keys() == settings("lowy2024").get(name, {}).keys()
+    assert all(tried.keys() <= outcome.ours.keys() for tried in outcome.tried.values())
     undecided = {key for key, ours in outcome.ours.items() if ours.smaller}
     assert undecided == ({"shrinks"} if figure is figure5 else set())
     drawn_from(figure, outcome.numbers)

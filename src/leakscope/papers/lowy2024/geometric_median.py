@@ -23,6 +23,7 @@ from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PMP, SUBSET, Runs
 
 Array = np.ndarray
 OUTLIER = 100.0  # what an outlier is multiplied by
+READINGS = {"text": EXACT, "nominal": NOMINAL}  # of epsilon(X), by setting
 
 
 class Setting(NamedTuple):
