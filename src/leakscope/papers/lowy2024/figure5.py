@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.lowy2024 import clipped_mean, ratios
 from leakscope.papers.lowy2024.clipped_mean import Setting
-from leakscope.papers.lowy2024.ratios import EXACT, PROMISE, Runs
+from leakscope.papers.lowy2024.ratios import EXACT, HALVED, PROMISE, Runs
 from leakscope.papers.printed import Ours
 
 CLIPS = (5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0)
@@ -23,17 +23,18 @@ def measure(lab: Lab) -> Outcome:
     """Both ratios against C."""
     n_trials = lab.size(full=50, quick=3)
     lines = {}
-    for line in (PROMISE, EXACT):
+    for line in (PROMISE, EXACT, HALVED):
         setting = Setting(5.0, line, d=10, sigma=5.0, n_outliers=2)
         lines[line] = clipped_mean.sweep(lab, [setting._replace(clip=clip) for clip in CLIPS], n_trials)
-    promise, average = lines[PROMISE]
+    (promise, average), (halved, average_halved) = lines[PROMISE], lines[HALVED]
     by_setting = {
         "text": promise,
         "subset": lines[EXACT][0],
         "average": Runs(promise.epsilon, promise.subset, average),
+        "halved": Runs(halved.epsilon, halved.subset, average_halved),
     }
     smaller = lab.size(full="", quick=f"{n_trials} data sets of 50")
-    first, *others = lab.settings("subset", "average")
+    first, *others = lab.settings("subset", "average", "halved")
     tried = {name: claims(by_setting[name], smaller) for name in others}
     sizes = f"{n_trials} data sets for each of {len(CLIPS)} values of C."
     return Outcome(clipped_mean.table(lines, CLIPS), claims(by_setting[first], smaller), sizes, tried)

@@ -19,8 +19,11 @@ PMP, EPSILON, SUBSET = r"$\tilde{\varepsilon}(X)$", r"$\varepsilon$", r"$\vareps
 RATIOS = {"to_epsilon": EPSILON, "to_subset": SUBSET}  # and what each is a ratio to
 # What is kept at its value: epsilon(X) by one of its readings, or epsilon.
 EXACT, NOMINAL, PROMISE = "exact", "nominal", "promise"
+HALVED = "halved"  # epsilon, with half of the sensitivity that it needs
 NAMES = {EXACT: f"{SUBSET} fixed, exact", NOMINAL: f"{SUBSET} fixed, nominal", PROMISE: f"{EPSILON} fixed"}
+NAMES[HALVED] = f"{EPSILON} fixed, sensitivity halved"
 STYLE = {EXACT: figures.STYLES[5], NOMINAL: figures.STYLES[1], PROMISE: figures.STYLES[2]}
+STYLE[HALVED] = figures.STYLES[4]
 
 
 @dataclass(frozen=True, eq=False)
