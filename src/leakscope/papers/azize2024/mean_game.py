@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -72,7 +72,42 @@ class World:
     def score(self, target: str, gamma: float = 0.0) -> float:
         """Leakage score m of a target, with noise N(0, gamma^2/n) on the mean (eq. 7 and 12)."""
         noise = gamma / np.sqrt(self.n)
-        return float(ls.bounds.noisy_score(self.targets[target], self.p, self.p * (1 - self.p), self.n, noise))
+        return float(ls.bounds.noisy_score(self.targets[target], self.p, self.variance, self.n, noise))
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column, (d,)."""
+        return self.p * (1 - self.p)
+
+    def product(self, one: Array, other: Array) -> float:
+        """Product of two records less the mean, over n, in the geometry of the covariance (m_scal of Theorem 4.5)."""
+        return float((one - self.p) @ ((other - self.p) / self.variance)) / self.n
+
+    def angle(self, one: Array, other: Array) -> float:
+        """Angle of two records seen from the mean, in degrees, in the geometry of the covariance (Figure 1)."""
+        lengths = np.sqrt(self.product(one, one) * self.product(other, other))
+        return float(np.degrees(np.arccos(np.clip(self.product(one, other) / lengths, -1, 1))))
+
+    def record_at(self, degrees: float, target: str, rng: np.random.Generator) -> Array:
+        """Draw a record of bits at an angle from a target.
+
+        Some of its columns are those of the target, or beyond 90 degrees those of its opposite; all others are drawn
+        from the distribution of the data. How many are kept is chosen so that the angle is nearest to the given one.
+        """
+        z = self.targets[target]
+        kept = z if degrees <= 90 else 1 - z
+        drawn = 1.0 * (rng.random(len(z)) < self.p)
+        order = rng.permutation(len(z))
+        # What each column adds to the product with the target and to the squared length when it is kept.
+        to_product = ((kept - drawn) * (z - self.p) / self.variance)[order] / self.n
+        to_square = (((kept - self.p) ** 2 - (drawn - self.p) ** 2) / self.variance)[order] / self.n
+        products = self.product(drawn, z) + np.concatenate([[0.0], np.cumsum(to_product)])
+        squares = self.product(drawn, drawn) + np.concatenate([[0.0], np.cumsum(to_square)])
+        cosines = products / np.sqrt(squares * self.product(z, z))
+        n_kept = int(np.argmin(abs(cosines - np.cos(np.radians(degrees)))))
+        record = drawn.copy()
+        record[order[:n_kept]] = kept[order[:n_kept]]
+        return record
 
 
 @dataclass(frozen=True)
@@ -84,22 +119,41 @@ class Games:
     lab : Lab
     world : World
     rounds : int
+    name : str
+        Of the random numbers.
     """
 
     lab: Lab
     world: World
     rounds: int
+    name: str = "games"
 
     def play(self, target: str, gamma: float = 0.0, rho: float = 1.0) -> ls.Signals:
         """Play all rounds for a target and return what the attacker sees (Algorithm 2)."""
-        seed, n = ls.seeds.integer(self.lab.seed, "games", target, str(gamma), str(rho)), self.world.n
+        return self._signals(target, [self.world.targets[target]], gamma, rho)
+
+    def play_tested(self, target: str, tested: Sequence[Array]) -> list[ls.Scores]:
+        """Play all rounds for a target, and score each of them by the ratio for each of the tested records.
+
+        The target alone is in or out: what is released does not depend on the record that an attacker tests for.
+        """
+        scores = ratio(self._signals(target, [self.world.targets[target], *tested], 0.0, 1.0))
+        member = scores.member[:, [0]]
+        return [ls.Scores(scores.attack, scores.value[:, [column]], member) for column in range(1, 1 + len(tested))]
+
+    def _signals(self, target: str, records: Sequence[Array], gamma: float, rho: float) -> ls.Signals:
+        """Signals of the records, the first of which is the target."""
+        seed, n = ls.seeds.integer(self.lab.seed, self.name, target, str(gamma), str(rho)), self.world.n
         distribution, noise = ls.releases.Bernoulli(self.world.p), gamma / np.sqrt(n)
         release = ls.releases.FreshMean(distribution, n, noise=noise, rate=rho, name=f"the mean, {target} target")
         game = ls.games.per_datum(1, 0, self.rounds, seed=seed, others="fresh")
-        z = self.world.targets[target]
-        point = ls.Points(z[None], digest=hashlib.sha256(z.tobytes()).hexdigest())
+        if len(records) > 1:
+            never = np.zeros((self.rounds, len(records) - 1), dtype=bool)
+            game = replace(game, member=np.hstack([game.member, never]), is_target_point=np.ones(len(records), bool))
+        x = np.array(records)
+        points = ls.Points(x, digest=hashlib.sha256(x.tobytes()).hexdigest())
         want = ["step_dot", "step_norm", "dot"]
-        return ls.signals_of(release, point, game, want, seed=seed, **self.lab.execution)
+        return ls.signals_of(release, points, game, want, seed=seed, **self.lab.execution)
 
 
 def ratio(signals: ls.Signals, rho: float = 1.0) -> ls.Scores:
@@ -115,19 +169,34 @@ def over_draws(worlds: Sequence[World], target: str, gamma: float = 0.0) -> Ours
 def moments(scores: ls.Scores, m: float) -> dict[str, Ours]:
     """Means of the score in units of -m/2 (out) and m/2 (in), and its variance out in units of m (Theorem 3.1)."""
     inside, outside = scores.value[scores.member], scores.value[~scores.member]
-    squares = (outside - outside.mean()) ** 2 * len(outside) / (len(outside) - 1)
     return {
         "out_mean": mean_of(outside / (-m / 2)),
         "in_mean": mean_of(inside / (m / 2)),
-        "variance": mean_of(squares / m),
+        "variance": relative_variance(outside, m),
     }
+
+
+def relative_variance(values: Array, unit: float) -> Ours:
+    """Variance of independent values, in a unit."""
+    squares = (values - values.mean()) ** 2 * len(values) / (len(values) - 1)
+    return mean_of(squares / unit)
 
 
 def advantage(scores: ls.Scores) -> Ours:
     """TPR - FPR at the best threshold, which of a log-likelihood ratio is 0."""
-    inside, outside = (scores.value[side] > 0 for side in (scores.member, ~scores.member))
-    error = np.hypot(*(called.std(ddof=1) / np.sqrt(len(called)) for called in (inside, outside)))
-    return Ours(float(inside.mean() - outside.mean()), float(error), detail=f"{scores.value.size:,} rounds")
+    return separation(scores.value > 0, scores.member)
+
+
+def separation(values: Array, member: Array) -> Ours:
+    """Mean over the rounds with the target less the mean over the others: of calls, the advantage."""
+    inside, outside = values[member], values[~member]
+    error = np.hypot(*(side.std(ddof=1) / np.sqrt(len(side)) for side in (inside, outside)))
+    return Ours(float(inside.mean() - outside.mean()), float(error), detail=f"{values.size:,} rounds")
+
+
+def compared(ours: Ours, printed: float, unit: float = 1.0) -> Ours:
+    """Ours less the value of a printed formula, in a unit."""
+    return Ours((float(ours.value) - printed) / unit, ours.error / abs(unit), detail=ours.detail)
 
 
 def first_rounds(scores: ls.Scores, n: int) -> ls.Scores:
