@@ -10,6 +10,11 @@ these are fewer), and that of a random forest that has learned from these to tel
 
 Not printed: the batch, here that of Appendix A.1 (200, or the whole set where that is smaller); the scale of the
 coordinates, here 0 to 1 over both of a digit together, as in the paper's published code.
+
+With the setting ``code`` the networks of the attribute attacks are trained as in that code: batches of 50, at most 150
+epochs, a stop at a change of 1e-5, and ten of the n records are kept aside, so that at n = 100 the attacked records are
+the 90 others. (Its likelihood and accuracy strategies compare outputs before the soft-max; ours compare probabilities
+in both settings.) Membership is not attacked there: the code does that with networks of another stop.
 """
 
 from __future__ import annotations
@@ -26,15 +31,20 @@ from matplotlib.figure import Figure
 import leakscope as ls
 from leakscope.papers import data, figures
 from leakscope.papers.delgrosso2021 import gap
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, all_above
 
 WRITERS, DIGITS = 44, 10
 ATTACKED = 100  # training records of each network
 FULL = dict.fromkeys((100, 200, 500, 1000, 2000, 4000, 8000), 100)  # networks by n
 QUICK = {100: 16, 500: 8, 8000: 4}
+FULL_AS_CODE, QUICK_AS_CODE = {100: 100, 8000: 10}, {100: 16}
 OTHERS = 2992  # what is left of the 10,992 records at n = 8000
-RECIPE = {"loss": "mse", "lr": 5e-3, "batch": 200, "epochs": 2500, "stop": 1e-4}
+RECIPES = {
+    TEXT: {"loss": "mse", "lr": 5e-3, "batch": 200, "epochs": 2500, "stop": 1e-4},
+    "code": {"loss": "mse", "lr": 5e-3, "batch": 50, "epochs": 150, "stop": 1e-5},
+}
+ASIDE = {TEXT: 0, "code": 10}  # of the n records, not trained on
 STRATEGIES = {
     "likelihood": "likelihood",
     "accuracy": "accuracy",
@@ -42,6 +52,7 @@ STRATEGIES = {
     "gradient": "gradient norm",
 }
 BLIND = {"imputation": "imputation, without the network", "prior": "prior guess, without the network"}
+OPEN = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8}  # networks as the public code's
 MEMBERSHIP = {"success": "likelihood attack, threshold .8", **gap.TITLES}
 
 
@@ -49,22 +60,54 @@ def measure(lab: Lab) -> Outcome:
     """Networks for each n, with all that is guessed about each."""
     from leakscope.papers.delgrosso2021 import networks
 
-    sizes = lab.size(full=FULL, quick=QUICK)
-    runs: dict[int, list[dict[str, np.ndarray]]] = {}
+    plans = {TEXT: lab.size(full=FULL, quick=QUICK), "code": lab.size(full=FULL_AS_CODE, quick=QUICK_AS_CODE)}
+    settings = lab.settings("code")
     rows: list[dict[str, Any]] = []
-    for n, models in sizes.items():
-        arguments = [(n, number, lab.seed) for number in range(models)]
-        runs[n] = lab.repeat(attacked_writers, arguments, f"networks for PenDigits, n = {n}", "pendigits")
-        intervals = {line: ls.intervals.cluster_t(_of(runs[n], line)) for line in (*STRATEGIES, *BLIND, "success")}
-        values = {line: (interval.value, interval.low, interval.high) for line, interval in intervals.items()}
-        for line, (value, low, high) in (values | gap.Networks.of(runs[n]).lines()).items():
-            rows.append({"n": n, "models": models, "line": line, "value": value, "low": low, "high": high})
-    counted = {"parameters": Ours(networks.n_parameters(networks.dense())), "chance": Ours(1 / WRITERS)}
-    listed = ", ".join(f"{n:,} ({models} networks)" for n, models in sizes.items())
-    return Outcome(pd.DataFrame(rows), counted | claims(runs), f"n = {listed}; {ATTACKED} records of each attacked.")
+    ours: dict[str, dict[str, Ours]] = {}
+    texts = []
+    for setting in settings:
+        runs_of: dict[int, list[dict[str, np.ndarray]]] = {}
+        for n, models in plans[setting].items():
+            arguments = [(n, number, lab.seed, setting) for number in range(models)]
+            what = f"networks for PenDigits, n = {n}" + ("" if setting == TEXT else ", as the public code")
+            runs_of[n] = lab.repeat(attacked_writers, arguments, what, "pendigits")
+            facts = {"setting": setting, "n": n, "models": models}
+            for line, (value, low, high) in lines(runs_of[n], setting).items():
+                rows.append(facts | {"line": line, "value": value, "low": low, "high": high})
+        ours[setting] = attribute_claims(runs_of)
+        counts = ", ".join(f"{n:,} ({models} networks)" for n, models in plans[setting].items())
+        texts.append(f"n = {counts}" if setting == TEXT else f"as the public code: n = {counts}")
+        if setting == TEXT:
+            ours[TEXT] |= {"parameters": Ours(networks.n_parameters(networks.dense())), "chance": Ours(1 / WRITERS)}
+            ours[TEXT] |= membership_claims(runs_of)
+    first, *others = settings
+    run = f"{'; '.join(texts)}; {ATTACKED} records of each attacked, or all that it was trained on."
+    return Outcome(pd.DataFrame(rows), ours[first], run, {setting: ours[setting] for setting in others})
 
 
-def attacked_writers(n: int, number: int, seed: int) -> dict[str, float]:
+def lines(runs: list[dict[str, Any]], setting: str) -> dict[str, tuple[float, float, float]]:
+    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of `attacked_writers`, two or more.
+    setting : {"text", "code"}
+        The lines of membership are those of the text alone.
+
+    Returns
+    -------
+    dict of str to (value, low, high)
+    """
+    names = (*STRATEGIES, *BLIND, "success") if setting == TEXT else (*STRATEGIES, *BLIND)
+    values = {}
+    for line in names:
+        interval = ls.intervals.cluster_t(_of(runs, line))
+        values[line] = (interval.value, interval.low, interval.high)
+    return values | (gap.Networks.of(runs).lines() if setting == TEXT else {})
+
+
+def attacked_writers(n: int, number: int, seed: int, setting: str = TEXT) -> dict[str, float]:
     """Train a network on n records and guess the writers of 100 of them, and who was in.
 
     Parameters
@@ -74,23 +117,26 @@ def attacked_writers(n: int, number: int, seed: int) -> dict[str, float]:
     number : int
         Of the network among those of this n.
     seed : int
+    setting : {"text", "code"}
+        With that of the public code it is trained on ten records fewer, and at most so many are attacked.
 
     Returns
     -------
     dict of str to float
         Fractions of correct guesses by the names of `STRATEGIES` and `BLIND`, and what
-        `leakscope.papers.delgrosso2021.gap.seen` gives of the n records and 2,992 others.
+        `leakscope.papers.delgrosso2021.gap.membership_results` gives of the records in training and 2,992 others.
     """
     from leakscope.papers.delgrosso2021 import networks
 
     x, label, writer = records()
     order = ls.seeds.stream(seed, "writers", n, number).permutation(len(x))
-    rows, attacked, outside = order[: n + OTHERS], order[:ATTACKED], order[n : n + OTHERS]
+    trained, outside = order[: n - ASIDE[setting]], order[n : n + OTHERS]
+    rows, attacked = np.r_[trained, outside], trained[:ATTACKED]
     own = np.r_[rows, np.repeat(attacked, WRITERS)]
     signals = ls.signals_of(
-        ls.releases.Network(networks.dense, ls.releases.Recipe.of(RECIPE)),
+        ls.releases.Network(networks.dense, ls.releases.Recipe.of(RECIPES[setting])),
         ls.data.from_arrays(np.concatenate([x[rows], candidates(x[attacked])]), label[own]),
-        ls.games.one_model(n, len(own) - n),
+        ls.games.one_model(len(trained), len(own) - len(trained)),
         ["log_prob", "correct", "gradient_norm"],
         seed=ls.seeds.integer(seed, "network", n, number),
         n_jobs=1,
@@ -99,7 +145,7 @@ def attacked_writers(n: int, number: int, seed: int) -> dict[str, float]:
     scores = strategies(*(signal[len(rows) :] for signal in (log_p, correct, steep)))
     scores |= without(label, writer, attacked, outside[:n], ls.seeds.integer(seed, "imputation", n, number))
     guessed = {name: right(score, writer[attacked]) for name, score in scores.items()}
-    return guessed | gap.membership_results(log_p[: len(rows)], correct[: len(rows)], n)
+    return guessed | gap.membership_results(log_p[: len(rows)], correct[: len(rows)], len(trained))
 
 
 @lru_cache(maxsize=1)
@@ -215,26 +261,53 @@ def right(score: np.ndarray, writer: np.ndarray) -> float:
     return float((best[np.arange(len(writer)), writer] / best.sum(axis=1)).mean())
 
 
-def claims(runs: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
-    """Compute what the section claims, from runs of `asked` by n."""
+def attribute_claims(runs_of: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
+    """Compute what the section claims of the writers, from runs of `attacked_writers` by n.
+
+    Claims about an n that was not run are left out.
+    """
     best: dict[int, Ours] = {}
-    for n, results in runs.items():
-        means = {name: mean_of(_of(results, name), detail=words) for name, words in STRATEGIES.items()}
+    for n, runs in runs_of.items():
+        means = {name: mean_of(_of(runs, name), detail=words) for name, words in STRATEGIES.items()}
         best[n] = max(means.values(), key=lambda one: one.value)
-    first, last = min(runs), max(runs)
-    gain, member = best[100], {n: mean_of(_of(results, "success")) for n, results in runs.items()}
+    first, last = min(best), max(best)
+    ours = {}
+    if 100 in best:
+        gain = float(best[100].value) - 1 / WRITERS
+        ours["gain_100"] = Ours(gain, best[100].error, detail=f"by the {best[100].detail}")
+        ours["white_box"] = white_box(runs_of[100])
+    if 8000 in best:
+        ours["success_8000"] = Ours(best[8000].value, best[8000].error, detail=f"by the {best[8000].detail}")
+    if first < last:
+        detail = f"{best[first].value:.3f} at n = {first}, {best[last].value:.3f} at {last:,}"
+        ours["falls"] = Ours.stated(falls(best), detail=detail)
+    return ours
+
+
+def membership_claims(runs_of: Mapping[int, list[dict[str, Any]]]) -> dict[str, Ours]:
+    """Compute what the section claims of membership, from runs of `attacked_writers` by n with 100 and 8,000."""
+    member = {n: mean_of(_of(runs, "success")) for n, runs in runs_of.items()}
+    above_half = Ours(float(member[100].value) - 0.5, member[100].error)
     return {
-        "gain_100": Ours(gain.value - 1 / WRITERS, gain.error, detail=f"by the {gain.detail}"),
-        "success_8000": Ours(best[8000].value, best[8000].error, detail=f"by the {best[8000].detail}"),
-        "falls": Ours.stated(
-            falls(best), detail=f"{best[first].value:.3f} at n = {first}, {best[last].value:.3f} at {last:,}"
-        ),
-        "membership_100": Ours.stated(
-            all_above([Ours(member[100].value - 0.5, member[100].error)]), detail=f"{member[100].value:.3f}"
-        ),
+        "membership_100": Ours.stated(all_above([above_half]), detail=f"{member[100].value:.3f}"),
         "membership_8000": member[8000],
-        "bound_holds": gap.bound_holds({n: gap.Networks.of(results) for n, results in runs.items()}, FULL),
+        "bound_holds": gap.bound_holds({n: gap.Networks.of(runs) for n, runs in runs_of.items()}, FULL),
     }
+
+
+def white_box(runs: list[dict[str, Any]]) -> Ours:
+    """Tell whether the gradient norm beats the strategies that do without the parameters, network by network.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of `attacked_writers` with one n.
+    """
+    gradient = _of(runs, "gradient")
+    others = {name: _of(runs, name) for name in STRATEGIES if name != "gradient"}
+    leads = {name: mean_of(gradient - other) for name, other in others.items()}
+    detail = ", ".join(f"{lead.value:+.3f} +- {lead.error:.3f} ({STRATEGIES[name]})" for name, lead in leads.items())
+    return Ours.stated(all_above(leads.values()), detail=f"gradient norm less the others: {detail}")
 
 
 def falls(success: Mapping[int, Ours]) -> bool | None:
@@ -250,24 +323,33 @@ def falls(success: Mapping[int, Ours]) -> bool | None:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Attribute inference on the left, membership inference on the right."""
-    figure, axes = figures.panels(2, width=4.6, height=4.2)
+    """Attribute inference on the left, as the public code in open marks; membership inference on the right."""
+    of_text = numbers.query("setting == @TEXT")
+    has_text = len(of_text) > 0
+    figure, axes = figures.panels(2 if has_text else 1, width=4.6, height=4.4)
     looks = dict(zip((*STRATEGIES, *BLIND), figures.STYLES[1:], strict=True))
     looks |= {name: {**looks[name], "color": figures.OURS} for name in BLIND}
-    for line, words in (STRATEGIES | BLIND).items():
-        part = numbers[numbers["line"] == line]
-        n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
-        figures.band(axes[0], n, value, low, high, words, **looks[line])
+    for setting, own in numbers.groupby("setting", sort=False):
+        for line, words in (STRATEGIES | BLIND).items():
+            part = own[own["line"] == line]
+            n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
+            if setting == TEXT:
+                figures.band(axes[0], n, value, low, high, words, **looks[line])
+            elif line in STRATEGIES:
+                look = {**looks[line], **OPEN}
+                axes[0].errorbar(n, value, [value - low, high - value], label=f"{words}, as the public code", **look)
     axes[0].axhline(1 / WRITERS, color=figures.MUTE, linewidth=0.8, label="chance, 1/44")
     label = "correct guesses (fraction of training records)"
     axes[0].set(title="Who wrote it", ylabel=label, xscale="log", ylim=(0, None))
-    looks = dict(zip(MEMBERSHIP, figures.STYLES[1:], strict=False))
-    looks["sharper"] = {**looks["sharper"], "color": figures.OURS}
-    handles = gap.draw(axes[1], numbers, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()})
-    axes[1].set(title="Who was in")
-    for ax, shown in zip(axes, (axes[0].get_legend_handles_labels()[0], handles), strict=True):
+    shown = [axes[0].get_legend_handles_labels()[0]]
+    if has_text:
+        looks = dict(zip(MEMBERSHIP, figures.STYLES[1:], strict=False))
+        looks["sharper"] = {**looks["sharper"], "color": figures.OURS}
+        shown.append(gap.draw(axes[1], of_text, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()}))
+        axes[1].set(title="Who was in")
+    for ax, handles in zip(axes, shown, strict=True):
         ax.set(xlabel="training records n")
-        ax.legend(handles=shown, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
 
 

@@ -71,7 +71,7 @@ class Networks:
 
     @classmethod
     def of(cls, runs: Sequence[Mapping[str, Any]]) -> Networks:
-        """Of runs that hold such numbers by name, as `seen` gives them."""
+        """Of runs that hold such numbers by name, as `membership_results` gives them."""
         success, gap, accuracy = (
             np.array([run[name] for run in runs], dtype=float) for name in ("success", "gap", "test_accuracy")
         )
@@ -143,7 +143,7 @@ def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping
     numbers : DataFrame
         With columns ``n``, ``line``, ``value``, ``low`` and ``high``.
     lines : mapping of str to (str, mapping)
-        Title and style of each line; that of the accuracy is ``test_accuracy``.
+        Title and style of each line; one of the accuracy ends in ``test_accuracy``.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping
     right.spines["right"].set_visible(True)
     shown: list[Artist] = []
     for line, (words, look) in lines.items():
-        part, on = numbers[numbers["line"] == line], right if line == "test_accuracy" else ax
+        part, on = numbers[numbers["line"] == line], right if line.endswith("test_accuracy") else ax
         n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
         figures.band(on, n, value, low, high, words, **look)
         shown.append(on.get_lines()[-1])

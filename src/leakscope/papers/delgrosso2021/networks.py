@@ -1,14 +1,21 @@
-"""The networks of the appendix, and how they are trained."""
+"""The networks of the appendix, and how the paper's public code trains and asks those for images."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss, one_hot
 
 CONVOLUTIONS = ((16, 7, 1), (32, 6, 2), (64, 5, 1), (64, 5, 2))  # channels, kernel, stride
 PADDING = 2
+CLASSES = 10
+LARGEST_BATCH = 5000  # images that are asked at once: .6 GB in the first layer of the network for CIFAR-10
 
 
 def deep_cnn(channels: int = 1, side: int = 28, classes: int = 10) -> nn.Module:
@@ -73,3 +80,82 @@ def _linear(sizes: Sequence[int]) -> list[nn.Module]:
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.BatchNorm1d(after), nn.ReLU()]
     return layers
+
+
+def train(network: nn.Module, x: Tensor, label: np.ndarray, *, lr: float, batch: int, epochs: int, stop: float) -> None:
+    """Train a network by Adam on the squared loss, a mean over batch and classes, as the public code does.
+
+    Training stops after an epoch whose loss differs by less than `stop` from that of the epoch before. The loss of an
+    epoch is the plain mean over its batches, of which the last may be small.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Changed.
+    x : float tensor of shape (n, ...)
+    label : int array of shape (n,)
+    lr : float
+    batch : int
+        ``n % batch`` must not be 1: batch norm needs two images.
+    epochs : int
+        At most so many.
+    stop : float
+    """
+    network.train()
+    target = one_hot(torch.from_numpy(label), CLASSES).float()
+    optimiser = torch.optim.Adam(network.parameters(), lr=lr)
+    loss_before = math.inf
+    for _ in range(epochs):
+        losses = []
+        for rows in torch.randperm(len(x)).split(batch):
+            optimiser.zero_grad()
+            loss = mse_loss(network(x[rows]).softmax(dim=1), target[rows])
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        loss_now = float(np.mean(losses))
+        if abs(loss_now - loss_before) < stop:
+            return
+        loss_before = loss_now
+
+
+def ask_in_training_mode(network: nn.Module, x: Tensor) -> np.ndarray:
+    """Compute the outputs for images whose batch norm has their own means and variances, not those of the training.
+
+    Parameters
+    ----------
+    network : nn.Module
+    x : float tensor of shape (N, ...)
+        Asked at once; more than `LARGEST_BATCH` images in equal parts.
+
+    Returns
+    -------
+    float64 array of shape (N, classes)
+    """
+    network.train()
+    n_parts = -(-len(x) // LARGEST_BATCH)
+    with torch.no_grad():
+        return np.concatenate([network(part).double().numpy() for part in x.tensor_split(n_parts)])
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """One thread, and PyTorch's random numbers from a seed; both as they were afterwards."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def tensor(pixels: np.ndarray) -> Tensor:
+    """Pixels in 8 bits of shape (N, H, W) or (N, H, W, 3) as numbers from 0 to 1, channels first.
+
+    They are in the layout in memory in which convolutions are fastest.
+    """
+    x = torch.from_numpy(np.ascontiguousarray(pixels))
+    x = x[:, None] if x.ndim == 3 else x.permute(0, 3, 1, 2)
+    return (x.float() / 255).contiguous(memory_format=torch.channels_last)

@@ -83,6 +83,8 @@ def beats(lead: np.ndarray) -> bool | None:
 
 def where(below: np.ndarray) -> str:
     """At which eta it is so."""
+    if below.all():
+        return "at every eta"
     return f"at eta = {', '.join(f'{eta:g}' for eta, true in zip(ETAS, below, strict=True) if true) or 'none'}"
 
 
