@@ -93,7 +93,7 @@ def audit_model() -> Parts:
 
 
 def audit_signals() -> Parts:
-    """Losses of many models from anywhere, held against a claim of Gaussian DP."""
+    """Losses of many models from anywhere, compared with a claim of Gaussian DP."""
     game = ls.games.half_split(120, 16, seed=3)
     loss = np.random.default_rng(3).exponential(np.where(game.member, 0.1, 1.0))
     signals = ls.Signals(game, None, {"loss": loss})
@@ -456,7 +456,7 @@ def _kind(value: Any) -> str:
 def compare(left: Path, right: Path, relative: float = 0.0) -> int:
     """Print every number that differs; 1 if one differs by more than `relative`, else 0.
 
-    Of a long array a tolerance is judged by the numbers that are kept: another digest is a difference at 0 alone.
+    Of a long array a tolerance is tested on the numbers that are kept: another digest is a difference at 0 alone.
     """
     one, other = (json.loads(file.read_text(encoding="utf-8")) for file in (left, right))
     for library in dict.fromkeys([*one["versions"], *other["versions"]]):

@@ -64,7 +64,7 @@ def references() -> Callable[[Game, int], list[int]]:
 
 
 @pytest.fixture
-def judged_by() -> Callable[[Game, int], Array]:
+def targets_of() -> Callable[[Game, int], Array]:
     """The points that a target judges."""
 
     def points(game: Game, target: int) -> Array:
@@ -74,11 +74,13 @@ def judged_by() -> Callable[[Game, int], Array]:
 
 
 @pytest.fixture
-def loop(references, judged_by) -> Callable[[Signals, Callable[[int, int, list[int]], float]], Array]:
+def loop(references, targets_of) -> Callable[[Signals, Callable[[int, int, list[int]], float]], Array]:
     """Score every target at every target point from a function of target, point and reference rows."""
 
     def scores(signals: Signals, score: Callable[[int, int, list[int]], float]) -> Array:
         game = signals.game
-        return np.array([[score(t, i, references(game, t)) for i in judged_by(game, t)] for t in range(game.n_targets)])
+        return np.array(
+            [[score(t, i, references(game, t)) for i in targets_of(game, t)] for t in range(game.n_targets)]
+        )
 
     return scores

@@ -1,4 +1,4 @@
-"""Designs in which the memberships of the other models give away that of the attacked one."""
+"""Designs in which the memberships of the other models determine that of the attacked one."""
 
 from collections import Counter
 
@@ -167,7 +167,7 @@ class TestApart:
     def test_points_that_are_in_no_model_stay_the_population(self):
         member = exactly(8, 4, 400)
         member[:, 300:] = False
-        member[0, 390:] = True  # not judged, and in a model: no draw from the population
+        member[0, 390:] = True  # no target point, and in a model: no draw from the population
         game = Game("signals", member, np.arange(400) < 300, 8)
         found = design(game)
         assert found is not None

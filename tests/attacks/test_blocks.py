@@ -6,7 +6,7 @@ from leakscope.attacks.blocks import all_target_points, blocks, log_mean_exp, re
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
-def test_judged_values_land_where_the_game_looks_for_them(signals):
+def test_values_of_target_points_land_where_the_game_looks_for_them(signals):
     array = signals.arrays["loss"]
     out = score_points(
         signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 16

@@ -23,7 +23,7 @@ def test_the_rows_of_the_targets_are_taken(as_users_run_it):
     assert (scores.attack, scores.source) == ("theirs", "given by the user")
 
 
-def test_memberships_are_those_of_the_judged_points():
+def test_memberships_are_those_of_the_target_points():
     is_target_point = np.array([[True, False, False, True], [False, True, True, False], [True, True, False, False]])
     scores = Given("theirs", np.zeros((3, 2)))(signals(3, is_target_point))
     assert scores.member.tolist() == [[True, False], [True, True], [True, False]]

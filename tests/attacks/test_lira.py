@@ -12,14 +12,14 @@ from leakscope.core.types import Game, NotApplicable, Signals
 FLOOR, LEAST = 1e-3, 1e-12
 
 
-def naive_gaussians(signals, phi, variance, references, judged_by):
+def naive_gaussians(signals, phi, variance, references, targets_of):
     """(target, point, side) -> mean and standard deviation, or None; sides 1 with the point and 0 without."""
     game = signals.game
     result = {}
     for t in range(game.n_targets):
         rows = np.array(references(game, t))
         for side in (0, 1):
-            seen = {i: phi[rows[game.member[rows, i] == side], i] for i in judged_by(game, t)}
+            seen = {i: phi[rows[game.member[rows, i] == side], i] for i in targets_of(game, t)}
             squares = sum(len(x) * x.var() for x in seen.values() if len(x))
             pooled = max(squares / max(sum(map(len, seen.values())), 1), LEAST)
             for i, x in seen.items():
@@ -34,9 +34,9 @@ def naive_gaussians(signals, phi, variance, references, judged_by):
 
 
 @pytest.mark.parametrize("variance", ["shrunk", "point", "pooled"])
-def test_lira_equals_its_naive_twin(signals, references, judged_by, loop, variance):
+def test_lira_equals_its_naive_twin(signals, references, targets_of, loop, variance):
     phi = signals.arrays["log_odds"]
-    gaussians = naive_gaussians(signals, phi, variance, references, judged_by)
+    gaussians = naive_gaussians(signals, phi, variance, references, targets_of)
 
     def score(t, i, rows):
         if gaussians[t, i, 0] is None or gaussians[t, i, 1] is None:
@@ -47,9 +47,9 @@ def test_lira_equals_its_naive_twin(signals, references, judged_by, loop, varian
 
 
 @pytest.mark.parametrize("variance", ["shrunk", "point", "pooled"])
-def test_offline_lira_equals_its_naive_twin(signals, references, judged_by, loop, variance):
+def test_offline_lira_equals_its_naive_twin(signals, references, targets_of, loop, variance):
     phi = signals.arrays["log_odds"]
-    gaussians = naive_gaussians(signals, phi, variance, references, judged_by)
+    gaussians = naive_gaussians(signals, phi, variance, references, targets_of)
 
     def score(t, i, rows):
         return np.log(0.5) if gaussians[t, i, 0] is None else norm.logcdf(phi[t, i], *gaussians[t, i, 0])

@@ -9,13 +9,13 @@ from leakscope.attacks.rmia import rank_fraction, rmia, rmia_offline
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
-def naive_rank(signals, log_ratio, gamma, references, judged_by):
+def naive_rank(signals, log_ratio, gamma, references, targets_of):
     """The double loop over target and population points, target by target."""
     game, rows = signals.game, []
     unused = ~game.member.any(axis=0) & ~np.atleast_2d(game.is_target_point).any(axis=0)
     for t in range(game.n_targets):
         refs = references(game, t)
-        targets = [log_ratio(t, i, refs) for i in judged_by(game, t)]
+        targets = [log_ratio(t, i, refs) for i in targets_of(game, t)]
         population = [log_ratio(t, i, refs) for i in np.flatnonzero(unused)] or targets
         counts = [sum(x - z >= np.log(gamma) for z in population) for x in targets]
         ties = [(1 + x / (1 + abs(x))) / 2 for x in targets]
@@ -25,25 +25,25 @@ def naive_rank(signals, log_ratio, gamma, references, judged_by):
 
 # not 1 exactly: whether ratios that are equal but for rounding count is left to the rounding
 @pytest.mark.parametrize("gamma", [1 + 1e-9, 2.0, 1.3])
-def test_rmia_equals_its_naive_twin(signals, references, judged_by, gamma):
+def test_rmia_equals_its_naive_twin(signals, references, targets_of, gamma):
     p = np.exp(-signals.arrays["loss"])
 
     def log_ratio(t, i, rows):
         return np.log(p[t, i] / p[rows, i].mean())
 
-    expected = naive_rank(signals, log_ratio, gamma, references, judged_by)
+    expected = naive_rank(signals, log_ratio, gamma, references, targets_of)
     np.testing.assert_allclose(rmia(signals, gamma=gamma), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("a", [0.3, 0.0, 1.0])
-def test_offline_rmia_equals_its_naive_twin(signals, references, judged_by, a):
+def test_offline_rmia_equals_its_naive_twin(signals, references, targets_of, a):
     p, member = np.exp(-signals.arrays["loss"]), signals.game.member
 
     def log_ratio(t, i, rows):
         out = [p[m, i] for m in rows if not member[m, i]] or [p[t, i]]
         return np.log(p[t, i] / (((1 + a) * np.mean(out) + 1 - a) / 2))
 
-    expected = naive_rank(signals, log_ratio, 2.0, references, judged_by)
+    expected = naive_rank(signals, log_ratio, 2.0, references, targets_of)
     np.testing.assert_allclose(rmia_offline(signals, gamma=2.0, a=a), expected, rtol=1e-9, atol=1e-12)
 
 

@@ -235,7 +235,7 @@ def test_scores_and_memberships_of_different_shapes(as_users_run_it) -> None:
         ls.audit_scores(np.zeros((2, 50)), np.arange(50) < 25)
 
 
-def test_rare_members_are_judged_against_the_prior_guess() -> None:
+def test_rare_members_are_compared_with_the_prior_guess() -> None:
     """Noise at a prior of .1: calling nobody wins 90 of 100 games, and exposes nobody."""
     rng = np.random.default_rng(0)
     member = rng.random((40, 50)) < 0.1

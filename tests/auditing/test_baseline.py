@@ -241,7 +241,7 @@ def test_what_cannot_be_tested_says_why():
 
 
 class TestReports:
-    """An audit of scores that know nothing, of members that a row number gives away."""
+    """An audit of scores that know nothing, of members that a row number identifies."""
 
     ROWS = np.column_stack([np.random.default_rng(0).normal(size=(400, 2)), np.arange(400)])
     MEMBER = np.arange(400) < 200
@@ -253,7 +253,7 @@ class TestReports:
         )
 
     @pytest.mark.slow
-    def test_nothing_is_judged(self):
+    def test_nothing_is_concluded(self):
         report = self.report()
         text = " ".join(report.table().split())
         assert "Members and others do not come from one source." in text

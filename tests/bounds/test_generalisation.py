@@ -312,7 +312,7 @@ def test_several_models_cover(n_models, rates):
 @pytest.mark.statistics
 @pytest.mark.parametrize("rates", [(0.0, 0.2), slow((0.3, 0.35)), slow((0.5, 0.5))])
 def test_one_model_covers(rates):
-    """Half of a training set judged against fresh points; rigorous, so that a false alarm is below 1e-9."""
+    """Half of a training set compared with fresh points; rigorous, so that a false alarm is below 1e-9."""
     rng = np.random.default_rng(5)
     wrong = round(400 * rates[0])
     wrong_in, wrong_out = rng.hypergeometric(wrong, 400 - wrong, 200, 4000), rng.binomial(150, rates[1], 4000)

@@ -104,7 +104,7 @@ class TestHalfSplit:
         assert uniform_over(game.member @ (1 << np.arange(6)), 64)
         assert (game.prior, game.sampling) == (0.5, "poisson")
 
-    def test_a_population_is_in_no_model_and_not_judged(self):
+    def test_a_population_is_in_no_model_and_no_target(self):
         game = games.half_split(200, 30, population=0.1)
         assert len(game.population) == 20
         assert not game.member[:, game.population].any()
@@ -146,7 +146,7 @@ class TestPerDatum:
         coin = games.per_datum(6, 2, 4001, seed=6).member[:, 2]
         assert uniform_over(coin[:-1] * 2 + coin[1:], 4)
 
-    def test_only_the_target_is_judged(self):
+    def test_only_the_target_is_attacked(self):
         game = games.per_datum(50, 7, 6, references=10)
         assert game.target_points.tolist() == [7]
         assert (game.n_targets, game.n_models, game.n_references) == (6, 16, 10)

@@ -70,7 +70,7 @@ class TestGame:
         single = random_game(1, 1, own_points=False)
         assert single.split() is single
 
-    def test_the_population_is_in_no_model_and_not_judged(self):
+    def test_the_population_is_in_no_model_and_no_target(self):
         member = np.array([[1, 0, 0, 0, 1], [0, 0, 1, 0, 1]], dtype=bool)
         game = Game("half_split", member, np.array([1, 1, 1, 0, 0], dtype=bool), 2)
         assert game.population.tolist() == [3]
@@ -99,7 +99,7 @@ class TestGame:
 class TestSignals:
     game = games.half_split(6, 4)
 
-    def test_blocks_cover_every_judged_point_once(self):
+    def test_blocks_cover_every_target_point_once(self):
         game = games.half_split(11, 2)
         blocks = list(signals_of(game).blocks(4))
         assert [point for block in blocks for point in range(block.start, block.stop)] == list(range(11))

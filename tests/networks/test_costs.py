@@ -91,7 +91,7 @@ def test_a_training_of_ones_own_is_timed_whole(steps):
     assert steps == [STEPS]
 
 
-def test_half_splits_are_held_against_the_curve_of_a_swap(steps):
+def test_half_splits_are_compared_with_the_curve_of_a_swap(steps):
     plan = AuditPlan(dataset="digits", n_models=8, model=planting().model)
     lines = list(cost(plan, n_jobs=2))
     assert lines[0] == "digits: 1,797 points, 1,618 target points, 179 set aside"

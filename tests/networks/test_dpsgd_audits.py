@@ -1,4 +1,4 @@
-"""DP-SGD held against its accountant in one run, from Python and from the command line.
+"""DP-SGD compared with its accountant in one run, from Python and from the command line.
 
 A training that is right is refuted with probability at most 1e-3 a run, were its noise at the accountant's limit.
 """
@@ -208,7 +208,7 @@ class TestVerdicts:
     @pytest.mark.parametrize(
         ("share", "refused", "lr"), [(0.9, 20, 0.5), (0.9, 20, 1e-3), (1 / 180, 20, 0.5), (1.0, 0, 0.5)]
     )
-    def test_noise_of_ones_own_is_judged_in_20_of_20_runs(self, digits, share, refused, lr):
+    def test_noise_of_ones_own_is_tested_in_20_of_20_runs(self, digits, share, refused, lr):
         """A right one is accused with probability at most 1e-5 a run; 1/180 is the noise of the mean on the sum."""
         claimed = replace(SHORT, lr=lr)
         own = Training(replace(claimed, noise_multiplier=share * SHORT.noise_multiplier), 1800)
@@ -262,7 +262,7 @@ class TestVerdicts:
         assert all(Term("own_layers_unseen") in each.assumptions for each in by_the_curve)
         assert by_the_curve
 
-    def test_half_splits_are_held_against_the_curve_of_a_swap(self, digits):
+    def test_half_splits_are_compared_with_the_curve_of_a_swap(self, digits):
         report = ls.audit(network, *digits, n_models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], n_jobs=1)
         (curve,) = accountants(report)
         assert curve.tradeoff.epsilon(1e-5) == SHORT.ceiling("replace_one").epsilon(1e-5)
@@ -418,7 +418,9 @@ class TestPage:
 
     @pytest.mark.filterwarnings("ignore")  # Opacus has many, of PyTorch and of its generators
     @pytest.mark.parametrize(("multiplier", "code"), [("3.0", 0), ("2.7", 2)])
-    def test_the_training_by_opacus_is_held_against_its_claim(self, leakscope, tmp_path, monkeypatch, multiplier, code):
+    def test_the_training_by_opacus_is_compared_with_its_claim(
+        self, leakscope, tmp_path, monkeypatch, multiplier, code
+    ):
         for name in ("my_package", "my_training"):
             shown = re.search(rf"^```python\n(# {name}\.py\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
             assert shown

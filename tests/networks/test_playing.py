@@ -131,7 +131,7 @@ def certified(report: ls.Report) -> tuple:
     return [curve for curve in report.curves if curve.role == "certified"], finding
 
 
-def test_batches_of_fixed_size_are_held_against_their_own_curve(noise, no_search):
+def test_batches_of_fixed_size_are_compared_with_their_own_curve(noise, no_search):
     """4 of the 36 records that are expected; were all canaries out but one, of 32."""
     told = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4, batches="fixed")
     plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=10)

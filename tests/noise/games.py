@@ -1,4 +1,4 @@
-"""Small membership games by brute force: what the code under test is held against."""
+"""Small membership games by brute force: what the code under test is compared with."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def outcome():
 
 
 class TestFigure:
-    def test_every_claim_is_judged_as_it_should(self, outcome):
+    def test_every_claim_has_the_verdict_that_it_should(self, outcome):
         known = printed("azize2024")["figure2"]
         verdicts = {key: claim.compared_with(outcome.ours[key]).verdict for key, claim in known.items()}
         wrong = {*(f"m_{target}_as_written" for target in ("easy", "med", "hard")), "subsampled_0.1", "subsampled_0.5"}

@@ -1,4 +1,4 @@
-"""What is printed, and how it is judged."""
+"""What is printed, and how it is compared."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_same_value_never_agrees_by_a_larger_error():
     assert verdicts == ["differs", "cannot tell", "cannot tell"]
 
 
-def test_a_statement_that_is_not_clear_is_not_judged():
+def test_a_statement_that_is_not_clear_has_no_verdict():
     claim = number("holds", erratum=9)
     assert claim.compared_with(Ours.stated(None)).verdict == "cannot tell"
     assert claim.compared_with(Ours.stated(None)).row()["ours"] is None
@@ -123,7 +123,7 @@ def test_a_difference_with_an_erratum_is_the_papers():
     assert claim.compared_with(Ours(0.34)).verdict == "agrees"
 
 
-def test_what_is_smaller_or_missing_is_not_judged():
+def test_what_is_smaller_or_missing_has_no_verdict():
     claim = number("about", value=0.694)
     assert claim.compared_with(Ours(0.6, smaller="400 of 15,000 images")).verdict == "smaller"
     assert claim.compared_with(None).verdict == "not run"

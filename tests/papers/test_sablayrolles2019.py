@@ -133,7 +133,7 @@ def test_what_scores_are_worth(split):
     assert found["map_test"][0] == pytest.approx(average_precision_score(~member, -value))
 
 
-def test_who_is_learned_judged_and_reserved(monkeypatch):
+def test_who_is_learned_attacked_and_reserved(monkeypatch):
     monkeypatch.setattr(table1, "N_HELD_OUT", 20)
     game = table1.game_of(80, 40, 3, Lab())
     target, reserved = game.member[:3], game.member[3:]
@@ -207,7 +207,7 @@ def test_a_yes_or_no_has_no_low_false_positive_rate():
     assert table2.tpr(ls.Scores("loss", member + rng.random((2, 400)) / 2, member)) == 1.0
 
 
-def test_a_run_of_the_paper_s_size_is_judged():
+def test_a_run_of_the_paper_s_size_has_a_verdict():
     assert table2.PAPER.smaller() == ""
     assert table2.ON_CPU.smaller() == "n = 2,000 of 15,000 images, 50 of 50 epochs, 30 of 30 shadow models"
 

@@ -44,7 +44,7 @@ def test_what_is_called_unneeded_is_within_the_exact_eta(values, eta, average):
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_two_columns_are_judged_by_their_common_refinement(k):
+def test_two_columns_are_refined_together(k):
     rng = np.random.default_rng(0)
     features = rng.integers(0, 2, size=(10, 2)).astype(float)
     member = all_subsets(10, k)

@@ -31,8 +31,8 @@ def mechanism(name, x, k=None):
 @pytest.mark.usefixtures("without_bands")
 class TestWhatIsMeasuredIsReleased:
     @pytest.mark.slow
-    def test_a_total_is_judged_as_it_is_rounded(self):
-        """The grid of the released total holds every value, so that what is judged is what is released."""
+    def test_a_total_is_reviewed_as_it_is_rounded(self):
+        """The grid of the released total holds every value, so that what is reviewed is what is released."""
         x = np.repeat([0.0, 4160.0], 120) + stream(0, "total").integers(-1, 2, size=240)
         x[0] = 2.0
         made = mechanism("sum", x[:, None])

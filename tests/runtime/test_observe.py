@@ -244,7 +244,7 @@ class TestReadSignals:
         np.savez(path, **arrays)
         return read_signals(str(path))
 
-    def test_points_that_are_in_all_models_or_in_none_are_not_judged(self, tmp_path):
+    def test_points_that_are_in_all_models_or_in_none_are_no_target_points(self, tmp_path):
         signals = self.read(tmp_path, member=self.member, loss=self.loss)
         assert signals.game.is_target_point.tolist() == [True, True, False, False]
         assert signals.game.n_targets == 3
@@ -254,7 +254,7 @@ class TestReadSignals:
         np.testing.assert_array_equal(signals.array("loss"), self.loss.astype(np.float32))
         assert signals.array("loss").dtype == np.float32
 
-    def test_what_is_judged_and_how_many_are_targets_can_be_given(self, tmp_path):
+    def test_target_points_and_the_number_of_targets_can_be_given(self, tmp_path):
         is_target_point = [0, 1, 1, 1]
         signals = self.read(tmp_path, member=self.member, loss=self.loss, is_target_point=is_target_point, n_targets=1)
         assert signals.game.target_points.tolist() == [1, 2, 3]

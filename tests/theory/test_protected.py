@@ -4,7 +4,7 @@
 Laplace noise, in half of the games of the scale that a coupling asks for: nobody guesses better than the certificate
 says, and in a tenth of the games the best attacker comes within 10 % of it. A certificate that is wrong in one of 430
 games is found by the 1,000 in 9 of 10 cases, in one of 4,500 by the 10,400. The attacker decides by the sign of the
-mixture of all densities; where he errs he guesses worse, and he is held against ``bounds.exact`` in every fiftieth
+mixture of all densities; where he errs he guesses worse, and he is compared with ``bounds.exact`` in every fiftieth
 game.
 """
 

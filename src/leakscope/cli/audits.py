@@ -131,7 +131,7 @@ def _audited(
     elif "signals" in options:
         auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
         signals = _with_records(observing.read_signals(options["signals"]), audit_plan, options)
-        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_judged_by(audit_plan))
+        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_fields_without_training(audit_plan))
     else:
         report = import_module("leakscope.auditing.api").run(
             audit_plan, store=store, n_jobs=n_jobs, tmp=options.get("tmp"), command=command_line()
@@ -252,7 +252,7 @@ def _with_records(signals: Signals, plan: AuditPlan, options: Mapping[str, Any])
     return replace(signals, points=points)
 
 
-def _judged_by(plan: AuditPlan) -> dict[str, Any]:
+def _fields_without_training(plan: AuditPlan) -> dict[str, Any]:
     """Select the fields of a plan that apply to signals from elsewhere."""
     names = ("attacks", "fpr", "confidence", "prior", "accept_shift", "claim", "title", "unit", "date")
     return {name: getattr(plan, name) for name in names}
@@ -277,7 +277,7 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     recipe_flags = {"model"} if flag == "predict" else {"n_models", "train"}
     has_references = bool(recipe_flags & options.keys())
     references = factory.release_from(recipe.spec, recipe.set, train=recipe.train) if has_references else None
-    words = _judged_by(plan) | {"seed": plan.seed, "n_models": plan.n_models if has_references else 2}
+    words = _fields_without_training(plan) | {"seed": plan.seed, "n_models": plan.n_models if has_references else 2}
     if recipe.layers:
         words["layers"] = recipe.layers
     if "classes" in options:

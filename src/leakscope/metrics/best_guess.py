@@ -103,7 +103,7 @@ def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
     """Try the best threshold of each half of the models on the other half; one value a model."""
     value, weight = scored.value, accuracy_weights(scored.member, prior)
     half = halves(np.zeros(len(value), dtype=bool))
-    # Cross-fitting: a threshold is never judged on the models that it was chosen on.
+    # Cross-fitting: a threshold is never evaluated on the models that it was chosen on.
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
     threshold = best_threshold(value.ravel(), weight.ravel())
     n_trials = _effective_trials(scored.member, prior)

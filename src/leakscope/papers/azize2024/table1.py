@@ -12,7 +12,7 @@ means of the printed ratio (eq. 15, a sum over columns) are as printed, but with
 distributions (erratum 9). And the score of a similar point is the separation of the means but not the variance: by
 Theorem 4.5 its advantage is that of m_scal^2/m_targ.
 
-Remarks 3.3, 4.2 and 4.4 and the comparison with GLiR (Appendix D) are judged on the same games. GLiR measures the
+Remarks 3.3, 4.2 and 4.4 and the comparison with GLiR (Appendix D) are tested on the same games. GLiR measures the
 squared Mahalanobis distance of the release from the target; Appendix D writes its distance from the mean.
 """
 

@@ -251,8 +251,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 def highest(numbers: pd.DataFrame, low: float, high: float) -> float:
     """End of a linear axis that shows the printed lines of membership privacy with M = 4 and 6 in a range of eta."""
-    part = numbers[numbers["method"].isin(["M = 4", "M = 6"]) & (numbers["error of"] == "A")]
-    return 1.1 * float(part[part["eta"].between(low, high)]["mean"].max())
+    in_range = (numbers["eta"] >= low) & (numbers["eta"] <= high)
+    is_shown = numbers["method"].isin(["M = 4", "M = 6"]) & (numbers["error of"] == "A") & in_range
+    return 1.1 * float(np.max(numbers.loc[is_shown, "mean"].to_numpy()))
 
 
 def line(ax: Axes, numbers: pd.DataFrame, method: str, error: str, label: str, **style: object) -> None:
