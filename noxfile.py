@@ -14,7 +14,7 @@ HERE = os.environ.get("LEAKSCOPE_HERE") == "1"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BY_DAY = "not nightly"
 SLOW = "slow and not nightly"
-EVERYTHING = ".[dev,parquet,images,torch,dpsgd,docs]"
+EVERYTHING = ".[dev,parquet,images,torch,dpsgd,pretrained,docs]"
 
 nox.options.sessions = ["tests", "slow", "networks", "lint", "types", "doctests", "docs"]
 nox.options.default_venv_backend = "none" if HERE else "virtualenv"

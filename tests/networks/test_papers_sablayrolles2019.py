@@ -12,7 +12,7 @@ import leakscope as ls
 from leakscope.papers import data
 from leakscope.papers.lab import Lab
 from leakscope.papers.sablayrolles2019 import features as room
-from leakscope.papers.sablayrolles2019 import table1, table2, table3
+from leakscope.papers.sablayrolles2019 import pretrained, table1, table2, table3
 from leakscope.papers.sablayrolles2019.features import SHIP, TRUCK, features, moved
 from leakscope.papers.sablayrolles2019.networks import Residual, small_resnet, tanh_cnn
 
@@ -103,6 +103,38 @@ def test_table_1_from_one_end_to_the_other(images, monkeypatch):
     assert set(outcome.numbers["attack"]) == {"model", "0-1", *table1.ATTACKS.values()}
     assert outcome.numbers["value"].between(0, 1).all()
     assert len(table1.draw(outcome.numbers).axes) == 3
+
+
+def test_features_of_a_pretrained_network_tell_images_apart_and_do_not_depend_on_the_others(images):
+    images["cifar10"] = made_up(30)
+    found = pretrained.features()
+    mine = np.isin(images["cifar10"].y, (pretrained.SHIP, pretrained.TRUCK))
+    assert found["x"].shape == (mine.sum(), 1280)
+    np.testing.assert_array_equal(found["truck"], images["cifar10"].y[mine] == pretrained.TRUCK)
+    assert np.isfinite(found["x"]).all()
+    assert len(np.unique(found["x"], axis=0)) == mine.sum()
+    changed, number = made_up(30), np.flatnonzero(mine)[0]
+    changed.x[number] = 255 - changed.x[number]
+    images["cifar10"] = changed
+    np.testing.assert_allclose(pretrained.features()["x"][1:], found["x"][1:], rtol=1e-4, atol=1e-5)
+
+
+def test_other_weights_than_those_that_are_known_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr(pretrained, "SHA256", "0" * 64)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("they were read"))
+    with pytest.raises(ValueError, match=r"has the SHA-256 5793.*, expected 0000.*; install version 0\.1\.0"):
+        pretrained.features()
+
+
+def test_table_1_with_the_pretrained_setting_alone(images, monkeypatch):
+    images["cifar10"] = made_up(340)
+    monkeypatch.setattr(table1, "SIZES", (400,))
+    monkeypatch.setattr(table1, "N_HELD_OUT", 80)
+    monkeypatch.setattr(table1, "GRID", (0.1,))
+    monkeypatch.setattr(table1, "QUICK", (200, 1, 2))
+    outcome = table1.measure(Lab(quick=True, n_jobs=1, setting="lite0"))
+    assert set(outcome.numbers["setting"]) == {"lite0"}
+    assert outcome.ours["malt_400"].smaller.startswith("lite0: ")
 
 
 def test_table_2_from_one_end_to_the_other(images, monkeypatch):

