@@ -1,16 +1,19 @@
 """Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py FOLDER``.
 
 The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Experiments that are not in it
-keep their picture and table.
+keep their picture and table. The numbers and claims of each full run are kept in ``papers/runs``, compressed, so that its
+table and picture can be made again.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -19,7 +22,31 @@ from leakscope.papers.printed import changes, printed
 from leakscope.reports.render.claims import VERDICTS, counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
-PICTURES, TABLES = HERE / "_static" / "papers", HERE / "papers"
+PICTURES, TABLES, RUNS = HERE / "_static" / "papers", HERE / "papers", HERE / "papers" / "runs"
+CPU_TIME = {  # of one core of a small server, without a GPU
+    "izzo2022/figure1": "2 to 9 s",
+    "izzo2022/figure2": "3 min",
+    "izzo2022/theorem5": "2 to 9 s",
+    "azize2024/figure1": "6 min",
+    "azize2024/figure2": "82 s",
+    "azize2024/table1": "25 min",
+    "azize2024/canaries": "23 min (120 trainings)",
+    "delgrosso2021/figure3": "21 s",
+    "delgrosso2021/section33": "2 to 9 s",
+    "delgrosso2021/figure4": "87 min (393 networks)",
+    "delgrosso2021/table1": "17 min (9 networks)",
+    "delgrosso2021/figure5": "17 min (700 networks)",
+    "sablayrolles2019/figure1": "2 to 9 s",
+    "sablayrolles2019/table1": "40 min (500 splits)",
+    "sablayrolles2019/table2": "50 min (31 networks, 2,000 images each)",
+    "sablayrolles2019/table3": "30 min (24 networks)",
+    "lowy2024/figure1": "4 min",
+    "lowy2024/figure2": "3 min",
+    "lowy2024/figure3": "3 min",
+    "lowy2024/figure4": "4 min",
+    "lowy2024/figure5": "4 min",
+    "lowy2024/figure6": "1 min",
+}
 
 
 def picture(source: Path, target: Path) -> None:
@@ -28,10 +55,24 @@ def picture(source: Path, target: Path) -> None:
         image.convert("RGB").quantize(64, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
 
 
-def table(folder: Path) -> str:
+def kept(folder: Path) -> dict[str, Any]:
+    """What a run left: its command, its claims and its numbers."""
+    return {
+        "run": json.loads((folder / "run.json").read_text(encoding="utf-8")),
+        "claims": json.loads((folder / "claims.json").read_text(encoding="utf-8")),
+        "numbers": (folder / "numbers.csv").read_text(encoding="utf-8"),
+    }
+
+
+def read(name: str) -> dict[str, Any] | None:
+    """The full run of an experiment, as ``azize2024/figure1``; None if it was not kept."""
+    file = RUNS / f"{name.replace('/', '-')}.json.gz"
+    return json.loads(gzip.decompress(file.read_bytes())) if file.is_file() else None
+
+
+def table(result: dict[str, Any]) -> str:
     """What was run, and the claims, as Markdown."""
-    document = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    document, run = result["claims"], result["run"]
     lines = [
         f"{document['run']} `{run['command']}`: {counted([document])}.",
         "",
@@ -78,6 +119,18 @@ def committed() -> list[str]:
     return lines
 
 
+def overview() -> str:
+    """All experiments with their verdicts, as the tables have them, and what a full run takes, as Markdown."""
+    lines = ["| experiment | what it shows | verdicts | CPU time in full |", "|---|---|---|---|"]
+    for name, experiment in PAPERS.items():
+        file = TABLES / f"{name.replace('/', '-')}.md"
+        head = file.read_text(encoding="utf-8").split("\n", 1)[0]
+        verdicts = head.rsplit("`: ", 1)[1].removesuffix(".")
+        anchor = f"[{name}](#{name.replace('/', '-')})"
+        lines.append(f"| {anchor} | {experiment.title} | {verdicts} | {CPU_TIME[name]} |")
+    return "\n".join(lines) + "\n"
+
+
 def told(claim: dict) -> str:
     """The verdict, with a link to the erratum that explains it."""
     if claim["verdict"] == "erratum":
@@ -87,13 +140,16 @@ def told(claim: dict) -> str:
 
 def main(results: Path) -> None:
     """All experiments of a folder."""
-    for folder in (PICTURES, TABLES):
+    for folder in (PICTURES, TABLES, RUNS):
         folder.mkdir(parents=True, exist_ok=True)
-    (TABLES / "changes.md").write_text(changed(), encoding="utf-8")
     for name in (each.replace("/", "-") for each in PAPERS):
         if (results / name / "figure.png").is_file():
             picture(results / name / "figure.png", PICTURES / f"{name}.png")
-            (TABLES / f"{name}.md").write_text(table(results / name), encoding="utf-8")
+            result = kept(results / name)
+            (TABLES / f"{name}.md").write_text(table(result), encoding="utf-8")
+            (RUNS / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps(result).encode(), mtime=0))
+    (TABLES / "changes.md").write_text(changed(), encoding="utf-8")
+    (TABLES / "overview.md").write_text(overview(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,13 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
+from docs import gallery
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
 from leakscope.cli import main as cli
-from leakscope.papers import PAPERS
-from leakscope.papers.printed import printed
+from leakscope.papers import PAPERS, figures
+from leakscope.papers.printed import Ours, printed
 from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
 from tests.cli.calling import draw_no_pages
 from tests.marks import slow_but
@@ -255,6 +257,36 @@ def test_every_experiment_of_the_papers_has_a_picture_and_a_table() -> None:
     for name in (each.replace("/", "-") for each in PAPERS):
         assert f"](_static/papers/{name}.png)\n\n```{{include}} papers/{name}.md\n```" in text, name
         assert (ROOT / "docs" / "_static" / "papers" / f"{name}.png").is_file(), name
+
+
+RUNS = ROOT / "docs" / "papers" / "runs"
+KEPT = [name for name in PAPERS if (RUNS / f"{name.replace('/', '-')}.json.gz").is_file()]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_table_is_that_of_the_run_that_is_kept_and_its_picture_can_be_drawn(name: str) -> None:
+    """The verdicts are computed anew from the printed claims of today."""
+    result = gallery.read(name)
+    assert result
+    assert gallery.table(result) == (ROOT / "docs" / "papers" / f"{name.replace('/', '-')}.md").read_text("utf-8")
+    paper, figure = name.split("/")
+    for row in result["claims"]["claims"]:
+        claim = printed(paper)[figure][row["key"]]
+        for ours in (row, *row["tried"]):
+            if ours["verdict"] in ("agrees", "differs", "erratum"):
+                assert claim.verdict(Ours(ours["ours"], ours["error"])) == ours["verdict"], row["key"]
+    module = PAPERS[name].module
+    with figures.looking():
+        assert module.draw(pd.read_csv(io.StringIO(result["numbers"]))).axes
+
+
+def test_the_runs_that_are_kept_are_small() -> None:
+    assert sum(file.stat().st_size for file in RUNS.iterdir()) < 1e6
+
+
+def test_the_overview_has_the_verdicts_of_the_tables() -> None:
+    assert gallery.overview() == (ROOT / "docs" / "papers" / "overview.md").read_text("utf-8")
+    assert gallery.changed() == (ROOT / "docs" / "papers" / "changes.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", PAPERS)
