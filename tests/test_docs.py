@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pydoc
 import re
 import shlex
 import subprocess
@@ -278,6 +279,38 @@ def test_a_table_is_that_of_the_run_that_is_kept_and_its_picture_can_be_drawn(na
     module = PAPERS[name].module
     with figures.looking():
         assert module.draw(pd.read_csv(io.StringIO(result["numbers"]))).axes
+
+
+ITEMS = {paper: ROOT / "docs" / "papers" / f"items-{paper}.md" for paper in {each.paper for each in PAPERS.values()}}
+VERDICTS = ("holds", "wrong", "agrees", "differs", "explained", "cannot tell", "smaller run", "not run", "not in leakscope")
+
+
+@pytest.mark.parametrize("paper", sorted(ITEMS))
+def test_every_statement_of_a_paper_says_where_it_is_and_what_tests_it(paper: str) -> None:
+    heads, _, *rows = ITEMS[paper].read_text(encoding="utf-8").strip().splitlines()
+    assert heads == "| item | what it says | where it is | test | verdict |"
+    used: set[str] = set()
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip().strip("|").split(" | ")]
+        assert len(cells) == 5, row
+        assert all(cells), row
+        _, _, where, tests, verdict = cells
+        assert verdict.startswith(VERDICTS), row
+        for name in re.findall(r"`(leakscope[\w.]+)`", where):
+            assert pydoc.locate(name) is not None, name
+        for name in re.findall(r"`(\w+/\w+)`", where):
+            assert name in PAPERS, name
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", tests):
+            assert f"def {name.split('::')[-1]}(" in (ROOT / file).read_text(encoding="utf-8"), row
+        used |= set(re.findall(r"`(\w+/\w+:[\w{}.]+)`", tests))
+        assert where == "not in leakscope" or "`" in tests, row
+    assert used <= written_keys(paper)
+
+
+def written_keys(paper: str) -> set[str]:
+    """The keys of the claims as printed.toml has them, before its names are filled in."""
+    text = (ROOT / "src" / "leakscope" / "papers" / paper / "printed.toml").read_text(encoding="utf-8")
+    return {f"{paper}/{claim['experiment']}:{claim['key']}" for claim in tomllib.loads(text)["claim"]}
 
 
 def test_the_runs_that_are_kept_are_small() -> None:

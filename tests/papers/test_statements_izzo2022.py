@@ -1,0 +1,360 @@
+"""Izzo et al. 2022: statements of the text that no experiment and no other test holds, on six records."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb, e, exp, sqrt
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+import leakscope as ls
+from leakscope.papers.izzo2022 import figure1, figure2, theorem5
+
+N = 6
+
+
+def adjacent(member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of subsets that differ in one record."""
+    first, second = np.nonzero((member[:, None] != member[None]).sum(axis=2) == 2)
+    return first, second
+
+
+def dp_epsilon(chances: np.ndarray, member: np.ndarray) -> float:
+    """Of differential privacy among the subsets, by its definition."""
+    first, second = adjacent(member)
+    return float(np.log(chances[first] / chances[second]).max())
+
+
+def random_mechanism(k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chances of four outputs for each subset of k records, and the subsets."""
+    member = ls.bounds.subsets(N, k)
+    rng = np.random.default_rng([seed, k])
+    return rng.dirichlet(np.full(4, rng.choice([0.5, 2.0, 50.0])), len(member)) * 0.99 + 0.0025, member
+
+
+# --- Section 3: the game, and differential privacy --------------------------------------------------------------------
+
+
+def test_who_is_sick_is_told_from_the_population_and_not_from_other_patients():
+    """Section 3.2, the example of the blood pressure: z = theta_y x, and y = 1 in all training data."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(2, 5))
+    patients, others = rng.normal(size=(200, 5)), rng.normal(size=(2000, 5))
+    sick = rng.random(2000) < 0.1
+    pressure = np.where(sick, others @ theta[1], others @ theta[0])
+    fitted = np.linalg.lstsq(patients[:100], patients[:100] @ theta[1], rcond=None)[0]
+
+    def auc(x: np.ndarray, z: np.ndarray) -> float:
+        """Of the residual, for the 100 patients in use against others."""
+        residual = np.r_[patients[:100] @ (theta[1] - fitted), z - x @ fitted]
+        member = np.arange(len(residual)) < 100
+        score = -np.abs(residual).round(9)
+        return ls.metrics.auc(ls.Scores("residual", score[None], member[None])).value
+
+    assert auc(others, pressure) == pytest.approx(1 - sick.mean() / 2)  # only other patients fit as well
+    assert auc(patients[100:], patients[100:] @ theta[1]) == 0.5
+
+
+def test_half_of_the_records_leaves_the_most_to_gain():
+    """The remark after Definition 1: of all k, k = n/2 has the highest ceiling on the advantage."""
+    most = []
+    for k in range(1, N):
+        member = ls.bounds.subsets(N, k)
+        everything = ls.bounds.exact_eta(np.arange(len(member)), member)
+        assert everything == pytest.approx(np.full(N, min(k, N - k) / N))
+        most.append(everything.max())
+    assert np.argmax(most) == N // 2 - 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_proposition_2_is_the_best_of_all_attackers(k):
+    """Every map from outputs to guesses is tried; the best one asks whether the posterior is at least 1/2."""
+    guesses = np.array(list(product([False, True], repeat=4)))
+    for seed in range(10):
+        chances, member = random_mechanism(k, seed)
+        eta = ls.bounds.exact_eta_discrete(chances, member)
+        for record in range(N):
+            inside = chances[member[:, record]].sum(axis=0) / len(member)
+            outside = chances[~member[:, record]].sum(axis=0) / len(member)
+            accuracy = np.where(guesses, inside, outside).sum(axis=1)
+            assert accuracy.max() == pytest.approx(max(k / N, 1 - k / N) + eta[record])
+            posterior = inside / (inside + outside)
+            assert guesses[accuracy.argmax()].tolist() == (posterior >= 0.5).tolist()
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_theorem_3_with_random_functions(k):
+    """What a function with its own randomness makes of the output tells no more."""
+    for seed in range(20):
+        chances, member = random_mechanism(k, seed)
+        function = np.random.default_rng(seed).dirichlet(np.ones(3), 4)
+        found = ls.bounds.exact_eta_discrete(chances @ function, member)
+        assert (found <= ls.bounds.exact_eta_discrete(chances, member) + 1e-12).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.01, 0.1])
+def test_a_small_epsilon_is_four_eta(epsilon):
+    """The remark after Theorem 4; the next term of tanh(epsilon/2)/2 is -epsilon^3/48."""
+    assert ls.bounds.mip_from_dp(epsilon) == pytest.approx(epsilon / 4 - epsilon**3 / 48, rel=epsilon**4)
+    assert ls.bounds.mip_from_dp(epsilon) == pytest.approx(epsilon / 4, rel=epsilon**2 / 10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("p", [0.02, 0.4])
+def test_theorem_5_at_every_k(k, p):
+    """Eta is p k/n to k = n/2, and less from there on: then "in" is the better guess unless many others are seen."""
+    member, shown = ls.bounds.subsets(N, k), ls.bounds.subsets(N)
+    size = shown.sum(axis=1)
+    possible = (shown[None] <= member[:, None]).all(axis=2)
+    chances = possible * p**size * (1 - p) ** np.maximum(k - size, 0)
+    eta = ls.bounds.exact_eta_discrete(chances, member)
+    if k <= N / 2:
+        expected = p * k / N
+    else:  # by the number of other records that are seen: out with it rather than in without being seen
+        leads = [((1 - k / N) * comb(k, s) - k / N * comb(k - 1, s)) * p**s * (1 - p) ** (k - s) for s in range(k + 1)]
+        expected = sum(lead for lead in leads if lead > 0)
+        assert expected < p * (N - k) / N
+    assert eta == pytest.approx(np.full(N, expected), abs=1e-14)
+    assert ls.bounds.pmp_discrete(chances, member) == np.inf
+
+
+@pytest.mark.parametrize("n", [4, 6, 8])
+def test_the_bound_of_the_proof_of_theorem_5_tends_to_the_prior_guess(n):
+    """Eq. 9 for p to 0: eta to 0, an accuracy of max(k/n, 1 - k/n), where the text has 1; it falls as p does."""
+    bound = []
+    for p in (1e-3, 1e-6, 1e-9):
+        by_name = {row["release"]: row["eta"] for row in theorem5.etas(p, n)}
+        bound.append(by_name[theorem5.PROOF])
+        assert by_name[theorem5.EXACT] == pytest.approx(p / 2, rel=1e-6)
+    assert bound[0] > bound[1] > bound[2]
+    assert bound[2] < 1e-6
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_proposition_6(k):
+    """The posterior odds of an epsilon-DP algorithm are within e^epsilon of the prior odds, for every output."""
+    for seed in range(20):
+        chances, member = random_mechanism(k, seed)
+        epsilon = dp_epsilon(chances, member)
+        for record in range(N):
+            posterior = chances[member[:, record]].sum(axis=0) / chances.sum(axis=0)
+            odds = (1 - posterior) / posterior * k / (N - k)  # of "out", over the prior odds
+            assert odds.max() <= exp(epsilon) * (1 + 1e-12)
+            assert odds.min() >= exp(-epsilon) * (1 - 1e-12)
+            assert posterior.max() <= ls.bounds.posterior_from_dp(epsilon, k / N) + 1e-12
+        assert ls.bounds.pmp_discrete(chances, member) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_proposition_6_is_attained(k):
+    """By an algorithm that answers whether the first record is in, and says the truth with chance 3/4."""
+    member = ls.bounds.subsets(N, k)
+    chances = np.where(member[:, :1], [[0.75, 0.25]], [[0.25, 0.75]])
+    assert dp_epsilon(chances, member) == pytest.approx(np.log(3))
+    assert ls.bounds.pmp_discrete(chances, member) == pytest.approx(np.log(3))
+
+
+def test_the_bayesian_form_of_differential_privacy():
+    """Section 3.4: the posterior odds of two adjacent data sets are within e^epsilon of their prior odds, 1 here."""
+    loss, epsilon, sensitivity = np.random.default_rng(0).normal(size=(3, N)), 2.0, 1.5
+    member = ls.bounds.subsets(N, N // 2)
+    weight = np.exp(-epsilon * (member @ loss.T) / (N // 2) / (2 * sensitivity))
+    chances = weight / weight.sum(axis=1, keepdims=True)
+    posterior = chances / chances.sum(axis=0)  # of each half, given the output
+    first, second = adjacent(member)
+    odds = posterior[first] / posterior[second]
+    assert np.log(odds).max() == pytest.approx(ls.bounds.subset_epsilon(loss, epsilon, sensitivity))
+    assert odds.max() <= exp(epsilon)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_lemma_10_by_a_largest_matching(k):
+    """Sets without x to sets with x that differ in one record: an injection if and only if k >= n/2."""
+    member = ls.bounds.subsets(N, k)
+    inside, outside = member[member[:, 0]], member[~member[:, 0]]
+    differ_in_one = (outside[:, None] != inside[None]).sum(axis=2) == 2
+    assert (differ_in_one.sum(axis=0) == N - k).all()  # the graph is biregular
+    assert (differ_in_one.sum(axis=1) == k).all()
+    matched = maximum_bipartite_matching(csr_array(differ_in_one), perm_type="column")
+    assert ((matched >= 0).sum() == len(outside)) == (k >= N / 2)
+
+
+# --- Section 4: noise -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 6])
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_theorem_7_at_every_k(order, k):
+    """The mean of heavy-tailed records; exact eta of the Laplace noise, which the theorem has with d = 1."""
+    member = ls.bounds.subsets(N, k)
+    for seed in range(4):
+        outputs = member @ np.random.default_rng(seed).standard_cauchy(N) / k
+        sigma = ls.noise.central_moment(outputs[:, None], order)
+        for eta in (0.05, 0.3):
+            noise = ls.noise.LaplaceNoise(sigma * ls.noise.izzo(1.0, eta, order).scale)
+            assert ls.bounds.exact_eta(outputs, member, noise).max() <= eta
+
+
+@pytest.mark.parametrize("order", [2, 4, 6])
+def test_the_moment_in_the_norm_of_corollary_8_is_at_most_1(order):
+    """It is 1: each coordinate adds one d-th."""
+    member = ls.bounds.subsets(N, 3)
+    outputs = member @ np.random.default_rng(0).standard_cauchy((N, 4)) / 3
+    sigma = [ls.noise.central_moment(column[:, None], order) for column in outputs.T]
+    norm = ls.noise.izzo(sigma, 0.1, order).norm
+    assert isinstance(norm, ls.noise.Lp)
+    assert ls.noise.central_moment(outputs, order, norm) == pytest.approx(1.0)
+
+
+def test_the_constant_of_corollary_11():
+    """6.1597 at the smallest c that there is, that of eta = 1/2; and less for every larger c."""
+
+    def bracket(c: float) -> float:
+        return (4 + e + 2 * c**-0.5) / 2 + e + 2 * c**-1.5
+
+    smallest = (2 * 6.16) ** 2
+    assert 6.159 < bracket(smallest) <= 6.1597
+    assert bracket(10 * smallest) < bracket(smallest)
+    assert ls.noise.izzo(1.0, 0.4999, moment=2).scale == pytest.approx(smallest, rel=1e-3)
+    assert ls.noise.izzo(1.0, 0.1, moment=1.9).scale == pytest.approx((7.5 / 0.1) ** (1 + 2 / 1.9))
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 10, 50])
+@pytest.mark.parametrize("eta", [0.01, 0.1, 0.49])
+def test_the_constant_is_enough_for_every_larger_moment(order, eta):
+    """Corollary 11, by the bound from a moment alone."""
+    noise = ls.noise.LaplaceNoise(ls.noise.izzo(1.0, eta, order).scale)
+    assert ls.noise.eta_bound(ls.noise.moment(1.0, d=1), noise)[0] < eta
+
+
+def powers(values: np.ndarray, n: int, order: int) -> np.ndarray:
+    """The M-th power of the estimate of sigma, from every sample of n of these values."""
+    samples = [np.array(sample)[:, None] for sample in product(values, repeat=n)]
+    return np.array([ls.noise.central_moment(sample, order) ** order for sample in samples])
+
+
+def test_unbiased_moments():
+    """The remark on Algorithm 1, by all samples of three values: 1/B is biased, 1/(B - 1) and its like are not."""
+    values = np.array([0.0, 1.0, 5.0])
+    second, fourth = (((values - values.mean()) ** order).mean() for order in (2, 4))
+    for n in (4, 6):
+        m2, m4 = powers(values, n, 2), powers(values, n, 4)
+        assert m2.mean() == pytest.approx((1 - 1 / n) * second)
+        assert (m2 * n / (n - 1)).mean() == pytest.approx(second)
+        corrected = n * (n**2 - 2 * n + 3) * m4 - 3 * n * (2 * n - 3) * m2**2
+        expected = (n - 1) / n**3 * ((n**2 - 3 * n + 3) * fourth + 3 * (2 * n - 3) * second**2)
+        assert m4.mean() == pytest.approx(expected)
+        assert expected < 0.96 * fourth
+        assert (corrected / ((n - 1) * (n - 2) * (n - 3))).mean() == pytest.approx(fourth)
+
+
+def test_the_bias_of_the_moments_goes_to_zero():
+    """It is consistent: of the root itself, from samples of 2, 4 and 8."""
+    values = np.array([0.0, 1.0, 5.0])
+    for order in (2, 4):
+        sigma = ((values - values.mean()) ** order).mean() ** (1 / order)
+        bias = [abs((powers(values, n, order) ** (1 / order)).mean() - sigma) for n in (2, 4, 8)]
+        assert bias[2] < bias[1] / 1.5 < bias[0] / 1.5**2
+
+
+def test_the_corrections_of_the_moments_are_very_small():
+    """The same remark: of 128 halves of 1,000 records, the two estimates differ by less than 1 %."""
+    rng, n = np.random.default_rng(0), 128
+    records = rng.normal(size=1000)
+    halves = np.array([records[rng.permutation(1000)[:500]].mean() for _ in range(n)])[:, None]
+    m2, m4 = (ls.noise.central_moment(halves, order) ** order for order in (2, 4))
+    fourth = (n * (n**2 - 2 * n + 3) * m4 - 3 * n * (2 * n - 3) * m2**2) / ((n - 1) * (n - 2) * (n - 3))
+    assert 1 < (n / (n - 1)) ** 0.5 < 1.01
+    assert 1 < (fourth / m4) ** 0.25 < 1.01
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_noise_for_differential_privacy_is_enough_and_never_less(k):
+    """Section 4: noise of the order of the sensitivity among the subsets gives eta, and we never need more."""
+    member = ls.bounds.subsets(N, k)
+    for seed in range(5):
+        outputs = (member @ np.random.default_rng(seed).standard_cauchy(N) / k)[:, None]
+        first, second = adjacent(member)
+        sensitivity = float(np.abs(outputs[first] - outputs[second]).max())
+        for eta in (0.02, 0.1, 0.3):
+            scale = ls.noise.dp_laplace_scale(eta, sensitivity, k / N)
+            assert ls.bounds.exact_eta(outputs, member, ls.noise.LaplaceNoise(scale)).max() <= eta
+            least = ls.noise.calibrate(ls.noise.swap(outputs, member), eta, ls.noise.LaplaceNoise, prior=k / N)
+            assert isinstance(least, ls.noise.LaplaceNoise)
+            assert least.scale <= scale
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 9, 10, 11])
+def test_proposition_9_for_even_and_odd_n(n):
+    """The variance is below 1 and the sensitivity nearly sqrt(C(n, n/2)), far above 2^(n/3)."""
+    k = n // 2
+    member = ls.bounds.subsets(n, k)
+    p = 1 / comb(n, k)
+    records = np.append(2.0 ** np.arange(n - 1), sqrt(p) - sum(2**i for i in range(k - 1)))
+    outputs = 1 / (member @ records)
+    first, second = adjacent(member)
+    assert outputs.var() < 1
+    assert sorted(outputs)[-1] == pytest.approx(sqrt(1 / p))
+    assert sorted(outputs)[0] > 0
+    assert sorted(outputs)[-2] <= 1
+    sensitivity = np.abs(outputs[first] - outputs[second]).max()
+    assert sensitivity == pytest.approx(figure1.sensitivity(n) if n % 2 == 0 else sensitivity)
+    assert sensitivity > 0.8 * 2 ** (n / 3)
+
+
+def test_the_orders_of_proposition_9():
+    """The variance stays below 1 + 2^-7, the width of the groups; the sensitivity over 2^(n/3) grows."""
+    sizes = np.arange(6, 61, 6)
+    growth = [figure1.sensitivity(int(n)) / 2 ** (n / 3) for n in sizes]
+    assert (np.diff(growth) > 0).all()
+    assert all(figure1.Pairs.of(n).standard_deviation < 1.01 for n in (12, 24, 36))
+
+
+def test_chebyshev_with_the_power_of_the_proof():
+    """Lemma 12: the power is k on both sides. With E ||X - EX||^2, as the statement has it, it is false."""
+    outputs = np.random.default_rng(0).standard_cauchy((300, 3))
+    length = np.linalg.norm(outputs - outputs.mean(axis=0), axis=1)
+    for k in (1, 2, 4):
+        sigma = ls.noise.central_moment(outputs, k)
+        for t in (0.5, 1.0, 2.0, 5.0):
+            assert (length > t * sigma).mean() <= t**-k
+    coin, k, t = np.array([[-2.0], [2.0]]), 4, 1.2
+    sigma = (coin**2).mean() ** (1 / k)  # as printed: E |X - EX|^2 = sigma^4
+    assert (np.abs(coin) > t * sigma).mean() == 1 > t**-k
+    assert t**-k < 0.5
+
+
+# --- Sections 5 and 6 -------------------------------------------------------------------------------------------------
+
+
+def test_noise_of_the_second_moment_is_very_large_at_small_eta():
+    """Figure 2, first plot: M = 2 is not shown below eta = .1 because its error is large.
+
+    The moments are those of a mean of half of 500,000 products of normal variables: normal themselves.
+    """
+    covariance = figure2.SIGMA
+    variance = np.outer(np.diag(covariance), np.diag(covariance)) + covariance**2
+    deviation = (variance / 500_000).ravel() ** 0.5
+    normal_moment = {2: 1.0, 6: 15 ** (1 / 6)}
+
+    def error(order: int, eta: float) -> float:
+        """Root mean square of the noise, over the norm of Sigma."""
+        sigma = deviation * normal_moment[order]
+        with pytest.warns(UserWarning, match="laplace-literal"):
+            noise = ls.noise.izzo(sigma, eta, order, "laplace-literal")
+        return 3 * float(noise.rms(9)) / float(np.linalg.norm(covariance))
+
+    for eta in (0.01, 0.05, 0.09):
+        assert error(2, eta) > 10
+        assert error(2, eta) > 10 * error(6, eta)
+
+
+def test_membership_in_the_whole_data_set_is_not_hidden():
+    """Limitations: who is in the training half is hidden, that the records belong to the data set is not."""
+    records = 100 + np.random.default_rng(0).normal(size=(40, 1))
+    noise = ls.noise.calibrate(ls.noise.swap_linear(records, 20), 0.05)
+    assert isinstance(noise, ls.noise.GaussianNoise)
+    assert noise.scale < 5  # the mean is 20 of these above that of a population around 0
