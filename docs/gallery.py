@@ -1,8 +1,8 @@
 """Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py FOLDER``.
 
 The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Experiments that are not in it
-keep their picture and table. The numbers and claims of each full run are kept in ``papers/runs``, compressed, so that its
-table and picture can be made again.
+keep their picture and table. Numbers and claims of each full run are kept in ``papers/runs``, compressed, so that its table
+and picture can be made again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CPU_TIME = {  # of one core of a small server, without a GPU
     "delgrosso2021/figure3": "21 s",
     "delgrosso2021/section33": "2 to 9 s",
     "delgrosso2021/figure4": "87 min (393 networks)",
-    "delgrosso2021/table1": "17 min (9 networks)",
+    "delgrosso2021/table1": "45 min (24 networks)",
     "delgrosso2021/figure5": "17 min (700 networks)",
     "sablayrolles2019/figure1": "2 to 9 s",
     "sablayrolles2019/table1": "40 min (500 splits)",

@@ -24,8 +24,8 @@ from typing import Any, get_args
 
 import pandas as pd
 import pytest
-
 from docs import gallery
+
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
 from leakscope.cli import main as cli
@@ -282,7 +282,17 @@ def test_a_table_is_that_of_the_run_that_is_kept_and_its_picture_can_be_drawn(na
 
 
 ITEMS = {paper: ROOT / "docs" / "papers" / f"items-{paper}.md" for paper in {each.paper for each in PAPERS.values()}}
-VERDICTS = ("holds", "wrong", "agrees", "differs", "explained", "cannot tell", "smaller run", "not run", "not in leakscope")
+VERDICTS = (
+    "holds",
+    "wrong",
+    "agrees",
+    "differs",
+    "explained",
+    "cannot tell",
+    "smaller run",
+    "not run",
+    "not in leakscope",
+)
 
 
 @pytest.mark.parametrize("paper", sorted(ITEMS))

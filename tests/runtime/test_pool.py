@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,21 @@ print(threads(2), sorted({{found for _, found in pool.run(threads, [(2,), (3,), 
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
     printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert printed.stdout == "2 [1]\n"
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_replaced_because_it_has_grown_raises_no_warning():
+    def grown(number):
+        """Keep another 200 MB in this worker, and stay longer than the time between two looks at its memory."""
+        np.held = [*getattr(np, "held", []), np.ones(25_000_000)]
+        time.sleep(1.1)
+        return number
+
+    numbers = [(number,) for number in range(10)]
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        assert sorted(result for _, result in pool.run(grown, numbers, n_jobs=2)) == [*range(10)]
+    assert [str(each.message) for each in raised] == []
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -53,6 +54,8 @@ def run(
         for number, call in enumerate(arguments):
             yield number, _alone(task, call)
         return
+    # joblib replaces a worker whose memory has grown, as networks make it: nothing is lost, and no user can act on it
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     numbered = (delayed(_numbered)(number, task, call) for number, call in enumerate(arguments))
     with temporary.folder(tmp) as shared:
         # Workers are used again by the next call, with the folder that they began with, unless they are initialised
