@@ -1,7 +1,7 @@
 """Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py FOLDER``.
 
 The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Experiments that are not in it
-keep their picture and table. Numbers and claims of each full run are kept in ``papers/runs``, compressed, so that its table
+keep their picture and table. Numbers and claims of each full run are kept in ``papers/runs``, compressed, so that table
 and picture can be made again.
 """
 
