@@ -9,8 +9,12 @@ from leakscope.reports.render.claims import claims_page, claims_table, counted, 
 CLAIM = {
     "says": "It is so", "where": "Figure 1", "kind": "about", "printed": 7.75, "tolerance": 0.01, "because": "rounded",
     "ours": 7.8, "error": 0.001, "difference": 0.05, "verdict": "differs", "erratum": None, "note": "",
+    "explained_by": "", "tried": [],
 }  # fmt: skip
-DOCUMENT = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "", "claims": [CLAIM]}
+DOCUMENT = {
+    "name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "", "settings": [],
+    "claims": [CLAIM],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -27,6 +31,7 @@ DOCUMENT = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 ga
         ({"kind": "holds", "printed": None, "ours": True, "error": 0.0, "verdict": "agrees"}, ("so", "so", "agrees")),
         ({"ours": None, "error": None, "verdict": "not run"}, ("7.75", "", "not run")),
         ({"verdict": "smaller"}, ("7.75", "7.8 +- 0.001", "smaller run")),
+        ({"explained_by": "code"}, ("7.75", "7.8 +- 0.001", "differs by 0.05; with code it agrees")),
     ],
 )
 def test_words(change, words):
