@@ -139,6 +139,12 @@ def subsets(n: int, k: int, n_subsets: int, rng: np.random.Generator) -> Bool[Ar
     bits = words.astype("<u8").view(np.uint8)[: n_subsets * n_bytes].reshape(n_subsets, n_bytes)
     member = np.unpackbits(bits, axis=1, count=n).view(bool)
     for row in member:
-        while surplus := int(np.count_nonzero(row)) - k:
-            row[rng.integers(n, size=2 * abs(surplus))] = surplus < 0
+        surplus = int(np.count_nonzero(row)) - k
+        while surplus:
+            places = rng.integers(n, size=2 * abs(surplus))
+            is_put_in = surplus < 0
+            changed = places[row[places] != is_put_in]
+            n_changed = len(set(changed.tolist()))  # a place may be drawn twice
+            row[changed] = is_put_in
+            surplus += n_changed if is_put_in else -n_changed
     return member

@@ -18,7 +18,8 @@ from leakscope.core.checks import count, one_of
 
 Array = np.ndarray
 _RECORDS = 8192  # records whose features are computed at once
-_BLOCK = 512  # of them, those whose membership is converted to float64: 128 rows stay in the cache
+_CONVERTED = 2048  # of them, those whose membership is converted to float64 at once: 2 MB for 128 rows
+_BLOCK = 512  # of these, those of one matrix product, whose factors stay in the cache
 
 
 @runtime_checkable
@@ -316,16 +317,19 @@ def sums(
     """
     parts = []
     order = "F" if member.flags.f_contiguous else "C"
-    inside = np.empty((len(member), _BLOCK), order=order)
+    inside = np.empty((len(member), _CONVERTED), order=order)
     for start in range(0, len(table), _RECORDS):
         rows = table[start : start + _RECORDS]
-        values = np.column_stack([rows if features is None else features(rows), np.ones(len(rows))])
+        # row by row in memory: the products below are then twice as fast as with whole columns
+        summed = rows if features is None else features(rows)
+        values = np.ascontiguousarray(np.column_stack([summed, np.ones(len(rows))]))
         total = np.zeros((len(member), values.shape[1]))
-        for first in range(0, len(values), _BLOCK):
-            block = values[first : first + _BLOCK]
-            block_member = inside[:, : len(block)]
-            np.copyto(block_member, member[:, start + first : start + first + len(block)])
-            total += block_member @ block
+        for first in range(0, len(values), _CONVERTED):
+            converted = member[:, start + first : start + min(first + _CONVERTED, len(values))]
+            np.copyto(inside[:, : converted.shape[1]], converted)
+            for column in range(0, converted.shape[1], _BLOCK):
+                last = min(column + _BLOCK, converted.shape[1])
+                total += inside[:, column:last] @ values[first + column : first + last]
         parts.append(total)
     total = np.sum(parts, axis=0)
     return total[:, :-1], total[:, -1]
