@@ -114,7 +114,10 @@ def test_what_could_not_be_run_is_run_when_it_can(run, monkeypatch, tmp_path):
     assert (tmp_path / "out" / "delgrosso2021-section33" / "numbers.csv").exists()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff", "[" * 100_000])
+OLDER = json.dumps({"name": "a", "run": "", "reason": "", "claims": []})  # of a version without settings
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff", "[" * 100_000, OLDER])
 def test_a_damaged_file_is_named_before_anything_is_run(run, tmp_path, text):
     folder = tmp_path / "out" / "azize2024-figure2"
     folder.mkdir(parents=True)

@@ -150,6 +150,22 @@ def test_what_explains_a_difference_is_in_the_table_and_on_the_page(two_settings
         assert words in page
 
 
+def test_a_run_of_one_setting_alone_says_which_it_is(two_settings):
+    alone = Reproduction(
+        two_settings.experiment, Lab(setting="code"), Outcome(pd.DataFrame(), {"key": Ours(1.0)}, "Two.")
+    )
+    assert "run as code: a <b>third</b> less (the public code does this)" in alone.table().splitlines()
+    assert "run as code: a &lt;b&gt;third" in ls.reports.claims_page([alone.document()], {})
+
+
+def test_a_setting_that_was_not_run_is_not_explained(two_settings):
+    text = Reproduction(
+        two_settings.experiment, Lab(setting="text"), Outcome(pd.DataFrame(), {"key": Ours(1.0)}, "Two.")
+    )
+    assert "code" not in text.table()
+    assert text.document()["settings"] == []
+
+
 def test_the_file_of_claims_has_a_row_for_each_setting(two_settings, monkeypatch, tmp_path):
     monkeypatch.setattr(Reproduction, "figure", lambda self: Figure())
     two_settings.write(tmp_path / "out")

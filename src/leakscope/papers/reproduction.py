@@ -23,6 +23,7 @@ from leakscope.papers import PAPERS, Experiment, data, figures
 from leakscope.papers.lab import TEXT, Lab, Outcome
 from leakscope.papers.printed import Claim, Setting, printed, settings
 
+CONTENT = {"name", "title", "scale", "setting", "run", "reason", "settings", "claims"}  # that a page needs of a run
 LIBRARIES = {"torch": "torch", "opacus": "dpsgd"}  # and the extra that installs it
 
 
@@ -97,9 +98,14 @@ class Reproduction:
             "data": _sources(self.experiment),
             "run": self.outcome.run if self.outcome else "",
             "reason": self.reason,
-            "settings": [asdict(setting) for setting in settings_of(self.experiment).values()],
+            "settings": [asdict(setting) for setting in self._settings_run()],
             "claims": [claim.row() for claim in self.claims],
         }
+
+    def _settings_run(self) -> list[Setting]:
+        """Return the settings other than the text's that were run, alone or beside it."""
+        run = {self.lab.setting, *(self.outcome.tried if self.outcome else ())}
+        return [setting for name, setting in settings_of(self.experiment).items() if name in run]
 
     def same_run(self, document: Mapping[str, Any]) -> bool:
         """Whether a document is that of a run of the same experiment, scale, setting, seed, version and data.
@@ -260,7 +266,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
         document = json.loads(file.read_bytes())
     except (ValueError, RecursionError):  # of JSON or of UTF-8
         document = None
-    if not isinstance(document, dict) or not {"name", "run", "reason", "claims"} <= document.keys():
+    if not isinstance(document, dict) or CONTENT - document.keys():
         raise ValueError(f"{file} is damaged; remove the folder {folder}, and it is made again")
     return document
 

@@ -12,7 +12,8 @@ CLAIM = {
     "explained_by": "", "tried": [],
 }  # fmt: skip
 DOCUMENT = {
-    "name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "", "settings": [],
+    "name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "", "setting": "",
+    "settings": [],
     "claims": [CLAIM],
 }  # fmt: skip
 

@@ -1,9 +1,9 @@
 """Claims of papers compared with our numbers: as text of 100 columns, and as one page with the figures.
 
 A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason``,
-``settings`` and ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``, ``because``, ``ours``,
-``error``, ``difference``, ``verdict``, ``erratum``, ``note``, ``explained_by`` and ``tried``: ``ours``, ``error``,
-``verdict`` and ``note`` with each of the other settings.
+``setting``, ``settings`` and ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``,
+``because``, ``ours``, ``error``, ``difference``, ``verdict``, ``erratum``, ``note``, ``explained_by`` and ``tried``:
+``ours``, ``error``, ``verdict`` and ``note`` with each of the other settings.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     >>> claim = {"says": "Accuracy", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
     ...     "verdict": "agrees", "erratum": None, "note": "", "explained_by": "", "tried": []}
     >>> document = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "",
-    ...     "settings": [], "claims": [claim]}
+    ...     "setting": "", "settings": [], "claims": [claim]}
     >>> print(claims_table([document]))
     a/b: A title
     1,000 games.
@@ -80,8 +80,14 @@ def _settings(document: Mapping[str, Any]) -> list[str]:
     """Say what the other settings change, and where they come from."""
     lines = []
     for setting in document["settings"]:
-        lines += wrapped(clean(f"with {setting['name']}: {setting['says']} ({setting['why']})"))
+        lines += wrapped(clean(setting_line(document, setting)))
     return lines
+
+
+def setting_line(document: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    """Say what a setting changes, that was run beside the text's, or alone."""
+    how = "run as" if setting["name"] == document["setting"] else "with"
+    return f"{how} {setting['name']}: {setting['says']} ({setting['why']})"
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
@@ -113,6 +119,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
                 }
                 for claim in document["claims"]
             ],
+            "settings": [setting_line(document, setting) for setting in document["settings"]],
             "tally": counted([document]),
         }
         for document in documents
