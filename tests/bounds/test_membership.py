@@ -19,6 +19,7 @@ from leakscope.bounds.exponential import (
 from leakscope.bounds.gaussian import analytic_gaussian_scale
 from leakscope.bounds.membership import (
     epsilon_for_accuracy,
+    epsilon_for_subset,
     epsilons_exponential,
     epsilons_gaussian,
     pmp_gaussian,
@@ -58,6 +59,22 @@ def test_pmp_gaussian_as_a_loop(query, delta):
 
     expected = optimize.brentq(excess, 0, 500, xtol=1e-11) if excess(0) > 0 else 0.0
     assert pmp_gaussian(features, scale, delta, query) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("query", ["mean", "sum"])
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 0.9])
+def test_pmp_of_the_average_record_as_a_loop(query, delta, monkeypatch):
+    features = np.random.default_rng(0).standard_t(2, size=(8, 2))
+    scale = 0.3 if query == "mean" else 1.5
+
+    def excess(epsilon):
+        return divergence(swaps(features, query) / scale, epsilon).mean() - delta
+
+    expected = optimize.brentq(excess, 0, 500, xtol=1e-11) if excess(0) > 0 else 0.0
+    assert pmp_gaussian(features, scale, delta, query, "average") == pytest.approx(expected, rel=1e-8)
+    monkeypatch.setattr(membership, "_BLOCK", 40)  # two records at a time
+    assert pmp_gaussian(features, scale, delta, query, "average") == pytest.approx(expected, rel=1e-8)
+    assert pmp_gaussian(features, scale, delta, query) >= expected
 
 
 def test_pmp_gaussian_holds_and_a_thousandth_less_does_not():
@@ -184,6 +201,31 @@ def two_readings(loss, sensitivity, target):
     return pmp_exponential(loss, nominal, sensitivity), pmp_exponential(loss, exact, sensitivity)
 
 
+def among_halves(loss, epsilon, sensitivity):
+    """The differential privacy of the exponential mechanism among all adjacent halves, as it is defined."""
+    n = loss.shape[1] // 2
+    log_p = {}
+    for half in combinations(range(2 * n), n):
+        exponent = -epsilon * loss[:, half].mean(axis=1) / (2 * sensitivity)
+        log_p[frozenset(half)] = exponent - np.log(np.exp(exponent).sum())
+    return max(np.abs(log_p[a] - log_p[b]).max() for a in log_p for b in log_p if len(a - b) == 1)
+
+
+@pytest.mark.parametrize("subset", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_epsilon_for_subset_holds_and_a_hundred_thousandth_more_does_not(seed, subset):
+    loss = np.random.default_rng(seed).exponential(size=(3, 6))
+    epsilon = epsilon_for_subset(loss, subset, sensitivity=2.0)
+    assert among_halves(loss, epsilon, 2.0) <= subset * (1 + 1e-12)
+    assert among_halves(loss, 1.00001 * epsilon, 2.0) > subset
+    assert epsilon >= subset * 2.0 / subset_sensitivity(loss)
+    assert epsilon_for_subset(loss, subset, sensitivity=4.0) == pytest.approx(2 * epsilon, rel=1e-5)
+
+
+def test_no_epsilon_tells_alike_records_apart():
+    assert epsilon_for_subset([[1.0] * 4, [3.0] * 4], 1.0, sensitivity=1.0) == math.inf
+
+
 @pytest.mark.statistics
 def test_figure_1_is_the_nominal_reading():
     """d = 1, m = 10, C = 10, epsilon(X) = 5: 1.90 +- .6 by the nominal reading (printed 2.14), 4.15 +- .43 by the
@@ -296,6 +338,12 @@ def test_more_success_allowed_is_more_epsilon_and_less_noise(one, other):
             lambda: pmp_gaussian([[1.0], [2.0]], 1.0, 0.1, "means"),
             "unknown query 'means' (did you mean 'mean'?); known: mean, sum",
         ),
+        (
+            lambda: pmp_gaussian([[1.0], [2.0]], 1.0, 0.1, "mean", "averages"),
+            "unknown promise 'averages' (did you mean 'average'?); known: every, average",
+        ),
+        (lambda: epsilon_for_subset(np.eye(2), 0.0, 1.0), "subset must be > 0, got 0"),
+        (lambda: epsilon_for_subset(np.eye(2), 1.0, -1.0), "sensitivity must be > 0, got -1"),
         (lambda: scale_for_accuracy([[1.0], [2.0]], 0.5), "accuracy must be > 0.5 and < 1, got 0.5"),
         (lambda: scale_for_accuracy([[1.0], [2.0]], 1.0), "accuracy must be > 0.5 and < 1, got 1"),
         (

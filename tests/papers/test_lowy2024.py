@@ -159,11 +159,6 @@ def test_rises():
     assert ratios.rises(np.array([0.0, 2.0, 1.999, 3.0])[:, None] + 0.1 * noise)  # within its error
 
 
-def test_crossing():
-    assert ratios.crossing(lambda x: x * x >= 2000, 1.0) == pytest.approx(np.sqrt(2000), rel=2e-6)
-    assert ratios.crossing(lambda x: x >= 1.5, 1.0) >= 1.5
-
-
 def made_up(to_epsilon, to_subset, subset=5.0):
     """Runs with these ratios on four data sets, and noise that has the mean 0."""
     wobble = np.array([1.0, 0.999, 1.001, 1.0])

@@ -265,7 +265,7 @@ def test_larger_n_does_not_make_the_ratio_to_epsilon_smaller():
         ratios = []
         for number in range(200):
             loss, sensitivity = geometric_median.game(0, setting, number)
-            epsilon = geometric_median.nominal_epsilon(loss, sensitivity, 10.0)
+            epsilon = geometric_median.nominal_epsilon(loss, 10.0, sensitivity)
             ratios.append(ls.bounds.pmp_exponential(loss, epsilon, sensitivity) / epsilon)
         mean[n] = np.mean(ratios)
         assert np.std(ratios) / np.sqrt(200) < 0.01 * mean[n]

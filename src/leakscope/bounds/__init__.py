@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from leakscope.bounds.membership import (
         epsilon_for_accuracy,
+        epsilon_for_subset,
         epsilons_exponential,
         epsilons_gaussian,
         pmp_gaussian,
@@ -257,6 +258,7 @@ _FROM = {
     ),
     "membership": (
         "epsilon_for_accuracy",
+        "epsilon_for_subset",
         "epsilons_exponential",
         "epsilons_gaussian",
         "pmp_gaussian",
@@ -302,6 +304,7 @@ __all__ = [
     "dp_from_mip",
     "dpsgd_tradeoff",
     "epsilon_for_accuracy",
+    "epsilon_for_subset",
     "epsilons_exponential",
     "epsilons_gaussian",
     "exact_eta",

@@ -23,11 +23,12 @@ from leakscope.bounds.tilting import LARGEST_SPREAD
 from leakscope.core.checks import numbers, one_of, positive, probability
 from leakscope.core.divergences import gaussian_hockey
 from leakscope.core.lengths import p_norm
-from leakscope.core.numerics import bisect_integers, smallest_where
+from leakscope.core.numerics import bisect_integers, largest_where, smallest_where
 
 Array = np.ndarray
 Query = Literal["mean", "sum"]
 
+PRECISION_OF_SUBSET = 1e-6  # relative, of `epsilon_for_subset`
 LARGEST_EPSILON = 1000.0  # that `epsilon_for_accuracy` looks at
 _BLOCK = 2**21  # numbers of an array of pairs of records
 
@@ -147,12 +148,19 @@ def epsilons_gaussian(
     )
 
 
-def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query = "mean") -> float:
+def pmp_gaussian(
+    features: ArrayLike,
+    scale: float,
+    delta: float,
+    query: Query = "mean",
+    promise: Literal["every", "average"] = "every",
+) -> float:
     """Compute an epsilon of (epsilon, delta)-practical membership privacy of a mean or sum with Gaussian noise.
 
     It is the smallest with ``max_x mean_x' H(||f(x) - f(x')||/(n scale)) <= delta`` for the mean, without n for the
     sum; x' are the 2n - 1 other records, H is `gaussian_hockey` at this epsilon. By joint convexity no attack
-    exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside.
+    exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside. For the average
+    record it is the smallest with ``mean_x mean_x' H <= delta``, which promises nothing to any one of them.
 
     Parameters
     ----------
@@ -164,6 +172,8 @@ def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query =
         In (0, 1).
     query : {"mean", "sum"}
         Of f over the n records of D.
+    promise : {"every", "average"}
+        For every record, or for a record drawn at random.
 
     Returns
     -------
@@ -179,15 +189,69 @@ def pmp_gaussian(features: ArrayLike, scale: float, delta: float, query: Query =
     --------
     >>> import numpy as np
     >>> from leakscope.bounds import pmp_gaussian
-    >>> round(pmp_gaussian(np.arange(8.0)[:, None], scale=1.0, delta=0.01), 3)
+    >>> records = np.arange(8.0)[:, None]
+    >>> round(pmp_gaussian(records, scale=1.0, delta=0.01), 3)
     3.711
+    >>> round(pmp_gaussian(records, scale=1.0, delta=0.01, promise="average"), 3)
+    2.882
     """
-    scale = positive("scale", scale)
-    return _least_for_all(
-        _Pairs.of(features, query),
-        lambda shifts, epsilon: gaussian_hockey(_over(shifts, scale), epsilon),
-        probability("delta", delta, open_ends=True),
-    )
+    scale, delta = positive("scale", scale), probability("delta", delta, open_ends=True)
+    pairs = _Pairs.of(features, query)
+
+    def divergence(shifts: Array, epsilon: float) -> Array:
+        return gaussian_hockey(_over(shifts, scale), epsilon)
+
+    if one_of("promise", promise, ("every", "average")) == "every":
+        return _least_for_all(pairs, divergence, delta)
+    return _least_on_average(pairs, divergence, delta)
+
+
+def epsilon_for_subset(loss: ArrayLike, subset: float, sensitivity: float) -> float:
+    """Find the largest epsilon of the exponential mechanism that keeps epsilon(X) within a limit on these records.
+
+    epsilon(X) is the differential privacy among the halves of these 2n records (`subset_epsilon`). The search begins
+    at ``subset sensitivity/Delta(X)``, which suffices by the sensitivity Delta(X) of the records. epsilon(X) need not
+    grow with epsilon; the limit holds at the result, and is broken within a millionth above it.
+
+    Parameters
+    ----------
+    loss : array_like of shape (W, 2n)
+        Loss of each output on each record, n <= 10.
+    subset : float
+        Limit of epsilon(X), > 0.
+    sensitivity : float
+        Of the mean loss over all data sets, > 0.
+
+    Returns
+    -------
+    float
+        In nats. Infinity if the records are alike to every output, so that no epsilon breaks the limit; otherwise at
+        most the limit times ``2^20 sensitivity/Delta(X)``, where the search ends.
+
+    Raises
+    ------
+    ValueError
+        As `leakscope.bounds.pmp_exponential`, and for n > 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds import epsilon_for_subset, subset_epsilon
+    >>> loss = np.abs(np.array([[-1.0], [1.0]]) - np.array([-2.0, -0.5, 0.0, 0.1, 0.7, 3.0]))
+    >>> epsilon = epsilon_for_subset(loss, subset=1.0, sensitivity=2 / 3)
+    >>> round(epsilon, 4), round(subset_epsilon(loss, epsilon, 2 / 3), 4)
+    (1.5529, 1.0)
+    """
+    subset, sensitivity = positive("subset", subset), positive("sensitivity", sensitivity)
+    data_sensitivity = subset_sensitivity(loss)
+    if data_sensitivity == 0:
+        return math.inf
+    start = subset * sensitivity / data_sensitivity
+
+    def holds(epsilon: float) -> bool:
+        return subset_epsilon(loss, epsilon, sensitivity) <= subset
+
+    return largest_where(holds, inside=start, start=2 * start, end=2.0**20 * start, rtol=PRECISION_OF_SUBSET)
 
 
 def scale_for_accuracy(features: ArrayLike, accuracy: float = 0.55, query: Query = "mean") -> float:
@@ -372,6 +436,17 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
         left, mean = left[mean > limit], mean[mean > limit]
         worst = int(left[mean.argmax()]) if len(left) else worst
     return largest
+
+
+def _least_on_average(pairs: _Pairs, divergence: Callable[[Array, float], Array], limit: float) -> float:
+    """Find the smallest t at which the mean divergence over all records and others is within the limit."""
+    n = len(pairs.features)
+
+    def holds(t: float) -> bool:
+        total = sum(float(divergence(shifts, t).sum()) for _, shifts in pairs.blocks(np.arange(n)))
+        return total / (n * (n - 1)) <= limit
+
+    return 0.0 if holds(0.0) else smallest_where(holds, rtol=PRECISION)
 
 
 def _over(shifts: Array, scale: float) -> Array:

@@ -56,21 +56,16 @@ def game(seed: int, setting: Setting, number: int) -> tuple[Array, float]:
     return loss, ls.bounds.geometric_median_sensitivity(setting.clip, setting.n)
 
 
-def nominal_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
+def nominal_epsilon(loss: Array, subset: float, sensitivity: float) -> float:
     """Find the epsilon with ``epsilon Delta(X)/Delta`` = epsilon(X)."""
     return subset * sensitivity / ls.bounds.subset_sensitivity(loss)
-
-
-def exact_epsilon(loss: Array, sensitivity: float, subset: float) -> float:
-    """Find the epsilon whose mechanism is epsilon(X)-differentially private among the halves, and no better."""
-    start = nominal_epsilon(loss, sensitivity, subset) * (1 - 1e-9)  # too little, by the sensitivity of X
-    return ratios.crossing(lambda epsilon: ls.bounds.subset_epsilon(loss, epsilon, sensitivity) >= subset, start)
 
 
 def trial(seed: int, setting: Setting, number: int) -> dict[str, Array]:
     """Compute epsilon and that of practical membership privacy, by both readings, on one data set."""
     loss, sensitivity = game(seed, setting, number)
-    epsilon = np.array([find(loss, sensitivity, setting.subset) for find in (exact_epsilon, nominal_epsilon)])
+    readings = (ls.bounds.epsilon_for_subset, nominal_epsilon)
+    epsilon = np.array([find(loss, setting.subset, sensitivity) for find in readings])
     pmp = np.array([ls.bounds.pmp_exponential(loss, value, sensitivity) for value in epsilon])
     return {"epsilon": epsilon, "pmp": pmp}
 
@@ -84,7 +79,7 @@ def practical(seed: int, setting: Setting, number: int, epsilon: float) -> dict[
 def larger(seed: int, setting: Setting, number: int, n_subsets: int | None, confidence: float) -> dict[str, Array]:
     """Practical membership privacy over the nominal epsilon(X): from all halves, or from some with an interval."""
     loss, sensitivity = game(seed, setting, number)
-    epsilon = nominal_epsilon(loss, sensitivity, setting.subset)
+    epsilon = nominal_epsilon(loss, setting.subset, sensitivity)
     if n_subsets is None:
         epsilons = [ls.bounds.pmp_exponential(loss, epsilon, sensitivity)] * 3
     else:

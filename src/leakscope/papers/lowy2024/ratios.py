@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,17 +115,6 @@ def answer(holds: bool | None) -> str:
     if holds is None:
         return "cannot be told"
     return "so" if holds else "not so"
-
-
-def crossing(reached: Callable[[float], bool], start: float) -> float:
-    """Where a condition begins to hold above a start > 0, to a millionth; the start where it holds there already."""
-    low, high = start, 2 * start
-    while not reached(high):
-        low, high = high, 2 * high
-    while high > (1 + 1e-6) * low:
-        middle = np.sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return float(high)
 
 
 def draw(
