@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from leakscope.metrics.thresholds import accuracy_weights, best_threshold, held_out_thresholds
+from leakscope.core.types import Scores
+from leakscope.metrics.thresholds import (
+    accuracy_at,
+    accuracy_weights,
+    best_threshold,
+    held_out_thresholds,
+    hindsight_thresholds,
+)
 
 
 def gain(value, weight, threshold):
@@ -43,3 +50,50 @@ def test_accuracy_weights_sum_to_the_accuracy_of_each_row():
     for row in range(4):
         tpr, fpr = called[row, member[row]].mean(), called[row, ~member[row]].mean()
         assert 0.7 + gains[row] == pytest.approx(0.3 * tpr + 0.7 * (1 - fpr))
+
+
+def balanced(called, member, prior):
+    return prior * called[member].mean() + (1 - prior) * (1 - called[~member].mean())
+
+
+@pytest.mark.parametrize("prior", [0.2, 0.5])
+@pytest.mark.parametrize("decimals", [0, 9])
+def test_thresholds_in_hindsight_reach_the_largest_accuracy(decimals, prior):
+    rng = np.random.default_rng(3)
+    member = rng.random((6, 9)) < 0.5
+    member[0], member[:, 0] = np.arange(9) % 2 == 0, np.arange(6) % 2 == 0
+    scores = Scores("any", (rng.normal(size=(6, 9)) + member).round(decimals), member)
+    cuts = [*np.unique(scores.value), np.inf]
+
+    one = hindsight_thresholds(scores, prior=prior)
+    assert one.shape == (1, 1)
+    best = max(balanced(scores.value.ravel() >= cut, member.ravel(), prior) for cut in cuts)
+    assert balanced((scores.value >= one).ravel(), member.ravel(), prior) == pytest.approx(best)
+
+    of_models = hindsight_thresholds(scores, "model", prior)
+    assert of_models.shape == (6, 1)
+    best = [
+        max(balanced(row >= cut, truth, prior) for cut in cuts) for row, truth in zip(scores.value, member, strict=True)
+    ]
+    assert accuracy_at(scores, of_models, prior) == pytest.approx(best)
+
+    of_records = hindsight_thresholds(scores, "record", prior)
+    assert of_records.shape == (1, 9)
+    for column in range(9):
+        best = max(balanced(scores.value[:, column] >= cut, member[:, column], prior) for cut in cuts)
+        called = scores.value[:, column] >= of_records[0, column]
+        assert balanced(called, member[:, column], prior) == pytest.approx(best)
+
+
+def test_members_or_others_alone_are_all_called_or_none():
+    scores = Scores("any", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]]))
+    assert hindsight_thresholds(scores, "record").tolist() == [[np.inf, 2.0]]
+    assert np.isnan(accuracy_at(Scores("any", scores.value.T, scores.member.T), 0.0)).all()
+
+
+def test_bad_input_of_thresholds(as_users_run_it):
+    scores = Scores("any", np.ones((1, 2)), np.array([[False, True]]))
+    with pytest.raises(ValueError, match=r"^unknown of 'each'; known: all, model, record$"):
+        hindsight_thresholds(scores, "each")
+    with pytest.raises(ValueError, match="prior"):
+        accuracy_at(scores, 0.0, prior=1.0)

@@ -45,6 +45,7 @@ REASONS: Mapping[str, str] = {
     "counts_tell": _DEPENDENT.format(how="by how many of them have a point"),
     # false positive rates
     "fpr_not_resolvable": "{games:,} games reach FPR {reached:.2g} %",
+    "tpr_not_resolvable": "{games:,} members reach TPR {reached:.4g} %",
     "one_threshold": "one point, at FPR {strictest:.1f} %",
     "strictest_threshold": "strictest threshold gives FPR {strictest:.1f} %",
     # attributes

@@ -159,6 +159,108 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
     return replace(tpr, value=value, low=low, high=high)
 
 
+def fpr_at_tpr(scores: Scores, tpr: float, confidence: float = 0.95, target: Target = "population") -> Interval:
+    """Estimate the false positive rate where a fraction of the members is found, with one threshold for all models.
+
+    The threshold is the largest score at or above which are at least ``tpr`` of all member scores. This is
+    `tpr_at_fpr` with members and others exchanged: with the scores negated, the members that are missed are the false
+    positives, and the others that are not called members the true ones.
+
+    Parameters
+    ----------
+    scores : Scores
+    tpr : float
+        In (0, 1).
+    confidence : float
+    target : {"population", "these_models"}
+        As in `tpr_at_fpr`.
+
+    Returns
+    -------
+    Interval
+        ``detail`` has the realised ``tpr``, the ``threshold``, the members ``missed`` and the ``games``, the number of
+        member scores. Where the lowest scores are tied, so that nobody but who calls everybody finds so many, the value
+        is 1 with the limits 0 and 1.
+
+    Raises
+    ------
+    NotApplicable
+        If the scores cannot resolve this rate: fewer than ``1/(1 - tpr)`` member scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> member = np.arange(2000) % 2 == 0
+    >>> value = np.random.default_rng(0).normal(size=2000) + 2 * member
+    >>> found = fpr_at_tpr(Scores("example", value[None, :], member[None, :]), 0.95)
+    >>> round(found.value, 3), found.detail["missed"]
+    (0.362, 50)
+    """
+    tpr = probability("tpr", tpr, open_ends=True)
+    n = int(np.count_nonzero(rows(scores).member))
+    if (1 - tpr) * n < 1 - 1e-9:  # not one member may be missed, so the rate cannot be resolved
+        raise NotApplicable("tpr_not_resolvable", games=n, reached=100 - 100 / n)
+    exchanged = replace(scores, value=-scores.value, member=~scores.member)
+    try:
+        correct = tpr_at_fpr(exchanged, 1 - tpr, confidence, target)
+    except NotApplicable:
+        detail = {"tpr": 1.0, "threshold": -math.inf, "missed": 0, "games": n}
+        return Interval(1.0, 0.0, 1.0, confidence, rows(scores).interval_over, detail=detail)
+    detail = {
+        "tpr": 1 - correct.detail["fpr"],
+        "threshold": math.nextafter(-correct.detail["threshold"], math.inf),  # whose score equals it is not called
+        "missed": correct.detail["false_alarms"],
+        "games": n,
+    }
+    return replace(correct, value=1 - correct.value, low=1 - correct.high, high=1 - correct.low, detail=detail)
+
+
+def precision_at_recall(scores: Scores, recall: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
+    """Fraction of members among the points called members, where a fraction of the members is found.
+
+    ``prior recall/(prior recall + (1 - prior) fpr)``, which falls with the false positive rate of `fpr_at_tpr`: its
+    interval is mapped. Who calls everybody a member has the recall 1 and the prior as his precision.
+
+    Parameters
+    ----------
+    scores : Scores
+    recall : float
+        In (0, 1): the true positive rate. The formula uses the realised rate, which is at least this one.
+    prior : float
+        In (0, 1).
+    confidence : float
+
+    Returns
+    -------
+    Interval
+        Of the precision at this prior.
+
+    Raises
+    ------
+    NotApplicable
+        As `fpr_at_tpr`.
+
+    References
+    ----------
+    delgrosso2021, Table 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> member = np.arange(2000) % 2 == 0
+    >>> value = np.random.default_rng(0).normal(size=2000) + 2 * member
+    >>> round(precision_at_recall(Scores("example", value[None, :], member[None, :]), 0.95, prior=0.1).value, 3)
+    0.226
+    """
+    prior = probability("prior", prior, open_ends=True)
+    fpr = fpr_at_tpr(scores, recall, confidence)
+    found = prior * fpr.detail["tpr"]
+    value, high, low = (found / (found + (1 - prior) * rate) for rate in (fpr.value, fpr.low, fpr.high))
+    return replace(fpr, value=value, low=low, high=high)
+
+
 @dataclass(frozen=True, eq=False)
 class _Pooled:
     """The scores of all rows, sorted once by class."""

@@ -5,8 +5,13 @@ A point is called a member where its score is at least the threshold; +inf calls
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Bool, Float
+
+from leakscope.core.checks import one_of, probability
+from leakscope.core.types import Scores
 
 Array = np.ndarray
 
@@ -34,6 +39,90 @@ def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> flo
     descending, gain, _ = _sweep(value, weight)
     n_called = int(np.argmax(gain))
     return float(descending[n_called - 1]) if n_called else np.inf
+
+
+def hindsight_thresholds(
+    scores: Scores, of: Literal["all", "model", "record"] = "all", prior: float = 0.5
+) -> Float[Array, "t j"]:
+    """Find the thresholds with the largest accuracy on these very scores: one, one a model, or one a record.
+
+    Papers report the accuracy that they reach (`accuracy_at`). On new models it is smaller, the more so the more
+    thresholds there are; `leakscope.metrics.accuracy` never sets a threshold on the scores that it evaluates.
+
+    Parameters
+    ----------
+    scores : Scores
+        Value and truth of shape (T, J).
+    of : {"all", "model", "record"}
+        Which scores have a threshold together.
+    prior : float
+        Fraction of members, in (0, 1).
+
+    Returns
+    -------
+    array of shape (1, 1), (T, 1) or (1, J)
+        +inf calls nobody. With members or others alone, the best guess is to call everybody or nobody.
+
+    Raises
+    ------
+    ValueError
+        For an unknown ``of``, a prior out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> scores = Scores("any", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]]))
+    >>> hindsight_thresholds(scores, "model").tolist()
+    [[2.0], [4.0]]
+    """
+    one_of("of", of, ("all", "model", "record"))
+    value, member = scores.value, scores.member
+    if of == "all":
+        value, member = value.reshape(1, -1), member.reshape(1, -1)
+    elif of == "record":
+        value, member = value.T, member.T
+    weight = accuracy_weights(member, probability("prior", prior, open_ends=True))
+    best = np.array([best_threshold(*row) for row in zip(value, weight, strict=True)])
+    return best[None, :] if of == "record" else best[:, None]
+
+
+def accuracy_at(scores: Scores, threshold: Float[Array, "..."] | float, prior: float = 0.5) -> Float[Array, " T"]:
+    """Compute the accuracy on each model of the guess "member where the score is at least a threshold".
+
+    Parameters
+    ----------
+    scores : Scores
+        Value and truth of shape (T, J).
+    threshold : float or array that broadcasts to (T, J)
+        As `hindsight_thresholds` gives them, or fixed beforehand.
+    prior : float
+        Fraction of members, in (0, 1): ``prior tpr + (1 - prior)(1 - fpr)``.
+
+    Returns
+    -------
+    array of shape (T,)
+        NaN for a model with members or others alone.
+
+    Raises
+    ------
+    ValueError
+        For a prior out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Scores
+    >>> scores = Scores("any", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]]))
+    >>> accuracy_at(scores, 2.0).tolist(), accuracy_at(scores, hindsight_thresholds(scores, "record")).tolist()
+    ([1.0, 0.5], [1.0, 1.0])
+    """
+    prior = probability("prior", prior, open_ends=True)
+    called = scores.value >= threshold
+    with np.errstate(invalid="ignore"):
+        tpr = (called & scores.member).sum(axis=1) / scores.member.sum(axis=1)
+        fpr = (called & ~scores.member).sum(axis=1) / (~scores.member).sum(axis=1)
+    return prior * tpr + (1 - prior) * (1 - fpr)
 
 
 def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
@@ -114,7 +203,8 @@ def accuracy_weights(member: Bool[Array, "R J"], prior: float) -> Float[Array, "
     Rates are those of each row, so that every row counts the same.
     """
     n_in = member.sum(axis=1, keepdims=True)
-    return np.where(member, prior / n_in, -(1 - prior) / (member.shape[1] - n_in))
+    n_out = member.shape[1] - n_in
+    return np.where(member, prior / np.maximum(n_in, 1), -(1 - prior) / np.maximum(n_out, 1))
 
 
 def _sweep(value: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array, Array, Array]:

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+import leakscope as ls
 from leakscope.papers import figures
 from leakscope.papers.delgrosso2021 import images
 from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of
@@ -72,7 +73,7 @@ def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome
         for setting, runs in runs_of.items():
             n_members = images.n_members(setting, n)
             for attack in images.ATTACKS:
-                precisions = [precision(run[attack], n_members, n / n_members) for run in runs]
+                precisions = [precision(run[attack], n_members) for run in runs]
                 found[setting][f"{name}_{attack}"] = mean_of(precisions, smaller=smaller)
                 facts = {"setting": setting, "data": name, "attack": attack, "printed": _printed(name, attack)}
                 rows += [facts | {"network": number, "ppv": value} for number, value in enumerate(precisions)]
@@ -88,8 +89,8 @@ def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome
     return Outcome(pd.DataFrame(rows), found[first], run, {setting: found[setting] for setting in others})
 
 
-def precision(score: np.ndarray, n: int, weight: float = 1.0) -> float:
-    """Fraction of members among those with a score at or above the highest threshold that finds more than 99 % of them.
+def precision(score: np.ndarray, n: int) -> float:
+    """Precision, at a prior of 8/18, where more than 99 % of the members are found.
 
     Parameters
     ----------
@@ -97,22 +98,19 @@ def precision(score: np.ndarray, n: int, weight: float = 1.0) -> float:
         Higher = member.
     n : int
         The first so many are members.
-    weight : float
-        How often a member counts, to change the prior.
 
     Returns
     -------
     float
 
-    Examples
-    --------
-    >>> precision(np.array([3.0, 1.0, 2.0, 0.0]), 2)
-    0.6666666666666666
+    Raises
+    ------
+    ValueError
+        If there are fewer than 100 members.
     """
-    enough = int(np.floor(RECALL * n)) + 1
-    called = score >= np.sort(score[:n])[n - enough]
-    members = weight * called[:n].sum()
-    return float(members / (members + called[n:].sum()))
+    scores = ls.Scores("any", score[None].astype(float), np.arange(len(score))[None] < n)
+    n_found = np.floor(RECALL * n) + 1
+    return ls.metrics.precision_at_recall(scores, float(n_found / n), PRIOR).value
 
 
 def by_training_loss(runs: Sequence[Mapping[str, Any]], n: int) -> Ours:

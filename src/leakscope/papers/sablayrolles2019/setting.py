@@ -67,10 +67,9 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
 
 
 def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
-    """Fraction of correct guesses on each target."""
-    if threshold is None:
-        threshold = float(ls.metrics.accuracy(scores).detail["threshold"])
-    return ((scores.value >= threshold) == scores.member).mean(axis=1)
+    """Fraction of correct guesses on each target, half of whose points are members."""
+    best = ls.metrics.hindsight_thresholds(scores) if threshold is None else threshold
+    return ls.metrics.accuracy_at(scores, best)
 
 
 def _over_targets(values: np.ndarray, scores: ls.Scores) -> Ours:

@@ -204,10 +204,11 @@ def mean_of_eight(points: ls.Points, game: ls.Game, c: float, lab: Lab) -> ls.Sc
 
 
 def worth(scores: ls.Scores) -> dict[str, np.ndarray]:
-    """Of each row: accuracy of the best threshold in hindsight, average precision for non-members and members."""
+    """Of each row: accuracy of its best threshold in hindsight, average precision for non-members and members."""
+    best = ls.metrics.hindsight_thresholds(scores, "model")
     rows = [ls.Scores(scores.attack, scores.value[[row]], scores.member[[row]]) for row in range(len(scores.value))]
     return {
-        "accuracy": np.array([ls.metrics.accuracy(row).detail["in_hindsight"] for row in rows]),
+        "accuracy": ls.metrics.accuracy_at(scores, best),
         "map_test": np.array([ls.metrics.average_precision(row, inside=False).value for row in rows]),
         "map_train": np.array([ls.metrics.average_precision(row).value for row in rows]),
     }
