@@ -26,12 +26,9 @@ FALSE_ALARM = 0.0022
 FULL = 4000
 
 
-def sizes(fast: int, *case: object, full: int = FULL, slow: bool = False) -> list[ParameterSet]:
+def sizes(fast: int, *case: object, full: int = FULL) -> list[ParameterSet]:
     """A case of a parametrised test and a number of runs: that of the day, and the full one, marked as nightly."""
-    return [
-        pytest.param(*case, fast, marks=pytest.mark.slow if slow else ()),
-        pytest.param(*case, full, marks=pytest.mark.nightly),
-    ]
+    return [pytest.param(*case, fast), pytest.param(*case, full, marks=pytest.mark.nightly)]
 
 
 def allowed(n_runs: int, level: float = 0.05) -> int:

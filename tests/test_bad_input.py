@@ -14,7 +14,7 @@ import pytest
 from leakscope.cli.main import main
 from tests.bad_files import FILES, FRAME
 from tests.bad_protections import PROTECTION_FILES, PROTECTIONS
-from tests.marks import slow
+from tests.marks import nightly
 
 TREE = "--model sklearn.tree:DecisionTreeClassifier"
 LOGISTIC = "--model sklearn.linear_model:LogisticRegression"
@@ -365,7 +365,7 @@ def test_every_file_of_the_table_is_used():
     assert unused == {"two.csv"}
 
 
-@pytest.mark.parametrize("data", ["two.csv", slow("constant.csv"), slow("script.csv")])
+@pytest.mark.parametrize("data", ["two.csv", nightly("constant.csv"), nightly("script.csv")])
 def test_odd_data_that_make_sense_are_audited(data, stand, tmp_path, monkeypatch):
     changed = {"constant.csv": {"a": 1.0, "b": 1.0}, "script.csv": {"<script>alert(1)</script>": FRAME.a * 2}}
     source = stand / data if data in FILES else tmp_path / data
@@ -441,9 +441,9 @@ def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
         "constant.csv --noise-scale 0.5",
         "twice.csv",
         "script.csv",
-        slow("script.csv --statistic quantiles --k 20 --noise-scale 20"),
+        nightly("script.csv --statistic quantiles --k 20 --noise-scale 20"),
         "constant.csv --statistic covariance --noise-scale 0.5",
-        slow("words.csv --statistic logistic --label label"),
+        nightly("words.csv --statistic logistic --label label"),
     ],
 )
 def test_odd_data_that_make_sense_are_protected(words, stand, tmp_path, monkeypatch):

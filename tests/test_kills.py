@@ -22,6 +22,7 @@ import pytest
 
 from leakscope.cli.main import main
 from leakscope.core import temporary
+from tests.marks import nightly
 from tests.results import of_the_result
 
 pytestmark = [pytest.mark.kills, pytest.mark.slow]
@@ -173,6 +174,7 @@ def check_rerun(folder: Path, code: int, undisturbed: Undisturbed) -> None:
     assert list((folder / "store").glob(".*")) == []
 
 
+@pytest.mark.nightly
 def test_one_worker_and_two_give_the_same_bytes(undisturbed, tmp_path):
     assert len(undisturbed.chunks) == N_CHUNKS
     with_two_workers(tmp_path, 0.0, AUDIT)
@@ -260,7 +262,7 @@ def test_a_kill_of_two_workers_at_any_moment(undisturbed, tmp_path):
     assert sum(0 < n < N_CHUNKS for n in left) >= 5  # in the midst of the fits
 
 
-@pytest.mark.parametrize("when", ["the workers start", "the workers fit"])
+@pytest.mark.parametrize("when", ["the workers start", nightly("the workers fit")])
 def test_ctrl_c_while(when, undisturbed, tmp_path):
     run = started(tmp_path, n_jobs=2, pause=0.3)
     if when == "the workers start":
@@ -417,7 +419,7 @@ class TestCalibration:
         """Killed in the midst of the fits it goes on; after Ctrl-C there is no file of a release: nothing is drawn."""
         kill, interrupt = {"seconds": 0, "signal": signal.SIGKILL}, {"seconds": 0, "signal": signal.SIGINT}
         protecting = {"words": [*self.PROTECT, "--out", "r"], "chunks": 1}
-        ends = [*({"chunks": n, **kill} for n in (1, 6)), {**interrupt, **protecting}]
+        ends = [{"chunks": 6, **kill}, {**interrupt, **protecting}]
         whole, *killed, interrupted = ended_often(tmp_path, CALIBRATE, 0.01, ends)
         assert chunks(whole / "store") == calibration.chunks
         for folder in killed:
@@ -504,6 +506,7 @@ def check_goes_on(killed: Path, whole: Path) -> None:
     assert len(but_for_the_clock(whole)) == 6
 
 
+@pytest.mark.nightly
 def test_an_experiment_of_a_paper_goes_on(tmp_path) -> None:
     whole, killed = ended_often(tmp_path, REPRODUCTION, 0.0, [{"chunks": 10, "seconds": 0, "signal": signal.SIGKILL}])
     assert (code_of(whole), code_of(killed)) == (0, -signal.SIGKILL)

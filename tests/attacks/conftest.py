@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leakscope.core.types import Game, Signals
-from tests.marks import slow
+from tests.marks import nightly
 
 Array = np.ndarray
 N_POINTS, N_ASIDE, N_JUDGED = 30, 7, 11
@@ -44,7 +44,7 @@ DESIGNS = list(product((7, 40), (False, True), (False, True), (False, True)))
 
 
 @pytest.fixture(
-    params=[design if design[0] < 40 else slow(design) for design in DESIGNS],
+    params=[design if design[0] < 40 else nightly(design) for design in DESIGNS],
     ids=lambda d: f"{d[0]}-{'loo' if d[1] else 'fixed'}-{'own' if d[2] else 'all'}{'-population' * d[3]}",
 )
 def signals(request: pytest.FixtureRequest) -> Signals:

@@ -8,7 +8,7 @@ from leakscope.attacks import ATTACKS, Attack
 from leakscope.core.games import half_split, one_model
 from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Game, NotApplicable, Signals
-from tests.marks import slow
+from tests.marks import nightly
 
 ROWS = pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references]
@@ -117,7 +117,7 @@ def test_the_same_input_gives_the_same_bytes(attack: Attack):
 
 @ROWS
 @pytest.mark.statistics
-@pytest.mark.parametrize("n_models", [8, 16, slow(64)])
+@pytest.mark.parametrize("n_models", [8, 16, nightly(64)])
 def test_random_labels_give_an_auc_of_one_half(attack: Attack, n_models: int):
     """Leave one out, rows drawn independently.
 

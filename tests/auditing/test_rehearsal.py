@@ -18,7 +18,7 @@ from leakscope.attacks import ATTACKS, find
 from leakscope.attacks.attribute import strategies
 from leakscope.auditing.rehearsal import few_points, rehearse
 from leakscope.core.reasons import words
-from tests.marks import slow
+from tests.marks import nightly
 
 X, Y = load_wine(return_X_y=True)
 GAME = ls.games.half_split(len(X), 4)
@@ -137,7 +137,7 @@ class TestNamedAttacks:
                 lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="lira", n_jobs=1),
                 "compares with models that were trained on the record",
             ),
-            slow(
+            nightly(
                 lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="gradient_norm", n_jobs=1),
                 "needs the signal gradient_norm",
             ),

@@ -20,7 +20,7 @@ from leakscope.bounds import BOUNDS
 from leakscope.plans import BOUND_PLANS
 from leakscope.releases.specs import own
 from leakscope.reports import Report
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 NUMBERS = {
     "dp": {"epsilon": 1.0},
@@ -109,7 +109,7 @@ class TestEveryBound:
         assert {each.status for each in made(name, people).findings} == {BOUNDS[name].status}
 
 
-@pytest.mark.parametrize("name", slow_but(BOUNDS, "gap", "information", "table", "total", "regression"))
+@pytest.mark.parametrize("name", nightly_but(BOUNDS, "gap", "information", "table", "total", "regression"))
 def test_text_page_and_plot(name: str, people: str) -> None:
     report = made(name, people)
     assert max(map(len, report.table().splitlines())) <= 100

@@ -19,7 +19,7 @@ from leakscope.bounds.exact import (
 )
 from leakscope.core.seeds import stream
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def means(values, k):
@@ -130,7 +130,7 @@ def test_scale_shift_and_sign_change_nothing(noise):
     [
         (0.0, GaussianNoise(1.0), GaussianNoise(1.0)),
         (0.4, GaussianNoise(1.0), GaussianNoise(1.0)),
-        slow(math.pi / 2, NormNoise(1.0, Lp(1)), LaplaceNoise(1.0)),
+        nightly(math.pi / 2, NormNoise(1.0, Lp(1)), LaplaceNoise(1.0)),
     ],
 )
 def test_a_line_in_the_plane_is_one_dimension(angle, flat, noise):
@@ -139,7 +139,7 @@ def test_a_line_in_the_plane_is_one_dimension(angle, flat, noise):
     np.testing.assert_allclose(exact_eta(turned, member, flat), exact_eta(outputs, member, noise), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(0.6), slow(NormNoise(0.3, Lp(2))), slow(NormNoise(0.4, Lp(1)))])
+@pytest.mark.parametrize("noise", [GaussianNoise(0.6), nightly(NormNoise(0.3, Lp(2))), nightly(NormNoise(0.4, Lp(1)))])
 def test_the_plane_is_its_naive_twin(noise):
     # a midpoint grid: an error of about its step squared
     member = subsets(4, 2)

@@ -19,7 +19,7 @@ from leakscope.bounds.generalisation import (
     generalisation_bound_tails,
 )
 from leakscope.core.findings import Term
-from tests.marks import slow
+from tests.marks import nightly
 
 PRIORS = [0.03, 0.3, 0.5, 0.8, 0.97]
 TAILS = [Exponential(1.3), Exponential(1.3, non_negative=True), SubGaussian(0.7), SubGaussian(0.7, non_negative=True)]
@@ -310,7 +310,7 @@ def test_several_models_cover(n_models, rates):
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("rates", [(0.0, 0.2), slow((0.3, 0.35)), slow((0.5, 0.5))])
+@pytest.mark.parametrize("rates", [(0.0, 0.2), nightly((0.3, 0.35)), nightly((0.5, 0.5))])
 def test_one_model_covers(rates):
     """Half of a training set compared with fresh points; rigorous, so that a false alarm is below 1e-9."""
     rng = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from leakscope.bounds.tables import (
     smallest_cell,
 )
 from leakscope.core.seeds import stream
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def exact_fraction(m, n, k):
@@ -77,7 +77,7 @@ def test_every_size_is_the_sum_of_fractions(n, k):
     ("m", "n", "k", "prior"),
     [
         (777, 50_000, 25_000, None),
-        slow(30_000, 50_000, 25_000, None),
+        nightly(30_000, 50_000, 25_000, None),
         (49_999, 50_000, 25_000, None),
         (20_000, 50_000, 12_345, None),
         (40, 50_000, 12_345, None),

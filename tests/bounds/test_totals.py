@@ -14,7 +14,7 @@ from leakscope.bounds.quadrature import panel_integrals
 from leakscope.bounds.totals import WholeNoise, exact_eta_total, on_grid
 from leakscope.core.seeds import stream
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise
-from tests.marks import slow
+from tests.marks import nightly
 
 EIGHT = [0, 1, 3, 3, 7, 2, 9, 4]
 
@@ -153,7 +153,7 @@ def test_whole_noise_is_a_larger_enumeration(k):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(2.0), LaplaceNoise(1.3), slow(GaussianNoise(0.9))])
+@pytest.mark.parametrize("noise", [GaussianNoise(2.0), LaplaceNoise(1.3), nightly(GaussianNoise(0.9))])
 @pytest.mark.parametrize("k", [None, 3])
 def test_continuous_noise_is_the_integral_of_the_mixtures(noise, k):
     member, weights = all_subsets(8, 0.5) if k is None else (subsets(8, k), None)

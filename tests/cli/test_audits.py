@@ -24,7 +24,7 @@ from leakscope.auditing import api as audit_api
 from leakscope.plans import AuditPlan
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
-from tests.marks import slow
+from tests.marks import nightly
 from tests.results import of_the_result
 
 N = 80
@@ -72,7 +72,7 @@ class TestExitCodes:
                 2,
                 r"leakscope: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
             ),
-            slow(
+            nightly(
                 "--claim mu=0.1,adjacency=add_remove --fail-above auc=0.6",
                 2,
                 r"leakscope: refuted: .+\nleakscope: limit: .+\n",
@@ -391,7 +391,7 @@ class TestTerminal:
         assert "\x1b" not in out
         assert "\x1b[3" in said
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_no_color(self, tmp_path):
         _, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100", NO_COLOR="1")
         assert "models of DecisionTreeClassifier" in said

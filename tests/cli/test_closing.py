@@ -26,7 +26,7 @@ from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 from tests.cli.calling import Left, caller, refused
-from tests.marks import slow
+from tests.marks import nightly
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
@@ -74,8 +74,8 @@ class TestTheLoop:
         [
             (f"protect {MEAN}", 0.05),
             (f"calibrate {MEAN} --k 20", 0.05),
-            slow(f"calibrate {MIDDLE}", 0.2),
-            slow(f"calibrate {MEAN} --statistic covariance --eta 0.2", 0.2),
+            nightly(f"calibrate {MIDDLE}", 0.2),
+            nightly(f"calibrate {MEAN} --statistic covariance --eta 0.2", 0.2),
         ],
     )
     def test_a_protected_release_keeps_its_promise(self, leakscope, words: str, eta: float) -> None:
@@ -89,7 +89,7 @@ class TestTheLoop:
         assert leakscope(f"{AUDIT} --claim eta={eta}").code == 0
         assert verdict() == "not_refuted"
 
-    @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), slow("covariance", 2000)])
+    @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), nightly("covariance", 2000)])
     def test_a_tenth_of_the_noise_is_refuted(self, leakscope, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
         mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Execution(n_jobs=1))

@@ -19,7 +19,7 @@ from leakscope.plans import MultiplierPlan
 from leakscope.protection import multiplier, multiplier_report
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
-from tests.marks import slow
+from tests.marks import nightly
 
 SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
@@ -52,11 +52,11 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     ("target", "promise"),
     [
         ({"advantage": 0.1}, "advantage <= 0.1"),
-        slow({"fpr": 0.05, "fnr": 0.8}, "fnr >= 0.8 at fpr = 0.05"),
-        slow({"epsilon": 2.0, "delta": 1e-6}, "(2, 1e-06)-DP"),
+        nightly({"fpr": 0.05, "fnr": 0.8}, "fnr >= 0.8 at fpr = 0.05"),
+        nightly({"epsilon": 2.0, "delta": 1e-6}, "(2, 1e-06)-DP"),
     ],
 )
-@pytest.mark.parametrize("adjacency", ["replace_one", slow("add_remove")])
+@pytest.mark.parametrize("adjacency", ["replace_one", nightly("add_remove")])
 def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> None:
     flags = " ".join(f"--{name} {value}" for name, value in target.items())
     left = leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 1000 --adjacency {adjacency} {flags}")

@@ -16,6 +16,7 @@ from leakscope.auditing.attribute import game
 from leakscope.releases.specs import imported, only_from
 from leakscope.reports import Report
 from tests.cli.calling import caller
+from tests.marks import nightly
 
 SMALL = "audit --data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 8 --n-jobs 1"
 REFUTED = f"{SMALL} --claim epsilon=0.001,adjacency=add_remove"
@@ -58,7 +59,7 @@ class TestStreams:
 
     @pytest.mark.parametrize(
         "redirect",
-        [">/dev/full", ">&- 2>&- <&-", *(pytest.param(each, marks=pytest.mark.nightly) for each in (">&-", "2>&-"))],
+        [">&- 2>&- <&-", *map(nightly, (">/dev/full", ">&-", "2>&-"))],
     )
     def test_closed_and_full_streams(self, leakscope, redirect):
         done = shell(f"leakscope {REFUTED} {redirect}")

@@ -18,7 +18,7 @@ from leakscope.core.intervals import (
     korn_graubard,
     placements,
 )
-from tests.marks import slow
+from tests.marks import nightly
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 40), (40, 40), (3, 20), (7, 1000), (999, 1000)])
@@ -177,7 +177,7 @@ def test_delong_of_a_constant_score_holds_one_half_widely():
 
 @pytest.mark.statistics
 @pytest.mark.parametrize("n", [20, 100])
-@pytest.mark.parametrize("distance", [0.0, slow(1.0), slow(2.5), 4.0])
+@pytest.mark.parametrize("distance", [0.0, nightly(1.0), nightly(2.5), 4.0])
 def test_delong_covers(n, distance):
     # the true coverage lies between .945 and 1; false alarm below .01
     rng = np.random.default_rng(7)

@@ -23,7 +23,7 @@ from scipy import integrate, optimize, stats
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, from_dict
 from leakscope.dpsgd.accountant import dpsgd
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 ADJACENCIES = ("add_remove", "replace_one")
 RATES = np.r_[0.0, np.logspace(-9, -3, 20), np.linspace(0.002, 0.998, 60), 1 - np.logspace(-3, -9, 20), 1.0]
@@ -131,9 +131,9 @@ class TestPrintedValues:
         ("noise", "rate", "steps", "adjacency"),
         [
             (1.4224, 0.01, 1000, "add_remove"),
-            slow(1.0249, 0.002, 10_000, "add_remove"),
+            nightly(1.0249, 0.002, 10_000, "add_remove"),
             (2.5193, 0.01, 1000, "replace_one"),
-            slow(1.6104, 0.002, 10_000, "replace_one"),
+            nightly(1.6104, 0.002, 10_000, "replace_one"),
         ],
     )
     def test_smallest_noise(self, noise, rate, steps, adjacency):
@@ -143,7 +143,7 @@ class TestPrintedValues:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize(
-    ("noise", "rate"), [(1.0, 0.01), (0.7, 0.3), slow(0.3, 0.01), (5.0, 0.5), (1.0, 0.999), (2.0, 1e-4)]
+    ("noise", "rate"), [(1.0, 0.01), (0.7, 0.3), nightly(0.3, 0.01), (5.0, 0.5), (1.0, 0.999), (2.0, 1e-4)]
 )
 class TestFewSteps:
     def test_one_step_by_the_neyman_pearson_lemma(self, noise, rate, adjacency):
@@ -178,7 +178,9 @@ def test_the_integral_of_two_steps_against_adaptive_quadrature():
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize(("noise", "rate", "steps"), [slow(1.0, 0.01, 1000), slow(0.9, 0.001, 20_000), (4.0, 0.2, 50)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"), [nightly(1.0, 0.01, 1000), nightly(0.9, 0.001, 20_000), (4.0, 0.2, 50)]
+)
 class TestManySteps:
     def test_every_hockey_stick_is_an_upper_bound_and_near(self, noise, rate, steps, adjacency):
         truth, curve = total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
@@ -195,7 +197,7 @@ class TestManySteps:
 
 @pytest.mark.parametrize(
     ("adjacency", "relation"),
-    [slow("add_remove", NeighboringRelation.ADD_OR_REMOVE_ONE), ("replace_one", NeighboringRelation.REPLACE_ONE)],
+    [nightly("add_remove", NeighboringRelation.ADD_OR_REMOVE_ONE), ("replace_one", NeighboringRelation.REPLACE_ONE)],
 )
 def test_the_accountant_of_dp_accounting_agrees_on_a_coarser_grid(adjacency, relation):
     accountant = PLDAccountant(neighboring_relation=relation, value_discretization_interval=1e-4)
@@ -237,7 +239,7 @@ class TestLaws:
         assert (dpsgd(1.0, 0.02, 90, adjacency).fnr(RATES) >= middle).all()
         assert (dpsgd(1.0, 0.018, 100, adjacency).fnr(RATES) >= middle).all()
 
-    @pytest.mark.parametrize("noise", [slow(1e-9), 0.0499])
+    @pytest.mark.parametrize("noise", [nightly(1e-9), 0.0499])
     def test_without_noise_a_record_is_seen_if_it_is_in_a_batch(self, adjacency, noise):
         """Enumeration of one bit: with the chance (1 - q)^T of no batch the two releases are the same."""
         never, curve = 0.7**3, dpsgd(noise, 0.3, 3, adjacency)
@@ -252,10 +254,10 @@ class TestLaws:
         ("noise", "rate", "steps"),
         [
             (1e9, 0.5, 100_000),
-            slow(1.0, 0.01, 100_000),
+            nightly(1.0, 0.01, 100_000),
             (1.0, 1e-9, 1),
             (1.0, 1e-9, 10**9),
-            slow(0.05, 1e-6, 1000),
+            nightly(0.05, 1e-6, 1000),
             (0.06, 0.5, 10),
             (0.3, 0.9, 10**9),
             (3.0, 1 - 1e-16, 7),
@@ -346,7 +348,7 @@ def test_a_coarseness_below_one_is_refused():
     assert str(caught.value) == "coarseness must be >= 1, got 0.5"
 
 
-@pytest.mark.parametrize("adjacency", slow_but(ADJACENCIES, "replace_one"))
+@pytest.mark.parametrize("adjacency", nightly_but(ADJACENCIES, "replace_one"))
 def test_much_noise_and_a_billion_steps_take_no_time(adjacency):
     """The central limit: mu = q sqrt(T)/sigma, twice that for another record; the grid adds to it."""
     mu = 0.001 * math.sqrt(1e9) / 1000 * {"add_remove": 1, "replace_one": 2}[adjacency]
@@ -424,7 +426,9 @@ class TestFixedBatches:
             expected = told_apart(one, other, Drawn.X[1] - Drawn.X[0], epsilon)
             assert -1e-6 < curve.hockey_sticks(epsilon)[0] - expected < 2e-5
 
-    @pytest.mark.parametrize(("noise", "rate", "steps"), [(2.0, 0.1, 20), slow(3.0, 0.05, 200), slow(1.0, 0.5, 3)])
+    @pytest.mark.parametrize(
+        ("noise", "rate", "steps"), [(2.0, 0.1, 20), nightly(3.0, 0.05, 200), nightly(1.0, 0.5, 3)]
+    )
     def test_between_a_game_and_the_moments_of_dp_accounting(self, adjacency, noise, rate, steps):
         """At least the record among its opposites; at most Renyi divergences (Wang, Balle & Kasiviswanathan 2019).
 

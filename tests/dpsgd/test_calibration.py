@@ -14,7 +14,7 @@ from leakscope.core.types import NotApplicable
 from leakscope.dpsgd import dpsgd_multiplier
 from leakscope.dpsgd.accountant import dpsgd
 from leakscope.dpsgd.calibration import Target
-from tests.marks import slow
+from tests.marks import nightly
 
 ADJACENCIES = ("add_remove", "replace_one")
 
@@ -40,10 +40,10 @@ def assert_least(noise: float, rate: float, steps: int, adjacency, target: Targe
 @pytest.mark.parametrize(
     ("rate", "steps", "adjacency", "expected"),
     [
-        slow(0.01, 1000, "add_remove", 1.4224),
+        nightly(0.01, 1000, "add_remove", 1.4224),
         (0.01, 1000, "replace_one", 2.5193),
-        slow(0.002, 10_000, "add_remove", 1.0249),
-        slow(0.002, 10_000, "replace_one", 1.6104),
+        nightly(0.002, 10_000, "add_remove", 1.0249),
+        nightly(0.002, 10_000, "replace_one", 1.6104),
     ],
 )
 def test_an_advantage_of_one_tenth(rate, steps, adjacency, expected):
@@ -55,8 +55,8 @@ def test_an_advantage_of_one_tenth(rate, steps, adjacency, expected):
 @pytest.mark.parametrize(
     ("target", "adjacency"),
     [
-        slow({"fpr": 0.01, "fnr": 0.95}, "replace_one"),
-        slow({"epsilon": 1.0, "delta": 1e-5}, "add_remove"),
+        nightly({"fpr": 0.01, "fnr": 0.95}, "replace_one"),
+        nightly({"epsilon": 1.0, "delta": 1e-5}, "add_remove"),
         ({"epsilon": 0.0, "delta": 0.2}, "replace_one"),
         pytest.param({"fpr": 0.01, "fnr": 0.95}, "add_remove", marks=pytest.mark.nightly),
         pytest.param({"epsilon": 1.0, "delta": 1e-5}, "replace_one", marks=pytest.mark.nightly),
@@ -151,8 +151,8 @@ class TestExtremes:
         ("rate", "steps", "target"),
         [
             pytest.param(1e-4, 1000, {"advantage": 0.0951}, marks=pytest.mark.nightly),  # 0.0952 is kept without noise
-            slow(1e-4, 10**4, {"advantage": 0.01}),  # heavy tails: the coarse grid is far off
-            slow(0.01, 1, {"epsilon": 2.0, "delta": 1e-6}),
+            nightly(1e-4, 10**4, {"advantage": 0.01}),  # heavy tails: the coarse grid is far off
+            nightly(0.01, 1, {"epsilon": 2.0, "delta": 1e-6}),
             pytest.param(0.01, 1000, {"epsilon": 8.0, "delta": 1e-10}, marks=pytest.mark.nightly),
             (0.3, 3, {"advantage": 0.65}),
             (0.2, 400, {"advantage": 1 - 1e-6}),

@@ -4,7 +4,8 @@ from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.best_guess import _effective_trials, accuracy, advantage, halves
-from tests.levels import allowed, sizes
+from tests.levels import FULL, allowed, sizes
+from tests.marks import nightly
 
 
 def unequal(n_audits: int, n_models: int, n_points: int, distance: float, spread: float = 0.0) -> list[Scores]:
@@ -90,11 +91,10 @@ def test_the_largest_advantage_is_covered_over_points(audits, covered, n, distan
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_models", "distance", "spread", "n_audits"),
-    [*sizes(400, 8, 0.0, 0.0), *sizes(400, 8, 2.5, 0.5), *sizes(200, 64, 1.0, 0.5, slow=True)],
+    [*sizes(400, 8, 0.0, 0.0), *sizes(400, 8, 2.5, 0.5), nightly(64, 1.0, 0.5, FULL)],
 )
 def test_the_largest_advantage_is_covered_over_models(audits, covered, n_models, distance, spread, n_audits):
-    # the true coverage lies between .952 and .985; false alarm below 2e-3; 400 audits find a coverage of .897, 200
-    # one of .867
+    # the true coverage lies between .952 and .985; false alarm below 2e-3; 400 audits find a coverage of .897
     truth = 2 * stats.norm.cdf(distance / 2 / np.hypot(1, spread)) - 1
     misses = n_audits - covered(advantage, audits(n_audits, n_models, 200, distance, spread), truth)
     assert misses <= allowed(n_audits)

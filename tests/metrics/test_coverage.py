@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from tests.levels import allowed, sizes
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.metrics.coverage import MAPPED, METRICS, Setting, counts, settings
 
 SHIFTED = [
@@ -20,7 +20,7 @@ SHIFTED = [
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("setting", slow_but(SHIFTED, SHIFTED[0], SHIFTED[-1]), ids=str)
+@pytest.mark.parametrize("setting", nightly_but(SHIFTED, SHIFTED[0], SHIFTED[-1]), ids=str)
 def test_shifted_models_at_a_low_rate(setting):
     """Of 75 audits at most 10 print an interval that misses.
 

@@ -7,7 +7,7 @@ from scipy import stats
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.epsilon import METHODS, bound, claim_p_value, epsilon_lower, evidence
 from tests.levels import allowed, sizes
-from tests.marks import slow_but
+from tests.marks import nightly_but
 
 
 def flipped(rng, member, epsilon):
@@ -57,7 +57,7 @@ def test_p_values_do_not_fall_with_epsilon_or_delta(method):
     assert (np.diff(p, axis=1) >= -1e-9).all()
 
 
-@pytest.mark.parametrize("method", slow_but(METHODS, "coins", "pairs"))
+@pytest.mark.parametrize("method", nightly_but(METHODS, "coins", "pairs"))
 def test_the_bound_falls_with_delta_confidence_and_the_number_of_tests(method):
     scores = MECHANISMS[method](np.random.default_rng(2), 3.0)
 

@@ -21,7 +21,7 @@ from leakscope.metrics.counting import Guesses, coins
 from leakscope.metrics.epsilon import evidence, family_lower
 from leakscope.metrics.one_run import Tangents, one_run_p_value
 from tests.levels import allowed, sizes
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def p_value(right, made, coins, claim, choices=2):
@@ -140,7 +140,7 @@ class TestOneTangent:
 @pytest.mark.usefixtures("as_users_run_it")
 class TestWholeCurve:
     @pytest.mark.parametrize("mu", [0.3, 1.0])
-    @pytest.mark.parametrize(("made", "n_coins"), [slow(30, 30), (12, 40)])
+    @pytest.mark.parametrize(("made", "n_coins"), [nightly(30, 30), (12, 40)])
     def test_it_is_between_the_best_bound_and_a_third_more(self, mu, made, n_coins):
         """The optimum over all g, at many tangents, can only be smaller."""
         curve = Gaussian(mu)

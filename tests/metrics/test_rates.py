@@ -6,7 +6,8 @@ from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, roc_band, tpr_at_fpr
-from tests.levels import allowed, sizes
+from tests.levels import FULL, allowed, sizes
+from tests.marks import nightly
 
 
 def naive_tpr(value, member, fpr):
@@ -175,12 +176,11 @@ def test_rates_are_checked(audits, fpr):
         *sizes(400, 1, 2000, 1.0, 0.0),
         *sizes(400, 8, 200, 1.0, 0.3),
         *sizes(400, 8, 200, 2.5, 0.3),
-        *sizes(200, 64, 200, 1.0, 0.3, slow=True),
+        nightly(64, 200, 1.0, 0.3, FULL),
     ],
 )
 def test_the_rate_at_the_true_quantile_is_covered(audits, covered, fpr, n_models, n_points, distance, spread, n_audits):
-    # the true coverage lies between .96 and .99; false alarm below 1e-4; 400 audits find a coverage of .897, 200 one
-    # of .867
+    # the true coverage lies between .96 and .99; false alarm below 1e-4; 400 audits find a coverage of .897
     truth = stats.norm.cdf(stats.norm.ppf(fpr) + distance / np.hypot(1, spread))
     simulated = audits(n_audits, n_models, n_points, distance, spread)
     misses = n_audits - covered(partial(tpr_at_fpr, fpr=fpr), simulated, truth)

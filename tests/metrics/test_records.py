@@ -7,7 +7,7 @@ from scipy import stats
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.records import games_won, models_needed
 from tests.levels import allowed, sizes
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def naive_won(value, member):
@@ -88,7 +88,7 @@ def leave_one_out_lira(signal, member):
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("n_models", "attack"), [(24, "raw"), (16, "lira"), (24, "lira"), slow(64, "lira")])
+@pytest.mark.parametrize(("n_models", "attack"), [(24, "raw"), (16, "lira"), (24, "lira"), nightly(64, "lira")])
 def test_no_record_is_exposed_by_random_labels(n_models, attack):
     # a run exposes a record with probability about .02 (LiRA) or less; false alarm below 1e-3
     rng = np.random.default_rng(11)

@@ -21,6 +21,7 @@ from leakscope.dpsgd.clipping import clipped_sum, noisy_sum
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.metrics.epsilon import epsilon_lower
+from tests.marks import nightly
 from tests.networks.training_privately import BatchClipping, NoiseOfTheMean, Training, WithoutClipping
 
 DELTA = 1e-5
@@ -151,7 +152,7 @@ OWN = {"noise": NoiseOfTheMean, "no clipping": WithoutClipping, "batch clipping"
 WHOSE = {"ours": (audited, noisy_sum, MISTAKES), "theirs": (audited_own, Training, OWN)}
 
 
-@pytest.mark.parametrize("whose", WHOSE)
+@pytest.mark.parametrize("whose", ["ours", nightly("theirs")])
 class TestMistakes:
     """A correct training is accused with probability at most .05 a run, were its noise at the accountant's limit.
 

@@ -32,6 +32,7 @@ from leakscope.metrics.counting import Guesses
 from leakscope.papers.azize2024.networks import shallow
 from leakscope.plans import from_toml
 from tests.cli.calling import caller, refused
+from tests.marks import nightly
 from tests.networks.training_privately import Training
 from tests.test_docs import ROOT, is_shown
 
@@ -417,7 +418,7 @@ class TestPage:
         assert is_shown(shown[2], left.out)
 
     @pytest.mark.filterwarnings("ignore")  # Opacus has many, of PyTorch and of its generators
-    @pytest.mark.parametrize(("multiplier", "code"), [("3.0", 0), ("2.7", 2)])
+    @pytest.mark.parametrize(("multiplier", "code"), [("3.0", 0), nightly("2.7", 2)])
     def test_the_training_by_opacus_is_compared_with_its_claim(
         self, leakscope, tmp_path, monkeypatch, multiplier, code
     ):

@@ -45,7 +45,9 @@ def written(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder / "store").glob("[!.]*.npz")}
 
 
+@pytest.mark.nightly
 def test_a_kill_costs_a_chunk(tmp_path):
+    """As of any models, which tests/test_kills.py kills by day."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     for folder in (whole, cut):
         folder.mkdir()

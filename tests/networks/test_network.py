@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import leakscope as ls
+from leakscope.cli.main import main
 from leakscope.core.types import Points
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
@@ -271,6 +272,15 @@ def test_from_the_command_line(tmp_path, image_folder):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["about"]["releases"][0]["name"] == "net"
-    wrong = subprocess.run([*command, "--train", "epoch=3"], cwd=tmp_path, capture_output=True, text=True)
-    assert wrong.returncode == 1
-    assert "unknown word of train 'epoch' (did you mean 'epochs'?)" in wrong.stderr
+
+
+def test_an_unknown_word_of_train_is_met_with_the_nearest(tmp_path, image_folder, monkeypatch, capsys):
+    (tmp_path / "own.py").write_text("from torch import nn\n\ndef net():\n    return nn.Flatten()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["audit", "--model", "own:net", "--data", str(image_folder), "--train", "epoch=3"]
+    monkeypatch.setattr(sys, "argv", ["leakscope", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    assert "unknown word of train 'epoch' (did you mean 'epochs'?)" in capsys.readouterr().err

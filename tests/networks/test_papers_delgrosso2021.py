@@ -32,6 +32,13 @@ def made_up_images(monkeypatch):
 
 
 @pytest.fixture
+def few_epochs(monkeypatch):
+    """Networks that have hardly begun to learn, for what does not depend on it."""
+    for recipe in (images.RECIPE, images.CODE):
+        monkeypatch.setitem(recipe, "epochs", 3)
+
+
+@pytest.fixture
 def made_up_writers(monkeypatch):
     """3,300 records in which the number of strokes and the length tell the writer."""
     rng, number = np.random.default_rng(0), np.arange(3300)
@@ -148,7 +155,9 @@ def test_thresholds_of_figure_4_are_those_of_other_networks() -> None:
     assert found["modified_entropy"][0] == 0.5
 
 
-def test_both_image_experiments_run_and_their_figures_say_what_they_show(made_up_images, monkeypatch) -> None:
+def test_both_image_experiments_run_and_their_figures_say_what_they_show(
+    made_up_images, few_epochs, monkeypatch
+) -> None:
     monkeypatch.setattr(table1, "RECALL", 0.89)  # of so few members
     lab = Lab(quick=True, n_jobs=1)
     plan, as_code = {"mnist": {10: 2}, "fashion": {10: 2}}, {"mnist": {12: 2}, "fashion": {12: 2}}
@@ -177,7 +186,7 @@ def test_both_image_experiments_run_and_their_figures_say_what_they_show(made_up
 
 
 @pytest.mark.parametrize("setting", ["text", "code", "trained"])
-def test_one_setting_can_be_run_alone(made_up_images, setting, monkeypatch) -> None:
+def test_one_setting_can_be_run_alone(made_up_images, few_epochs, setting, monkeypatch) -> None:
     monkeypatch.setattr(table1, "RECALL", 0.89)  # of so few members
     lab = Lab(quick=True, n_jobs=1, setting=setting)
     outcome = figure4.study(lab, {"mnist": {12: 2}}, {"mnist": {12: 2}}, {"mnist": 12}, 40)

@@ -21,7 +21,7 @@ from leakscope.noise import (
     worst_eta,
 )
 from tests.levels import allowed
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.noise.games import all_subsets, outputs_of
 
 N, K, ETA = 8, 4, 0.1
@@ -104,7 +104,7 @@ def test_certificates_hold(n_each):
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("game", slow_but(GAMES, "cauchy"))
+@pytest.mark.parametrize("game", nightly_but(GAMES, "cauchy"))
 @pytest.mark.parametrize("n_scales", [5, pytest.param(15, marks=pytest.mark.nightly)])
 def test_certificates_are_cheap(game, n_scales):
     """At 500 pairs the median scale is below 1.5 times that of the coupling, 2.5 times that of the mechanism.

@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from leakscope.core.seeds import stream
 from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, Mahalanobis, NormNoise
-from tests.marks import slow
+from tests.marks import nightly
 
 S = np.array([[2.0, 0.6], [0.6, 1.0]])
 
@@ -167,7 +167,7 @@ def scale_for(noise_of, tv=0.2):
         (lambda scale: NormNoise(scale, Lp(2), d=10), 10, 2.118),
         (lambda scale: NormNoise(scale, Lp(2)), 10, 8.180),
         (GaussianNoise, 100, 1.974),
-        slow(lambda scale: NormNoise(scale, Lp(2), d=100), 100, 1.988),
+        nightly(lambda scale: NormNoise(scale, Lp(2), d=100), 100, 1.988),
         (lambda scale: NormNoise(scale, Lp(2)), 100, 24.8),
     ],
 )

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 
 from leakscope.core.seeds import stream
 from leakscope.noise import hockey
-from tests.marks import slow
+from tests.marks import nightly
 
 
 def numbers(*values):
@@ -56,7 +56,7 @@ def test_total_variation_of_the_euclidean_norm_noise(d, value):
     assert hockey.euclidean(numbers(1), 0.0, d)[0] == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("d", [slow(2), 3, 5, slow(10), slow(100), 1000])
+@pytest.mark.parametrize("d", [nightly(2), 3, 5, nightly(10), nightly(100), 1000])
 @pytest.mark.parametrize("t", [1e-6, 1, 30])
 def test_total_variation_is_that_of_the_marginal(d, t):
     assert hockey.euclidean(numbers(t), 0.0, d)[0] == pytest.approx(marginal_tv(t, d), rel=1e-12)
@@ -82,7 +82,7 @@ def test_hockey_stick_of_the_euclidean_norm_noise_in_polar_coordinates(d, t, eps
     assert hockey.euclidean(numbers(t), epsilon, d)[0] == pytest.approx(exact, rel=1e-8, abs=1e-11)
 
 
-@pytest.mark.parametrize(("t", "epsilon"), [(300, 40), slow(500, 480), (600, 596), slow(695, 690)])
+@pytest.mark.parametrize(("t", "epsilon"), [(300, 40), nightly(500, 480), (600, 596), nightly(695, 690)])
 def test_long_shifts(t, epsilon):
     """The polar form in the plane, where floats overflow."""
 

@@ -23,7 +23,7 @@ from leakscope.noise import (
     swap_linear,
 )
 from leakscope.noise.linear import average_row, swap_rows
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import all_subsets
 
 
@@ -203,7 +203,7 @@ def test_repeated_records_count_as_often_as_they_are_there():
 
 
 @pytest.mark.parametrize("law", ["normal", "cauchy", "lognormal"])
-@pytest.mark.parametrize("d", [1, slow(3), slow(6)])
+@pytest.mark.parametrize("d", [1, nightly(3), nightly(6)])
 def test_many_records_cost_few_lengths(monkeypatch, law, d):
     """Of 100,000 records at most a 100th of all lengths are evaluated, and the worst row is that of a record."""
     n, evaluated = 100_000, []
@@ -221,7 +221,7 @@ def test_many_records_cost_few_lengths(monkeypatch, law, d):
 
 
 @pytest.mark.parametrize("law", ["cauchy", "normal"])
-@pytest.mark.parametrize("d", [1, slow(2), slow(5)])
+@pytest.mark.parametrize("d", [1, nightly(2), nightly(5)])
 def test_the_noise_for_many_records_is_that_of_the_worst_one(law, d):
     """50,000 records against the rows of the 20 farthest and 20 random ones, by definition."""
     n = 50_000
@@ -236,7 +236,7 @@ def test_the_noise_for_many_records_is_that_of_the_worst_one(law, d):
 
 
 @pytest.mark.parametrize(
-    ("law", "d", "most"), [slow("a sphere", 3, 1.36), slow("a sphere", 9, 1.22), ("uniform", 1, 1.01)]
+    ("law", "d", "most"), [nightly("a sphere", 3, 1.36), nightly("a sphere", 9, 1.22), ("uniform", 1, 1.01)]
 )
 def test_without_a_worst_record_the_noise_is_little_more(law, d, most):
     """All are equally far from the centre: no row for the others is as low as theirs."""
@@ -330,7 +330,7 @@ def test_the_average_row_bounds_the_mean_of_the_records(d, n_exact):
 
 
 @pytest.mark.parametrize("law", ["normal", "cauchy", "whole numbers"])
-@pytest.mark.parametrize("n_exact", [slow(None), 30])
+@pytest.mark.parametrize("n_exact", [nightly(None), 30])
 def test_the_band_is_that_of_the_highest_row_at_each_epsilon(law, n_exact):
     """Whichever rows were left out on the way."""
     shifts = swap_linear(drawn(law, 80, 2, 0), 40, n_exact=n_exact)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from leakscope.noise import best_covariance, worst_case_covariance
-from tests.marks import slow
+from tests.marks import nightly
 
 STRUCTURES = ["full", "diagonal"]
 KINDS = ["normal", "cauchy", "lognormal", "rare", "uniform", "binary"]
@@ -55,7 +55,7 @@ def optimum(f, weights, structure):
 class TestOptimum:
     @pytest.mark.parametrize("structure", STRUCTURES)
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("weights", [None, slow(np.array([3.0, 0.2]))])
+    @pytest.mark.parametrize("weights", [None, nightly(np.array([3.0, 0.2]))])
     def test_two_coordinates_against_a_numerical_search(self, kind, structure, weights):
         f = data(kind, 30, 2)
         w = 1 / f.var(axis=0) if weights is None else weights

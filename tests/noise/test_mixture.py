@@ -18,7 +18,7 @@ from leakscope.noise import (
     swap_linear,
 )
 from leakscope.noise.mixture import _log_ratio
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import all_subsets, divergence_by_cells, outputs_of
 
 FOUR = np.array([0.0, 1.0, 3.0, 7.0])
@@ -84,7 +84,7 @@ def test_the_average_is_the_mean_of_the_records():
     assert wanted <= found <= wanted + 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.statistics
 def test_a_thousand_points_in_three_dimensions():
     """N(0, I), k = 500, eta = .05: 1.05 times less noise than the swap for the worst record, the limit takes 3 %.
@@ -104,7 +104,7 @@ def test_a_thousand_points_in_three_dimensions():
 
 
 @pytest.mark.parametrize("promise", ["every", "average"])
-@pytest.mark.parametrize("k", [slow(3), 10, 15])
+@pytest.mark.parametrize("k", [nightly(3), 10, 15])
 def test_calibrated_noise_keeps_the_promise_and_never_exceeds_the_swap(promise, k):
     features = stream(1, "features").normal(size=(20, 2))
     mixture = MixtureSwap(features, k, promise=promise, n_draws=2_000)
@@ -140,7 +140,7 @@ def test_many_hidden_records_are_drawn_with_replacement():
     assert bound < 0.9 * eta_bound(swap_linear(data[:, None], 300).average(), GaussianNoise(0.01))[0]
 
 
-@pytest.mark.parametrize("promise", ["every", slow("average")])
+@pytest.mark.parametrize("promise", ["every", nightly("average")])
 @pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy"])
 def test_records_without_their_own_row_keep_the_bound_of_the_swap(promise, law):
     """20,000 records: the noise of the swap or less, and for every record what the row of all others needs."""

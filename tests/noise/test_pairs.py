@@ -18,7 +18,7 @@ from leakscope.noise import (
     disjoint,
     swap,
 )
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import all_subsets
 
 COUPLINGS = [SampledSwap, AverageSwap, SampledDisjoint]
@@ -91,7 +91,7 @@ def test_what_they_promise():
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("n", "k"), [(4, 2), slow(5, 2), (5, 3), slow(6, 1), slow(6, 5)])
+@pytest.mark.parametrize(("n", "k"), [(4, 2), nightly(5, 2), (5, 3), nightly(6, 1), nightly(6, 5)])
 def test_pairs_have_the_law_of_the_coupling(n, k):
     """Share of each possible length in 4,000 draws, against all pairs: within 5 standard errors everywhere.
 

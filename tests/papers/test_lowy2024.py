@@ -26,7 +26,7 @@ from leakscope.papers.lowy2024 import (
 )
 from leakscope.papers.lowy2024.ratios import EXACT, HALVED, NOMINAL, PROMISE, Runs
 from leakscope.papers.printed import printed, settings
-from tests.marks import slow
+from tests.marks import nightly
 
 LAB = Lab(quick=True, n_jobs=1)
 
@@ -204,7 +204,7 @@ CASES = [
     (figure5, "CLIPS", (10.0, 100.0), {}),
     (figure6, "DIMENSIONS", (1, 20), {"grows": True}),
 ]
-CASES = [CASES[3], *(slow(*case) for case in CASES[:3])]
+CASES = [CASES[3], *(nightly(*case) for case in CASES[:3])]
 
 
 @pytest.mark.parametrize(("figure", "axis", "values", "holds"), CASES, ids=["6", "3", "4", "5"])

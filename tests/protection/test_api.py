@@ -21,7 +21,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
-from tests.marks import slow
+from tests.marks import nightly
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
@@ -232,7 +232,7 @@ class TestLedger:
         with pytest.raises(ValueError, match="a query chosen after an output"):
             declare_file(**words)
 
-    @pytest.mark.parametrize("statistics", [("mean", "sum"), slow(("covariance", "quantiles"))])
+    @pytest.mark.parametrize("statistics", [("mean", "sum"), nightly(("covariance", "quantiles"))])
     def test_declared_queries_are_released_from_one_draw_with_a_joint_bound(self, people, tmp_path, statistics):
         words = self.words(people, tmp_path, fits=400, drop=("member",))
         for number, statistic in enumerate(statistics):

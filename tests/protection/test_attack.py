@@ -38,7 +38,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import random_game
 from tests.reports.made_protected import ceiling, protected
 
@@ -175,7 +175,7 @@ class TestSmallData:
             near += found.value >= mech.prior_accuracy + 0.9 * min(bounds)
         assert near >= n_games / 10
 
-    @pytest.mark.parametrize("prior", [slow(0.5), 0.25])
+    @pytest.mark.parametrize("prior", [nightly(0.5), 0.25])
     def test_the_simulated_bayes_attacker_is_the_exact_one(self, prior) -> None:
         """Share of won games within 4 standard errors; the seeds are fixed."""
         rng = np.random.default_rng(1)
@@ -322,7 +322,7 @@ class TestLikelihoodRatio:
             without = ratio.mean - ratio.fraction[record] * moved
             assert without == pytest.approx(other.mean(axis=0))
 
-    @pytest.mark.parametrize(("k", "scale"), [slow(500, 0.03), slow(500, 0.3), (250, 0.02)])
+    @pytest.mark.parametrize(("k", "scale"), [nightly(500, 0.03), nightly(500, 0.3), (250, 0.02)])
     def test_the_mean_of_normal_data(self, k, scale) -> None:
         """Accuracy of N(0, 1) against N(mu, 1) at the prior, mu from the covariance of the others."""
         x = np.random.default_rng(3).normal(size=(1000, 3))
@@ -487,7 +487,7 @@ class TestWhatIsSaid:
         text = protected([*certified, *findings], [curve]).table()
         assert "No attack was run against it." in " ".join(text.split())
 
-    @pytest.mark.parametrize("data", [np.arange(8.0), slow(np.random.default_rng(0).normal(size=(300, 3)))])
+    @pytest.mark.parametrize("data", [np.arange(8.0), nightly(np.random.default_rng(0).normal(size=(300, 3)))])
     def test_the_page_shows_it(self, data) -> None:
         """Exact or measured: sentence, row, curve; and nobody's number."""
         findings, curves = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000))

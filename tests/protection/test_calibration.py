@@ -18,7 +18,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
 from leakscope.runtime.observe import DataSets, Execution
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # hundreds of calibrations; test_api.py executes the shapes
@@ -143,7 +143,7 @@ class TestExactly:
 
 class TestSampled:
     @pytest.mark.parametrize("name", list(STATISTICS))
-    @pytest.mark.parametrize("coupling", slow_but(["auto", "swap", "complement"], "auto", "swap"))
+    @pytest.mark.parametrize("coupling", nightly_but(["auto", "swap", "complement"], "auto", "swap"))
     def test_the_exact_eta_is_below_the_promise(self, without_bands, name, coupling):
         """One calibration each; how often they fail is simulated below."""
         made = function(name)

@@ -22,7 +22,7 @@ from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.reports.phrases import title
 from leakscope.reports.render.text import table
 from leakscope.runtime.observe import DataSets, Execution
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.reports import made_protected
 
 ETA = 0.05
@@ -226,7 +226,7 @@ class TestSensitivity:
 
     @pytest.mark.parametrize("n_columns", [1, 2, 3, 4])
     @pytest.mark.parametrize("k", [1, 2, 3])
-    @pytest.mark.parametrize("seed", slow_but(range(3), 0))
+    @pytest.mark.parametrize("seed", nightly_but(range(3), 0))
     def test_is_never_exceeded(self, n_columns, k, seed):
         """Random records, half of their numbers at an end."""
         rng = np.random.default_rng([seed, n_columns, k])

@@ -17,7 +17,7 @@ import leakscope.protection.run as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
@@ -74,7 +74,7 @@ def ends(rows):
 
 @pytest.mark.usefixtures("fixed")
 class TestNonInterference:
-    @pytest.mark.parametrize("statistic", slow_but(STATISTICS, "table"))
+    @pytest.mark.parametrize("statistic", nightly_but(STATISTICS, "table"))
     def test_a_declared_scale_leaves_nothing_of_the_file(self, statistic):
         """Two files of the same public part: the same bytes, JSON and page."""
         words = STATISTICS[statistic]
@@ -83,7 +83,7 @@ class TestNonInterference:
         assert one.to_html() == two.to_html()
         assert one.owner.to_json() != two.owner.to_json()
 
-    @pytest.mark.parametrize("statistic", slow_but(["mean", "quantiles", "ols", "table"], "mean", "table"))
+    @pytest.mark.parametrize("statistic", nightly_but(["mean", "quantiles", "ols", "table"], "mean", "table"))
     def test_a_scale_from_the_file_is_all_that_differs(self, statistic):
         words = {name: value for name, value in STATISTICS[statistic].items() if name != "noise_scale"}
         words["eta"] = 0.05 if statistic == "table" else 0.2
@@ -170,8 +170,8 @@ def exact_statistics(frame, cut):
     return found[np.abs(found) > 1e-12]
 
 
-@pytest.mark.parametrize("name", ["wine", slow("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "histogram", "table"))
+@pytest.mark.parametrize("name", ["wine", nightly("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("statistic", nightly_but(STATISTICS, "mean", "histogram", "table"))
 def test_no_published_number_is_an_exact_statistic(name, statistic):
     """To six digits, but for n, k, and small whole numbers, which any text holds."""
     frame, group = data_set(name)
@@ -241,8 +241,8 @@ class TestTables:
         [
             ([1, 2, 2, 1], ["1", "2", "3"], ["1", "2", "3"]),
             ([0.5, 2.0, 2.0, 0.5], ["0.5", "2"], ["0.5", "2"]),
-            slow([True, False, True, False], ["false", "true"], ["False", "True"]),
-            slow(["a", "b", "b", "a"], ["b", "a", " c"], ["b", "a", "c"]),
+            nightly([True, False, True, False], ["false", "true"], ["False", "True"]),
+            nightly(["a", "b", "b", "a"], ["b", "a", " c"], ["b", "a", "c"]),
         ],
     )
     def test_levels_are_read_in_the_type_of_the_column(self, values, levels, labels):

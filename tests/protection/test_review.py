@@ -17,7 +17,7 @@ from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
 from leakscope.runtime.observe import DataSets, Execution
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import all_subsets
 
 QUICK = {"games": 0, "n_jobs": 1}
@@ -144,7 +144,7 @@ class TestLedger:
         ("mean", 4, PrivacyTarget(0.1)),
         ("mean", 2, PrivacyTarget(0.08, noise="laplace")),
         ("sum", 5, PrivacyTarget(0.1)),
-        slow("mean", 3, PrivacyTarget(0.1, coupling="complement", fits=400)),
+        nightly("mean", 3, PrivacyTarget(0.1, coupling="complement", fits=400)),
         ("mean", 4, PrivacyTarget(0.1, coupling="mixture_swap")),
     ],
 )

@@ -17,7 +17,7 @@ from leakscope.protection.noise_search import search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import DataSets, Execution
-from tests.marks import slow
+from tests.marks import nightly
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")  # hundreds of calibrations
@@ -94,11 +94,11 @@ def test_never_more_noise_of_many_records():
 @pytest.mark.parametrize(
     ("kind", "noise", "gain"),
     [
-        slow("one heavy", "gaussian", 1.5),
+        nightly("one heavy", "gaussian", 1.5),
         ("one heavy", "gaussian_diagonal", 1.5),
-        slow("lognormal", "gaussian", 1.15),
-        slow("lognormal", "gaussian_diagonal", 1.15),
-        slow("normal", "gaussian", 1.05),
+        nightly("lognormal", "gaussian", 1.15),
+        nightly("lognormal", "gaussian_diagonal", 1.15),
+        nightly("normal", "gaussian", 1.05),
     ],
 )
 def test_gain_over_the_average_shape(kind, noise, gain):

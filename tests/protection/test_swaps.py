@@ -17,7 +17,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.swaps import swap_shifts
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import DataSets, Execution
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 from tests.noise.games import all_subsets
 
 STATISTICS = {
@@ -133,7 +133,7 @@ def test_couples_are_the_swaps_of_the_pairs(n, k):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("name", slow_but(STATISTICS, "covariance"))
+@pytest.mark.parametrize("name", nightly_but(STATISTICS, "covariance"))
 def test_the_certified_scale_is_hardly_larger(name):
     """At the finest grid that a pilot takes: 1,024 steps in a quarter of the least standard deviation of a shift."""
     made = mechanism(name, 40, 20)
@@ -151,7 +151,7 @@ def test_the_certified_scale_is_hardly_larger(name):
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("name", "n", "c"), [slow("covariance", 8, 1), ("quantiles", 8, 1), slow("ols", 6, 2)])
+@pytest.mark.parametrize(("name", "n", "c"), [nightly("covariance", 8, 1), ("quantiles", 8, 1), nightly("ols", 6, 2)])
 @pytest.mark.parametrize(("n_seeds", "most"), [(25, 6), pytest.param(100, 14, marks=pytest.mark.nightly)])
 def test_the_certificate_holds(name, n, c, n_seeds, most):
     """Exact eta of the released mechanism above the target in at most 6 of 25, or 14 of 100, calibrations at 95 %.

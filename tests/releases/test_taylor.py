@@ -20,7 +20,7 @@ from leakscope.core.games import half_split
 from leakscope.core.types import Points, Signals
 from leakscope.data import from_arrays
 from leakscope.releases.estimator import Estimator
-from tests.marks import slow
+from tests.marks import nightly
 
 SEEDS = np.arange(3)
 
@@ -60,7 +60,7 @@ def hessian(function, theta: np.ndarray) -> np.ndarray:
 
 RECIPES = [
     (LogisticRegression(C=0.5, tol=1e-10, max_iter=1000), 2, 2.0),
-    slow(LogisticRegression(C=2.0, tol=1e-10, max_iter=1000), 3, 0.5),
+    nightly(LogisticRegression(C=2.0, tol=1e-10, max_iter=1000), 3, 0.5),
     (Ridge(3.0), 0, 3.0),
     (LinearRegression(), 0, 0.0),
 ]

@@ -27,7 +27,7 @@ from leakscope.reports import Report, comparison, phrases
 from leakscope.reports.render import text as text_tables
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.protected import costs
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 
 TABLES = {
@@ -132,7 +132,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
 FAST = ("gap", "information", "cells", "attribute")
 
 
-@pytest.mark.parametrize("name", slow_but(MADE, *FAST))
+@pytest.mark.parametrize("name", nightly_but(MADE, *FAST))
 def test_other_phrases_change_the_words_of_a_report_and_nothing_else(name, marked) -> None:
     make = MADE[name]
     report = make()
@@ -152,7 +152,7 @@ def test_other_phrases_change_no_gate(marked) -> None:
     assert (exit_code(report, limits), len(failures(report, limits))) == before
 
 
-@pytest.mark.parametrize("make", [made_protected.compared, slow(made_protected.means), made_protected.no_noise])
+@pytest.mark.parametrize("make", [made_protected.compared, nightly(made_protected.means), made_protected.no_noise])
 def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Report]) -> None:
     """Which columns there are, and how they are aligned, is decided by their keys."""
     page = make().to_html()

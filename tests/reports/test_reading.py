@@ -9,7 +9,7 @@ import random
 import pytest
 
 from leakscope.reports import Report
-from tests.marks import slow
+from tests.marks import nightly
 from tests.reports import made_bounds, samples
 from tests.reports.test_schema import OTHERS, places
 
@@ -101,7 +101,7 @@ def check_flips(n_flips, report, folder):
     assert sum(each is None for each in found) > n_flips / 2  # flips in spaces between values change nothing
 
 
-@pytest.mark.parametrize("make", [slow(samples.few_models), made_bounds.dp, made_bounds.regression])
+@pytest.mark.parametrize("make", [nightly(samples.few_models), made_bounds.dp, made_bounds.regression])
 def test_a_flipped_bit_gives_no_other_number(make, tmp_path):
     check_flips(FLIPS, make(), tmp_path)
 
@@ -112,7 +112,7 @@ def test_ten_thousand_flipped_bits_give_no_other_number(tmp_path):
     check_flips(5000, made_bounds.leakage(20), tmp_path)
 
 
-@pytest.mark.parametrize("make", [slow(samples.few_models), lambda: made_bounds.leakage(20)])
+@pytest.mark.parametrize("make", [nightly(samples.few_models), lambda: made_bounds.leakage(20)])
 def test_values_of_other_types_are_one_line_also_unverified(make, tmp_path):
     rng, content, path = random.Random(6), json.loads(make().to_json()), tmp_path / "report.json"
     paths = [path for path in places(content) if path]

@@ -13,7 +13,7 @@ from jsonschema.validators import extend
 
 from leakscope.reports import SCHEMA
 from leakscope.reports.content import KINDS, content_of, schema
-from tests.marks import slow_but
+from tests.marks import nightly_but
 from tests.reports import made_bounds, made_protected, samples
 
 REPORTS = {
@@ -102,7 +102,7 @@ def same_are_refused(name, n_changes):
     assert refused > n_changes / 3
 
 
-@pytest.mark.parametrize("name", slow_but(REPORTS, "leakage", "dp", "protected"))
+@pytest.mark.parametrize("name", nightly_but(REPORTS, "leakage", "dp", "protected"))
 def test_the_same_reports_are_refused_as_by_jsonschema(name):
     same_are_refused(name, 150)
 

@@ -99,7 +99,7 @@ print(threads(2), sorted({{found for _, found in pool.run(threads, [(2,), (3,), 
     assert printed.stdout == "2 [1]\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_is_replaced_because_it_has_grown_raises_no_warning():
     def grown(number):
         """Keep another 200 MB in this worker, and stay longer than the time between two looks at its memory."""
@@ -111,6 +111,18 @@ def test_a_worker_that_is_replaced_because_it_has_grown_raises_no_warning():
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         assert sorted(result for _, result in pool.run(grown, numbers, n_jobs=2)) == [*range(10)]
+    assert [str(each.message) for each in raised] == []
+
+
+def test_what_joblib_says_of_a_replaced_worker_is_not_shown():
+    """As it says it; that it says it so is tested at night, with a worker that has grown."""
+    said = (
+        "A worker stopped while some jobs were given to the executor. This can be caused by a too short worker timeout"
+    )
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        for _ in pool.run(abs, [(1,), (2,)], n_jobs=2):
+            warnings.warn(said, UserWarning, stacklevel=1)
     assert [str(each.message) for each in raised] == []
 
 

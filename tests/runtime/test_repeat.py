@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leakscope as ls
-from tests.marks import slow
+from tests.marks import nightly
 
 DONE: list[int] = []
 
@@ -67,7 +67,7 @@ def test_a_task_whose_code_cannot_be_followed_is_not_stored(tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize(("name", "n_stored"), [("script.py", 1), slow("-", 0)])
+@pytest.mark.parametrize(("name", "n_stored"), [("script.py", 1), nightly("-", 0)])
 def test_a_task_of_the_script_that_is_run_is_stored_and_one_of_a_session_is_not(tmp_path, name, n_stored):
     code = (
         "import warnings, leakscope as ls\n"

@@ -23,7 +23,7 @@ from leakscope.plans import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.runtime.observe import Execution, observe
 from tests.auditing.attribute.test_game import independent
-from tests.marks import slow
+from tests.marks import nightly
 from tests.results import of_the_result
 
 HERE = Execution(n_jobs=1)
@@ -47,7 +47,7 @@ def first_three(x: pd.DataFrame) -> pd.DataFrame:
     return x.iloc[:, :3]
 
 
-@pytest.mark.parametrize("model", [KNeighborsClassifier(1), slow(DecisionTreeClassifier())])
+@pytest.mark.parametrize("model", [KNeighborsClassifier(1), nightly(DecisionTreeClassifier())])
 def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     frame, y = independent()
     report = ls.audit(model, frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["loss", "mast", "accuracy"])

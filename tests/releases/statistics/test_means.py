@@ -25,7 +25,7 @@ from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
 from leakscope.runtime.observe import Execution, observe
-from tests.marks import slow, slow_but
+from tests.marks import nightly, nightly_but
 
 STEPS = ("step_dot", "step_norm")
 ALL = ("dot", *STEPS)
@@ -363,7 +363,7 @@ class TestTheTheory:
     a case, less than 1 % a case. The seeds are fixed.
     """
 
-    @pytest.mark.parametrize("name", slow_but(CASES, "half"))
+    @pytest.mark.parametrize("name", nightly_but(CASES, "half"))
     def test_scores_and_rates_are_those_of_the_curves(self, name):
         (z, gamma, rho), (outside, inside) = CASES[name], played(name)
         k, noise = int(rho * N_RECORDS), gamma / np.sqrt(N_RECORDS)
@@ -378,7 +378,7 @@ class TestTheTheory:
             assert covers(outside, threshold, fpr)
             assert covers(inside, threshold, float(curve.tpr(fpr)))
 
-    @pytest.mark.parametrize("name", ["half", slow("tenth")])
+    @pytest.mark.parametrize("name", ["half", nightly("tenth")])
     def test_the_printed_law_of_a_sub_sample_fails(self, name):
         """N(+-rho m/2, rho m): its power at few and at many false alarms lies outside intervals at level 1e-6, and
         its law of the members' scores, in units of the others', farther away than twice the band."""
