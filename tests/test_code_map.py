@@ -486,9 +486,9 @@ def test_a_folder_without_the_package_is_an_error(tmp_path, capsys):
     assert "is no package" in capsys.readouterr().err
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_repository_is_measured():
-    """No cycle between folders (by day: tests/test_layers.py); public calls name every keyword (test_signatures.py)."""
+    """No cycle between the folders of the package, and public calls name every keyword."""
     measured = code_map(REPOSITORY)
     assert measured.layout.cycles_of_whole_folders == []
     assert measured.style.public_open_functions == []

@@ -20,7 +20,7 @@ import leakscope as package
 from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
-from tests.marks import nightly
+from tests.marks import slow_but
 from tests.reports.made_protected import compared, means, published
 
 SOURCES = Path(package.__file__).parents[1]
@@ -383,7 +383,7 @@ class TestRoughTreatment:
         assert protecting.drawn == 0
         assert list(Path("disk").iterdir()) == []
 
-    @pytest.mark.parametrize("room", [nightly(8), 64])  # kilobytes: not for the first JSON, for it but not for all
+    @pytest.mark.parametrize("room", slow_but([8, 64], 64))  # kilobytes: not for the first JSON, for it but not for all
     def test_a_full_disk(self, leakscope, protecting, disk, room: int) -> None:
         disk.mount("size=1m")
         protecting.meanwhile = lambda: disk.mount(f"remount,size={room}k")

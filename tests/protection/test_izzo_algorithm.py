@@ -17,7 +17,7 @@ from leakscope.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wra
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.statistic import named
 from leakscope.runtime.observe import Execution
-from tests.marks import nightly
+from tests.marks import slow_but
 
 ETA = 0.1
 HERE = Execution(n_jobs=1)
@@ -86,7 +86,7 @@ class TestNoise:
         return np.array(draws)
 
     @pytest.mark.statistics
-    @pytest.mark.parametrize("variant", [nightly("sound"), "printed"])
+    @pytest.mark.parametrize("variant", slow_but(["sound", "printed"], "printed"))
     def test_of_one_number_is_laplace(self, variant):
         """Scale (6.16/eta)^2 for M = 2, in both variants."""
         drawn = self.noise(Algorithm1(variant, n_subsets=16), X[:, :1])[:, 0]

@@ -17,7 +17,7 @@ import leakscope.protection.run as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve
-from tests.marks import nightly, nightly_but
+from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
@@ -171,7 +171,7 @@ def exact_statistics(frame, cut):
 
 
 @pytest.mark.parametrize("name", ["wine", nightly("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("statistic", nightly_but(STATISTICS, "mean", "histogram", "table"))
+@pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "histogram", "table"))
 def test_no_published_number_is_an_exact_statistic(name, statistic):
     """To six digits, but for n, k, and small whole numbers, which any text holds."""
     frame, group = data_set(name)
