@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
+from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
 
 from leakscope.core.seeds import stream
 from leakscope.releases.networks.devices import seeded
@@ -77,9 +79,10 @@ def test_steps_are_those_of_pytorch(recipe, reference, words, fused):
         torch.testing.assert_close(one, two.detach(), rtol=1e-6, atol=1e-6)
 
 
-def reference_training(module, data, members, seed, recipe):
+def reference_training(module, data, members, seed, recipe, optimiser_of=torch.optim.Adam, schedule_of=None):
     """The plainest loop there is, with the batches of the row's seed."""
-    optimiser = torch.optim.Adam(module.parameters(), lr=recipe.lr)
+    optimiser = optimiser_of(module.parameters(), lr=recipe.lr)
+    schedule = schedule_of(optimiser) if schedule_of else None
     for epoch in range(recipe.epochs):
         order = members[stream(seed, "batches", epoch).permutation(len(members))]
         steps = n_batches(len(order), recipe.batch)
@@ -90,6 +93,32 @@ def reference_training(module, data, members, seed, recipe):
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
+        if schedule:
+            schedule.step()
+
+
+@pytest.mark.parametrize(
+    ("words", "schedule_of"),
+    [
+        ({"schedule": "step", "decay_epochs": 2}, partial(StepLR, step_size=2, gamma=0.1)),
+        ({"schedule": "step", "decay_epochs": 1, "decay": 0.5}, partial(StepLR, step_size=1, gamma=0.5)),
+        ({"schedule": "cosine"}, partial(CosineAnnealingLR, T_max=4)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("optimiser", "optimiser_of"),
+    [("adam", torch.optim.Adam), ("sgd", torch.optim.SGD), ("adamw", partial(torch.optim.AdamW, weight_decay=0.0))],
+)
+def test_a_falling_step_size_is_that_of_pytorch(optimiser, optimiser_of, words, schedule_of, training_data_of):
+    recipe = Recipe(optimiser=optimiser, epochs=4, batch=16, lr=0.01, **words)
+    data, members = training_data_of(recipe), [np.arange(50), np.arange(60, 110)]
+    modules = made(stack)[:2]
+    singles = copy.deepcopy(modules)
+    train(BatchedEnsemble(modules), data, members, [10, 11])
+    for module, single, own, seed in zip(modules, singles, members, (10, 11), strict=True):
+        reference_training(single, data, own, seed, recipe, optimiser_of, schedule_of)
+        for trained, expected in zip(module.parameters(), single.parameters(), strict=True):
+            torch.testing.assert_close(trained, expected, rtol=2e-4, atol=2e-5)
 
 
 @side_by_side

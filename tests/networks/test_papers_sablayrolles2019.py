@@ -15,6 +15,7 @@ from leakscope.papers.sablayrolles2019 import features as room
 from leakscope.papers.sablayrolles2019 import pretrained, table1, table2, table3
 from leakscope.papers.sablayrolles2019.features import SHIP, TRUCK, features, moved
 from leakscope.papers.sablayrolles2019.networks import Residual, small_resnet, tanh_cnn
+from leakscope.releases import Recipe
 
 HERE = "leakscope.papers.sablayrolles2019.networks"
 
@@ -162,6 +163,7 @@ def tree(tmp_path):
 
 
 def test_table_3_on_a_folder_with_any_network(tree):
+    assert Recipe.of(table3.PAPERS_RECIPE).lr_in(89) == pytest.approx(1e-4)  # divided by 10 after 30 and 60 epochs
     train, lab = {"epochs": 20, "lr": 0.003, "batch": 8}, Lab(seed=1, n_jobs=1)
     numbers = table3.of_folder(str(tree), f"{HERE}:small_resnet", {"classes": 2}, train, models=2, lab=lab)
     table = numbers.pivot(index="augment", columns="attack", values="accuracy")

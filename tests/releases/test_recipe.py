@@ -28,6 +28,9 @@ def test_a_recipe_is_plain_data(as_users_run_it):
     assert Recipe.of(recipe.describe()) == recipe
     assert isinstance(recipe.lr, float)
     assert Recipe(epochs=np.int64(3)) == Recipe(epochs=3)
+    falling = Recipe(schedule="step", decay_epochs=5)
+    assert falling.decay == 0.1
+    assert Recipe.of(falling.describe()) == falling
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,12 @@ def test_a_recipe_is_plain_data(as_users_run_it):
         ({"shift": 0, "augment": "crop"}, "shift must be >= 1"),
         ({"shift": 2, "augment": "flip"}, "shift is of augment='crop' or 'flip_crop', got 2 with 'flip'"),
         ({"stop": -1}, "stop must be > 0"),
+        ({"schedule": "steps"}, r"unknown schedule 'steps' \(did you mean 'step'\?\)"),
+        ({"schedule": "step"}, "schedule='step' needs decay_epochs, the epochs after which the step size falls"),
+        ({"schedule": "step", "decay_epochs": 0}, "decay_epochs must be >= 1"),
+        ({"schedule": "step", "decay_epochs": 3, "decay": 1.0}, "decay must be > 0 and < 1"),
+        ({"schedule": "cosine", "decay_epochs": 3}, "decay_epochs is of schedule='step', got 3 with 'cosine'"),
+        ({"decay": 0.5}, "decay is of schedule='step', got 0.5 with 'constant'"),
         ({"weight_decay": -0.1}, "weight_decay must be >= 0"),
         ({"momentum": 1.0, "optimiser": "sgd"}, "momentum must be < 1"),
         ({"momentum": 0.9}, "momentum is of optimiser='sgd'; adam takes none"),

@@ -26,7 +26,8 @@ class Optimiser:
     Parameters
     ----------
     recipe : Recipe
-        Its ``optimiser``, ``lr``, ``momentum`` and ``weight_decay``.
+        Its ``optimiser``, ``lr``, ``momentum`` and ``weight_decay``; a schedule of the step size is for the caller, who
+        sets ``lr`` of this object.
     parameters : sequence of tensor
         Changed in place by `step`.
     fused : bool
@@ -34,7 +35,7 @@ class Optimiser:
     """
 
     def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, "..."]], fused: bool = True) -> None:
-        self.recipe, self.fused = recipe, fused
+        self.recipe, self.fused, self.lr = recipe, fused, recipe.lr
         self.parameters = [parameter.detach() for parameter in parameters]  # the same memory, outside of autograd
         self.first: list[Tensor] = []  # moments
         self.second: list[Tensor] = []
@@ -68,21 +69,20 @@ class Optimiser:
         new_state, old_state = (*optimiser.first, *optimiser.second), (*self.first, *self.second)
         for new, old in zip(new_state, old_state, strict=True):
             new.copy_(old[models])
-        optimiser.n_steps = self.n_steps
+        optimiser.n_steps, optimiser.lr = self.n_steps, self.lr
         return optimiser
 
     def _constants(self) -> dict[str, Any]:
-        recipe = self.recipe
         betas = {"beta1": BETA1, "beta2": BETA2, "eps": EPS}
-        return betas | {"lr": recipe.lr, "weight_decay": recipe.weight_decay, "amsgrad": False, "maximize": False}
+        return betas | {"lr": self.lr, "weight_decay": self.recipe.weight_decay, "amsgrad": False, "maximize": False}
 
     def _adam(self, gradients: list[Tensor]) -> None:
         recipe, decay = self.recipe, self.recipe.weight_decay
         correction2 = (1 - BETA2**self.n_steps) ** 0.5  # of the bias of the moments
-        step_size = recipe.lr / (1 - BETA1**self.n_steps)
+        step_size = self.lr / (1 - BETA1**self.n_steps)
         for parameter, gradient, first, second in zip(self.parameters, gradients, self.first, self.second, strict=True):
             if decay and recipe.optimiser == "adamw":
-                parameter.mul_(1 - recipe.lr * decay)
+                parameter.mul_(1 - self.lr * decay)
             step = gradient.add(parameter, alpha=decay) if decay and recipe.optimiser == "adam" else gradient
             first.lerp_(step, 1 - BETA1)
             second.mul_(BETA2).addcmul_(step, step, value=1 - BETA2)
@@ -94,7 +94,7 @@ class Optimiser:
             step = gradient.add(parameter, alpha=recipe.weight_decay) if recipe.weight_decay else gradient
             if recipe.momentum:
                 step = self.first[index].mul_(recipe.momentum).add_(step)
-            parameter.sub_(step, alpha=recipe.lr)
+            parameter.sub_(step, alpha=self.lr)
 
 
 def _laid_out_as(parameter: Shaped[Tensor, "..."], gradient: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:

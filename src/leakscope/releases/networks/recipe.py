@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from leakscope.core.checks import count, non_negative, one_of, positive, probability
+from leakscope.core.checks import count, fraction, non_negative, one_of, positive, probability
 from leakscope.releases.specs import from_words
 
 OPTIMISERS = ("adam", "adamw", "sgd")
 LOSSES = ("cross_entropy", "mse")
+SCHEDULES = ("constant", "step", "cosine")
+DECAY = 0.1  # of the step size in a "step" schedule
 AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
 SHIFT = 4  # pixels of a crop
 DEVICES = ("cpu", "cuda", "auto")
@@ -25,7 +28,15 @@ class Recipe:
     optimiser : {"adam", "adamw", "sgd"}
         With PyTorch's defaults for all constants that are not fields of this class.
     lr : float
-        Step size.
+        Step size, in the first epoch.
+    schedule : {"constant", "step", "cosine"}
+        How the step size falls over the epochs. step: it is multiplied by ``decay`` after every ``decay_epochs`` epochs
+        (PyTorch's ``StepLR``). cosine: ``lr (1 + cos(pi e/epochs))/2`` in the epoch e = 0, 1, ... (its
+        ``CosineAnnealingLR``).
+    decay_epochs : int, optional
+        Of the schedule "step", which needs it.
+    decay : float, optional
+        Of the schedule "step", in (0, 1): 0.1 unless given.
     momentum : float
         Of SGD, in [0, 1).
     weight_decay : float
@@ -68,6 +79,9 @@ class Recipe:
 
     optimiser: Literal["adam", "adamw", "sgd"] = "adam"
     lr: float = 1e-3
+    schedule: Literal["constant", "step", "cosine"] = "constant"
+    decay_epochs: int | None = None
+    decay: float | None = None
     momentum: float = 0.0
     weight_decay: float = 0.0
     epochs: int = 30
@@ -82,6 +96,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         one_of("optimiser", self.optimiser, OPTIMISERS)
+        one_of("schedule", self.schedule, SCHEDULES)
         one_of("loss", self.loss, LOSSES)
         one_of("augment", self.augment, AUGMENTATIONS)
         one_of("device", self.device, DEVICES)
@@ -96,6 +111,8 @@ class Recipe:
             "epochs": count("epochs", self.epochs),
             "batch": count("batch", self.batch),
             "shift": self._shift(),
+            "decay_epochs": self._decay_epochs(),
+            "decay": self._decay(),
             "stop": None if self.stop is None else positive("stop", self.stop),
         }
         for name, value in checked.items():
@@ -112,6 +129,49 @@ class Recipe:
         if self.shift is not None:
             raise ValueError(f"shift is of augment='crop' or 'flip_crop', got {self.shift} with {self.augment!r}")
         return None
+
+    def _decay_epochs(self) -> int | None:
+        """Return the epochs between two falls of the step size; None without them."""
+        if self.schedule == "step":
+            if self.decay_epochs is None:
+                raise ValueError("schedule='step' needs decay_epochs, the epochs after which the step size falls")
+            return count("decay_epochs", self.decay_epochs)
+        if self.decay_epochs is not None:
+            raise ValueError(f"decay_epochs is of schedule='step', got {self.decay_epochs} with {self.schedule!r}")
+        return None
+
+    def _decay(self) -> float | None:
+        """Return the factor of the step size; None without one."""
+        if self.schedule == "step":
+            return DECAY if self.decay is None else fraction("decay", self.decay, above=True, below=True)
+        if self.decay is not None:
+            raise ValueError(f"decay is of schedule='step', got {self.decay:g} with {self.schedule!r}")
+        return None
+
+    def lr_in(self, epoch: int) -> float:
+        """Compute the step size in an epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            From 0 on.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from leakscope.releases.networks.recipe import Recipe
+        >>> imagenet = Recipe(optimiser="sgd", lr=0.1, epochs=90, schedule="step", decay_epochs=30)
+        >>> [round(imagenet.lr_in(epoch), 6) for epoch in (0, 29, 30, 89)]
+        [0.1, 0.1, 0.01, 0.001]
+        """
+        if self.schedule == "step" and self.decay_epochs and self.decay:
+            return self.lr * self.decay ** (epoch // self.decay_epochs)
+        if self.schedule == "cosine":
+            return self.lr * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        return self.lr
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Recipe:

@@ -128,6 +128,7 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
     loss_before = np.full(len(members), np.inf)
     with seeded(integer(seeds[0], "dropout"), data.device):
         for epoch in range(recipe.epochs):
+            optimiser.lr = recipe.lr_in(epoch)
             batches = _Epoch.drawn([members[k] for k in training], [seeds[k] for k in training], epoch, recipe)
             loss = _train_epoch(learner, optimiser, data, batches)
             if not np.isfinite(loss).all():
