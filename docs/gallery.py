@@ -1,8 +1,8 @@
-"""Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py FOLDER``.
+"""Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py [FOLDER]``.
 
-The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Experiments that are not in it
-keep their picture and table. Numbers and claims of each full run are kept in ``papers/runs``, compressed, so that table
-and picture can be made again.
+The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Numbers and claims of each full
+run are kept in ``papers/runs``, compressed; table and picture of every kept run are made again from them. Experiments
+that were never kept stay as they are.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from PIL import Image
 
-from leakscope.papers import PAPERS
+from leakscope.papers import PAPERS, Experiment, figures
 from leakscope.papers.printed import changes, printed
 from leakscope.reports.render.claims import VERDICTS, counted, measured, stated, verdict
 
@@ -49,9 +50,12 @@ CPU_TIME = {  # of one core of a small server, without a GPU
 }
 
 
-def picture(source: Path, target: Path) -> None:
-    """A figure in 64 colours."""
-    with Image.open(io.BytesIO(source.read_bytes())) as image:
+def picture(experiment: Experiment, result: dict[str, Any], target: Path) -> None:
+    """Draw a figure from the numbers of a run, in 64 colours."""
+    numbers = pd.read_csv(io.StringIO(result["numbers"]), keep_default_na=False, na_values=[""])
+    with figures.looking():
+        drawn = figures.as_bytes(experiment.module.draw(numbers), "png")
+    with Image.open(io.BytesIO(drawn)) as image:
         image.convert("RGB").quantize(64, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
 
 
@@ -138,19 +142,22 @@ def told(claim: dict) -> str:
     return verdict(claim)
 
 
-def main(results: Path) -> None:
-    """All experiments of a folder."""
+def main(results: Path | None = None) -> None:
+    """Keep the runs of a folder, and make pictures and tables of all that are kept."""
     for folder in (PICTURES, TABLES, RUNS):
         folder.mkdir(parents=True, exist_ok=True)
-    for name in (each.replace("/", "-") for each in PAPERS):
-        if (results / name / "figure.png").is_file():
-            picture(results / name / "figure.png", PICTURES / f"{name}.png")
-            result = kept(results / name)
-            (TABLES / f"{name}.md").write_text(table(result), encoding="utf-8")
-            (RUNS / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps(result).encode(), mtime=0))
+    for name, experiment in PAPERS.items():
+        file = name.replace("/", "-")
+        if results is not None and (results / file / "claims.json").is_file():
+            content = json.dumps(kept(results / file)).encode()
+            (RUNS / f"{file}.json.gz").write_bytes(gzip.compress(content, mtime=0))
+        result = read(name)
+        if result is not None:
+            picture(experiment, result, PICTURES / f"{file}.png")
+            (TABLES / f"{file}.md").write_text(table(result), encoding="utf-8")
     (TABLES / "changes.md").write_text(changed(), encoding="utf-8")
     (TABLES / "overview.md").write_text(overview(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

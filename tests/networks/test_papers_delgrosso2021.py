@@ -172,7 +172,7 @@ def test_both_image_experiments_run_and_their_figures_say_what_they_show(
     assert outcome.numbers["value"].between(0, 1).all()
     figure = figure4.draw(outcome.numbers)
     _labelled(figure, 8)
-    assert "their result file, likelihood attack" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "their result file, LK" in [text.get_text() for text in figure.legends[0].get_texts()]
     table = table1.study(lab, 16, 20, {"text": 2, "code": 3})
     least = 8 * 0.9 / (8 * 0.9 + 10)  # nine of ten true members found, and everybody else called one, too
     assert table.numbers["ppv"].between(least, 1).all()

@@ -71,22 +71,22 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure, axes = figures.panels(3, width=4.0, height=3.8)
     n = numbers["n"]
     axes[0].fill_between(n, numbers["low"], numbers["high"], color=figures.MUTE, alpha=0.25, linewidth=0)
-    axes[0].plot(n, numbers["played"], ".", color=figures.MUTE, label="Bayes attacker, games (95 %)")
+    axes[0].plot(n, numbers["played"], ".", color=figures.MUTE, label="SR of the Bayes attacker, games (95 %)")
     theirs = {"color": figures.THEIRS}
     for name, label, style in (
-        ("upper", "Theorem 5", theirs | {"linestyle": "--"}),
-        ("upper_in_bits", "Theorem 5 with bits, as printed", theirs | {"linestyle": ":"}),
-        ("success", "Bayes attacker, exact (ours)", {"color": figures.OURS, "linewidth": 2.2}),
-        ("lower_ours", "from gap and tail (ours)", {"color": figures.OURS, "linestyle": "-."}),
-        ("lower", "Theorem 4, right tail", theirs),
+        ("upper", "UB, Theorem 5", theirs | {"linestyle": "--"}),
+        ("upper_in_bits", "UB with bits, as printed", theirs | {"linestyle": ":"}),
+        ("success", "SR, exact (ours)", {"color": figures.OURS, "linewidth": 2.2}),
+        ("lower_ours", "LB from gap and tail (ours)", {"color": figures.OURS, "linestyle": "-."}),
+        ("lower", "LB, Theorem 4, right tail", theirs),
     ):
         axes[0].plot(n, numbers[name], label=label, **style)
-    axes[0].set(title="success", ylabel="fraction of games won", ylim=(0.48, 1.02))
+    axes[0].set(title="success rate (SR) and bounds", ylabel="fraction of games won", ylim=(0.48, 1.02))
     axes[0].legend()
     axes[1].plot(n, numbers["gap"], color=figures.INK)
     axes[1].set(title="generalisation gap", ylabel="squared error, in variances of the noise", yscale="log")
     axes[2].plot(n, numbers["information"], color=figures.INK)
-    axes[2].set(title="mutual information", ylabel="of a response and the estimate, in nats", yscale="log")
+    axes[2].set(title="mutual information (MI)", ylabel="of a response and the estimate, in nats", yscale="log")
     for ax in axes:
         ax.set(xscale="log", xlabel=f"n: training records (d = {D})")
         ax.set_xticks([21, 50, 100, 200, 500], ["21", "50", "100", "200", "500"], minor=False)

@@ -54,14 +54,17 @@ RESULT_FILE = {  # published with the code: success, lower bound and accuracy, b
     },
 }
 LINES = {
-    "likelihood": "likelihood attack, threshold .8",
-    "loss": "loss attack",
-    "modified_entropy": "modified entropy attack",
+    "likelihood": "LK: likelihood attack, threshold .8",
+    "loss": "LS: loss attack",
+    "modified_entropy": "ME: modified entropy attack",
     **gap.TITLES,
 }
-LOOKS = dict(zip(LINES, figures.STYLES[1:], strict=True))
-LOOKS["loss"] = {**LOOKS["loss"], "markersize": 9, "markerfacecolor": "none"}  # seen around modified entropy's
-LOOKS["sharper"] = {**LOOKS["sharper"], "color": figures.OURS}
+LOOKS = {
+    "likelihood": gap.LOOKS["success"],
+    "loss": {**figures.STYLES[2], "markersize": 9, "markerfacecolor": "none"},  # seen around modified entropy's
+    "modified_entropy": figures.STYLES[3],
+    **gap.LOOKS,
+}
 IN_FILE = ("likelihood", "bound", "test_accuracy")  # the lines that the public code computes
 OPEN = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8}
 RESULTS = "result file"
@@ -287,7 +290,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         of_whom = ", as the public code" if by_code else ""
         xlabel = "images drawn n, of which 2n/3 are trained on" if by_code else "training images n"
         shown: list[Artist] = []
-        for name in dict.fromkeys(row["data"]):
+        for name in images.in_print(row["data"]):
             ax = next(panels)
             shown = gap.draw(ax, row.query("data == @name"), styles)
             ax.set(title=f"{images.TITLES[str(name)]}{of_whom}", xlabel=xlabel)
@@ -299,7 +302,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
 def _styles() -> dict[str, tuple[str, dict[str, Any]]]:
     """Words and look of each line, by its name with the setting."""
     styles = {f"{TEXT} {line}": (words, LOOKS[line]) for line, words in LINES.items()}
-    short = {"likelihood": "likelihood attack", "bound": "lower bound", "test_accuracy": "accuracy (right axis)"}
+    short = {"likelihood": "LK", "bound": "LB", "test_accuracy": "Acc (right axis)"}
     for line, words in short.items():
         styles[f"code {line}"] = (f"as the code, {words}", LOOKS[line])
     for line in ("likelihood", "bound"):

@@ -53,7 +53,7 @@ STRATEGIES = {
 }
 BLIND = {"imputation": "imputation, without the network", "prior": "prior guess, without the network"}
 OPEN = {"linestyle": "none", "markerfacecolor": "none", "markersize": 8}  # networks as the public code's
-MEMBERSHIP = {"success": "likelihood attack, threshold .8", **gap.TITLES}
+MEMBERSHIP = {"success": "SR: likelihood attack, threshold .8", **gap.TITLES}
 
 
 def measure(lab: Lab) -> Outcome:
@@ -343,9 +343,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     axes[0].set(title="Who wrote it", ylabel=label, xscale="log", ylim=(0, None))
     shown = [axes[0].get_legend_handles_labels()[0]]
     if has_text:
-        looks = dict(zip(MEMBERSHIP, figures.STYLES[1:], strict=False))
-        looks["sharper"] = {**looks["sharper"], "color": figures.OURS}
-        shown.append(gap.draw(axes[1], of_text, {line: (words, looks[line]) for line, words in MEMBERSHIP.items()}))
+        shown.append(gap.draw(axes[1], of_text, {line: (words, gap.LOOKS[line]) for line, words in MEMBERSHIP.items()}))
         axes[1].set(title="Who was in")
     for ax, handles in zip(axes, shown, strict=True):
         ax.set(xlabel="training records n")

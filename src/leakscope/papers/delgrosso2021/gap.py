@@ -24,9 +24,16 @@ THRESHOLD = 0.8  # of the likelihood attack
 MOST = 2.0  # the loss
 RANGES = {"bound": -MOST, "sharper": 0.0}  # and the least that the loss is said to be
 TITLES = {
-    "bound": "lower bound, Theorem 2",
-    "sharper": "lower bound, loss in [0, 2]",
-    "test_accuracy": "accuracy (right axis)",
+    "bound": "LB: lower bound, Theorem 2",
+    "sharper": "LB with the loss in [0, 2] (ours)",
+    "test_accuracy": "Acc: accuracy (right axis)",
+}
+
+LOOKS: dict[str, dict[str, Any]] = {  # the same in both figures
+    "success": figures.STYLES[1],
+    "bound": figures.STYLES[4],
+    "sharper": {**figures.STYLES[5], "color": figures.OURS},
+    "test_accuracy": figures.STYLES[6],
 }
 
 

@@ -13,7 +13,7 @@ small. `attacked_as_code` does the same. Whether the final runs of the paper use
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,17 @@ RECIPE = {"loss": "mse", "lr": 5e-3, "batch": 200, "epochs": 150, "stop": 1e-3}
 CODE = {"lr": 5e-3, "batch": 50, "epochs": 150, "stop": 1e-3}  # the public code's, for every n
 SETTINGS = ("code", "trained")  # who is called a member: all n images, or those that the network was trained on
 TINIEST = 1e-12  # of a probability
+
+
+def in_print(names: Iterable[str]) -> list[str]:
+    """Sort sets of images as the paper's figure has them, from top to bottom.
+
+    Examples
+    --------
+    >>> in_print(["fashion", "mnist", "cifar10", "mnist"])
+    ['cifar10', 'mnist', 'fashion']
+    """
+    return [name for name in ("cifar10", "mnist", "fashion") if name in set(names)]
 
 
 def attacked(name: str, n: int, n_others: int, number: int, seed: int, loss: str = "mse") -> dict[str, Any]:

@@ -142,7 +142,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """Ours compared with what is printed, and the precision of who calls everybody a member."""
     figure, axes = figures.panels(3, width=3.2, height=3.3)
     low, high = numbers[["ppv", "printed"]].min().min(), numbers[["ppv", "printed"]].max().max()
-    for ax, (name, part) in zip(axes, numbers.groupby("data", sort=False), strict=True):
+    for ax, name in zip(axes, images.in_print(numbers["data"]), strict=True):
+        part = numbers[numbers["data"] == name]
         ax.axhline(PRIOR, color=figures.OURS, linestyle="--", label="everybody is a member: 8/18")
         for setting, own in part.groupby("setting", sort=False):
             shift, words, look = LOOKS[str(setting)]

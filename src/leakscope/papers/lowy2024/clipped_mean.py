@@ -90,17 +90,22 @@ def table(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.Dat
 
 def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None = None, *, log: bool = True) -> Figure:
     """Both ratios, and beyond the paper the epsilon of every record with that of the average one."""
-    figure, axes = figures.panels(3)
-    ratios.draw(axes[:2], numbers, label, log=log)
-    ax: Axes = axes[2]
-    line = str(numbers["line"].iloc[0])
+    lines = list(numbers["line"].unique())
+    n_panels = len(lines) + 1
+    n_columns = 2 if n_panels == 4 else 3
+    figure, axes = figures.panels(n_columns, -(-n_panels // n_columns), width=10.2 / n_columns)
+    ratios.draw(axes[: len(lines)], numbers, label, log=log)
+    for unused in axes[n_panels:]:
+        unused.set_axis_off()
+    ax: Axes = axes[len(lines)]
+    line = str(lines[0])
     for quantity, name, style in (("pmp", "every record", "-"), ("average", "the average record (ours)", "--")):
         part = numbers.query(f"line == '{line}' and quantity == '{quantity}'")
         x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
         low, high = mean - 2 * error, mean + 2 * error
         figures.band(ax, x, mean, low, high, name, color=figures.OURS, linestyle=style)
     if printed is not None:
-        ax.plot(*printed, "s", color=figures.THEIRS, label="printed", markersize=6)
+        ax.plot(*printed, "s", color=figures.THEIRS, label="printed", fillstyle="none", markersize=9)
     ax.set(xlabel=label, ylabel=f"practical {ratios.PMP}", xscale="log" if log else "linear")
     ax.set(title=f"{ratios.PMP} with {ratios.NAMES[line]}")
     ratios.from_zero_or_log(ax)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from leakscope.papers import figures
 from leakscope.papers.lab import mean_of
@@ -22,8 +23,6 @@ EXACT, NOMINAL, PROMISE = "exact", "nominal", "promise"
 HALVED = "halved"  # epsilon, with half of the sensitivity that it needs
 NAMES = {EXACT: f"{SUBSET} fixed, exact", NOMINAL: f"{SUBSET} fixed, nominal", PROMISE: f"{EPSILON} fixed"}
 NAMES[HALVED] = f"{EPSILON} fixed, sensitivity halved"
-STYLE = {EXACT: figures.STYLES[5], NOMINAL: figures.STYLES[1], PROMISE: figures.STYLES[2]}
-STYLE[HALVED] = figures.STYLES[4]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,21 +124,48 @@ def draw(
     *,
     log: bool = True,
 ) -> None:
-    """Draw the two ratios on two axes, with bands of two standard errors; and what the text prints of them at an x."""
-    for ax, (quantity, name) in zip(axes, RATIOS.items(), strict=True):
-        for line, part in numbers.query(f"quantity == '{quantity}'").groupby("line", sort=False):
-            x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
-            low, high = mean - 2 * error, mean + 2 * error
-            figures.band(ax, x, mean, low, high, NAMES[str(line)], **STYLE[str(line)])
-        ax.set(xlabel=label, ylabel=f"ratio of practical {PMP} to {name}", xscale="log" if log else "linear")
-        ax.set(title=f"{PMP} / {name}")
+    """Draw both ratios on one axis, as the paper does; one axis for each of what is kept at its value.
+
+    Parameters
+    ----------
+    axes : array of Axes
+        As many as lines in ``numbers``, or more.
+    numbers : DataFrame
+        Of `table`; the shades are two standard errors.
+    label : str
+        Of the horizontal axis.
+    printed : (float, float, float), optional
+        A place of that axis, and what the text prints of both ratios there.
+    log : bool
+        Whether that axis is logarithmic.
+    """
+    shown = numbers[numbers["quantity"].isin(list(RATIOS))]
+    for ax, (line, part) in zip(axes, shown.groupby("line", sort=False), strict=False):
+        for (quantity, name), style in zip(RATIOS.items(), figures.STYLES, strict=False):
+            own = part[part["quantity"] == quantity]
+            x, mean, error = (own[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
+            figures.band(ax, x, mean, mean - 2 * error, mean + 2 * error, f"{PMP} / {name}", **style)
         if printed is not None:
-            ax.plot(printed[0], dict(zip(RATIOS, printed[1:], strict=True))[quantity], "*k", label="printed", zorder=4)
-        from_zero_or_log(ax)
+            place, *values = printed
+            for value, style in zip(values, figures.STYLES, strict=False):
+                hollow = {"color": style["color"], "marker": style["marker"], "fillstyle": "none", "markersize": 9}
+                ax.plot(place, value, linestyle="none", zorder=4, **hollow)
+        ax.set(xlabel=label, ylabel=f"ratio of practical {PMP}", xscale="log" if log else "linear")
+        ax.set(title=NAMES[str(line)])
+    from_zero_or_log(*axes)
+    if printed is not None:
+        axes[0].plot([], [], "o", color=figures.MUTE, fillstyle="none", markersize=9, label="printed")
     axes[0].legend()
 
 
-def from_zero_or_log(ax: Axes) -> None:
-    """Choose a scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
-    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
-    ax.set(**({"yscale": "log"} if values.max() > 30 * values.min() > 0 else {"ylim": (0, None)}))
+def from_zero_or_log(*axes: Axes) -> None:
+    """Choose one scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
+    drawn = [np.ravel(line.get_ydata()).astype(float) for ax in axes for line in ax.get_lines()]
+    values = np.concatenate(drawn)
+    for ax in axes:
+        if values.max() > 30 * values.min() > 0:
+            ax.set(yscale="log", ylim=(values.min() / 1.5, values.max() * 1.5))
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_minor_formatter(NullFormatter())
+        else:
+            ax.set(ylim=(0, 1.08 * values.max()))
