@@ -16,7 +16,7 @@ from leakscope.papers.lab import Lab
 
 @pytest.fixture(scope="module")
 def thirty() -> dict[str, float]:
-    return figure3.regression(30, 20_000, seed=0)
+    return figure3.regression(30, 20, 20_000, seed=0)
 
 
 @pytest.fixture(scope="module")

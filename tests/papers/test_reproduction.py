@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pandas as pd
 import pytest
@@ -11,9 +12,10 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import PAPERS, data, reproduction
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
 from leakscope.papers.printed import Ours, Printed, Setting
-from leakscope.papers.reproduction import Reproduction, find, lacking
+from leakscope.papers.reproduction import Reproduction, checked_values, find, lacking, parameters_of
+from tests.marks import nightly
 
 SMALL = "delgrosso2021/section33"
 
@@ -226,3 +228,84 @@ def test_the_error_of_a_mean_is_that_of_independent_runs():
 
 def test_streams_have_names():
     assert Lab(seed=1).stream("a", 2).random() == ls.seeds.stream(1, "a", 2).random()
+
+
+# Each with parameters small enough to be quick.
+SMALLER = [
+    ("izzo2022/figure1", {"n": 6}),
+    ("sablayrolles2019/figure1", {"n": 10, "d": 40}),
+    nightly("izzo2022/figure2", {"n": 2000}),
+    nightly("azize2024/figure2", {"n": 50, "d": 80}),
+    nightly("delgrosso2021/figure3", {"d": 3}),
+    nightly("lowy2024/figure1", {"n": 3, "C": 5, "epsilon": 1}),
+    nightly("lowy2024/figure2", {"n": 3, "d": 2, "m": 4}),
+    nightly("lowy2024/figure3", {"n": 3, "sigma": 0.5}),
+    nightly("lowy2024/figure4", {"n": 20, "d": 3, "C": 20}),
+    nightly("lowy2024/figure5", {"n": 20, "epsilon": 2}),
+    nightly("lowy2024/figure6", {"n": 20, "C": 10}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), SMALLER)
+def test_parameters_can_be_set_and_nothing_is_compared_then(name, values, tmp_path):
+    found = ls.reproduce(name, quick=True, set=values, n_jobs=1, out=tmp_path / "out")
+    assert found.claims == []
+    assert found.table().endswith("to compare with.")
+    document = json.loads((tmp_path / "out" / "claims.json").read_text())
+    assert document["set"] == values
+    assert document["run"].endswith(": nothing in print to compare with.")
+    assert all(
+        f"{parameter} = {value:g} in place of the paper's" in document["run"] for parameter, value in values.items()
+    )
+    assert not Reproduction(PAPERS[name], Lab(quick=True), None).same_run(document)
+    assert found.figure().get_suptitle().endswith("what is printed is for the latter")
+
+
+def test_every_experiment_without_networks_has_its_parameters_tested():
+    with_parameters = [each.name for each in PAPERS.values() if "torch" not in each.needs and parameters_of(each)]
+    assert sorted(with_parameters) == sorted(values_of(case)[0] for case in SMALLER)
+
+
+def values_of(case):
+    return getattr(case, "values", case)
+
+
+def test_the_papers_own_values_are_none_that_were_set():
+    assert checked_values(PAPERS["lowy2024/figure1"], {"C": 10, "n": 4}) == {"n": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "line"),
+    [
+        ("lowy2024/figure1", {"c": 1}, "lowy2024/figure1 has no parameter 'c'; it has epsilon, n, m, d, C"),
+        ("izzo2022/theorem5", {"n": 1}, "izzo2022/theorem5 has no parameter 'n'; it has none that can be set"),
+        (
+            "lowy2024/figure1",
+            {"n": 9},
+            "n, the number of records in D, half of those of X, must be a whole number >= 2 and <= 8, got 9",
+        ),
+        (
+            "lowy2024/figure1",
+            {"n": 2.5},
+            "n, the number of records in D, half of those of X, must be a whole number >= 2 and <= 8, got 2.5",
+        ),
+        (
+            "lowy2024/figure1",
+            {"C": float("nan")},
+            "C, the norm that records are clipped to, must be a number >= 0.1 and ",
+        ),
+        (
+            "izzo2022/figure1",
+            {"n": 7},
+            "n, the number of records, the smallest of four, must be an even number >= 6 and ",
+        ),
+    ],
+)
+def test_what_cannot_be_set(name, values, line):
+    with pytest.raises(ValueError, match=f"^{re.escape(line)}"):
+        ls.reproduce(name, quick=True, set=values)
+
+
+def test_a_parameter_keeps_its_type():
+    assert isinstance(Parameter("n", 6, "n", least=1).of(Lab(set={"n": 4.0})), int)
+    assert isinstance(Parameter("C", 6.0, "C", least=1).of(Lab(set={"C": 4})), float)

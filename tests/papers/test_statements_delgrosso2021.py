@@ -407,7 +407,7 @@ def test_what_the_attacks_of_table_1_need():
 
 def test_settings_of_the_appendix():
     """Sections 4.1 and 4.2, Appendices A.1 and A.2: rate, batch, epochs, stop, threshold and sizes as printed."""
-    assert (figure3.D, figure3.N_GAMES) == (20, 10_000)
+    assert (figure3.D.value, figure3.N_GAMES) == (20, 10_000)
     assert {name: one.n_train for name, one in data.SETS.items()} == {
         "mnist": 60_000,
         "fashion": 60_000,

@@ -29,6 +29,7 @@ OPTIONS = (
     option(
         "setting", str, "The one setting to run: text, or another that --list names. [text and all others]", "", "--as"
     ),
+    option("values", list[str] | None, "NAME=VALUE, a parameter with another value than the paper's.", flag="--set"),
     option("out", Path, "Folder of numbers, figures, claims and the page.", Path("leakscope-papers")),
     option("store", Path | None, "Folder of finished runs. [OUT/store]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
@@ -54,14 +55,40 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> N
 
 
 def _listed(experiment: Experiment) -> str:
-    """Name an experiment and its title; below, its settings other than that of the text."""
-    settings = import_module("leakscope.papers.reproduction").settings_of(experiment)
-    others = f"\n{'':24}  --as {', '.join(settings)}" if settings else ""
-    return f"{experiment.name:24}  {experiment.title}{others}"
+    """Name an experiment and its title; below, its settings other than that of the text, and its parameters."""
+    room = import_module("leakscope.papers.reproduction")
+    lines = [f"{experiment.name:24}  {experiment.title}"]
+    if settings := room.settings_of(experiment):
+        lines.append(f"{'':24}  --as {', '.join(settings)}")
+    if not {"torch", "opacus"} & set(experiment.needs):  # listing imports no PyTorch; these have no parameters
+        parameters = room.parameters_of(experiment)
+        lines += [f"{'':24}  --set {each.name}={each.value:g}: {each.says}" for each in parameters]
+    return "\n".join(lines)
+
+
+def _values(words: list[str] | None) -> dict[str, float]:
+    """Read ``NAME=VALUE`` of ``--set``."""
+    values = {}
+    for word in words or ():
+        name, found, value = word.partition("=")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            found = ""
+        if not found:
+            raise ValueError(f"--set needs NAME=VALUE with a number, as C=20, got {word!r}")
+    return values
 
 
 def _run(
-    name: str | None, *, quick: bool, setting: str, out: Path, download: bool, **work: Any
+    name: str | None,
+    *,
+    quick: bool,
+    setting: str,
+    values: list[str] | None,
+    out: Path,
+    download: bool,
+    **work: Any,
 ) -> list[dict[str, Any]]:
     """Run the experiments of a name, write their page, and return their documents."""
     room = import_module("leakscope.papers.reproduction")
@@ -69,10 +96,12 @@ def _run(
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
+    chosen = _values(values)
     for experiment in experiments:
         room.refuse_unknown_setting(experiment, setting)
+        chosen = room.checked_values(experiment, chosen)
     lab = import_module("leakscope.papers.lab").Lab(
-        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"], setting
+        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"], setting, chosen
     )
     if len(experiments) == 1:  # one that cannot be run is an error; of several it is a line on the page
         experiment = experiments[0]
@@ -111,6 +140,7 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
         words.append("--quick")
     if lab.setting:
         words.append(f"--as {lab.setting}")
+    words += [f"--set {parameter}={value:g}" for parameter, value in lab.set.items()]
     if lab.seed:
         words.append(f"--seed {lab.seed}")
     run = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,60 @@ from leakscope.papers import data
 from leakscope.papers.printed import Ours
 
 T = TypeVar("T")
+Number = float | int
 TEXT = "text"  # the setting that a paper's text describes
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of an experiment that ``leakscope reproduce --set`` changes.
+
+    Parameters
+    ----------
+    name : str
+        As the paper writes it, ``"C"``.
+    value : float or int
+        The paper's; whole numbers stay whole.
+    says : str
+        What it is.
+    least, most : float
+        Allowed, both included.
+    even : bool
+        Whether it must be even.
+
+    Examples
+    --------
+    >>> clip = Parameter("C", 10.0, "norm that records are clipped to", least=0.1)
+    >>> clip.of(Lab(set={"C": 20})), clip.of(Lab())
+    (20.0, 10.0)
+    """
+
+    name: str
+    value: Number
+    says: str
+    least: Number
+    most: float = math.inf
+    even: bool = False
+
+    def of(self, lab: Lab) -> Any:
+        """Return what was set, or the paper's value; of the type of the latter."""
+        return type(self.value)(lab.set.get(self.name, self.value))
+
+    def check(self, value: Number) -> None:
+        """Refuse a value that the experiment cannot be run with.
+
+        Raises
+        ------
+        ValueError
+            With what is allowed.
+        """
+        wanted = "a whole number" if isinstance(self.value, int) else "a number"
+        if self.even:
+            wanted = "an even number"
+        ends = f">= {self.least:g}" + (f" and <= {self.most:g}" if math.isfinite(self.most) else "")
+        is_whole = float(value).is_integer() and (not self.even or value % 2 == 0)
+        if not self.least <= value <= self.most or (isinstance(self.value, int) and not is_whole):
+            raise ValueError(f"{self.name}, the {self.says}, must be {wanted} {ends}, got {value:g}")
 
 
 @dataclass(frozen=True)
@@ -33,6 +87,8 @@ class Lab:
         Worker processes; all cores unless given.
     setting : str
         The one to run: ``"text"``, or the name of another; empty for that of the text and all others beside it.
+    set : mapping of str to float
+        Parameters of the experiment with other values than the paper's.
 
     Examples
     --------
@@ -47,6 +103,7 @@ class Lab:
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
     setting: str = ""
+    set: Mapping[str, Number] = field(default_factory=dict)
 
     def settings(self, *others: str) -> tuple[str, ...]:
         """Name the settings to run, the first of which is compared with what is printed."""

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import PAPERS, Experiment, data, figures
-from leakscope.papers.lab import TEXT, Lab, Outcome
+from leakscope.papers.lab import TEXT, Lab, Number, Outcome, Parameter
 from leakscope.papers.printed import Claim, Setting, printed, settings
 
 CONTENT = {"name", "title", "scale", "setting", "run", "reason", "settings", "claims"}  # that a page needs of a run
@@ -62,6 +62,8 @@ class Reproduction:
     @cached_property
     def claims(self) -> list[Claim]:
         """What is printed, ours, and the verdict."""
+        if self.lab.set:
+            return []  # what is printed is about the paper's values
         known = printed(self.experiment.paper)[self.experiment.figure]
         ours = self.outcome.ours if self.outcome else {}
         tried = self.outcome.tried if self.outcome else {}
@@ -84,7 +86,10 @@ class Reproduction:
         if self.outcome is None:
             raise ValueError(f"{self.experiment.name} was not run: {self.reason}")
         with figures.looking():
-            return self.experiment.module.draw(self.outcome.numbers)
+            drawn = self.experiment.module.draw(self.outcome.numbers)
+            if self.lab.set:
+                drawn.suptitle(f"{self._changed()}; what is printed is for the latter")
+            return drawn
 
     def document(self) -> dict[str, Any]:
         """Return the content of its part of the page, as plain values."""
@@ -93,14 +98,28 @@ class Reproduction:
             "title": self.experiment.title,
             "scale": "quick" if self.lab.quick else "full",
             "setting": self.lab.setting,
+            "set": dict(self.lab.set),
             "seed": self.lab.seed,
             "leakscope": ls.__version__,
             "data": _sources(self.experiment),
-            "run": self.outcome.run if self.outcome else "",
+            "run": self._run(),
             "reason": self.reason,
             "settings": [asdict(setting) for setting in self._settings_run()],
             "claims": [claim.row() for claim in self.claims],
         }
+
+    def _run(self) -> str:
+        """Say what was run, and which values are not the paper's."""
+        run = self.outcome.run if self.outcome else ""
+        return f"{run} {self._changed()}: nothing in print to compare with." if self.lab.set else run
+
+    def _changed(self) -> str:
+        """Say which values were set."""
+        return ", ".join(
+            f"{parameter.name} = {self.lab.set[parameter.name]:g} in place of the paper's {parameter.value:g}"
+            for parameter in parameters_of(self.experiment)
+            if parameter.name in self.lab.set
+        )
 
     def _settings_run(self) -> list[Setting]:
         """Return the settings other than the text's that were run, alone or beside it."""
@@ -112,7 +131,7 @@ class Reproduction:
 
         Data that are not there any more are taken for the same.
         """
-        words, own = ("name", "scale", "setting", "seed", "leakscope"), self.document()
+        words, own = ("name", "scale", "setting", "set", "seed", "leakscope"), self.document()
         data_of = document.get("data", {})
         same_data = all(data_of.get(name) == source for name, source in own["data"].items())
         return same_data and all(document.get(word) == own[word] for word in words)
@@ -149,6 +168,7 @@ def reproduce(
     *,
     quick: bool = False,
     as_: str = "",
+    set: Mapping[str, Number] | None = None,
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
@@ -165,6 +185,9 @@ def reproduce(
     as_ : str
         The one setting to run: ``"text"``, or another that ``leakscope reproduce --list`` names. Unless given, the
         paper's text is followed, and its other settings are run beside it.
+    set : mapping of str to float, optional
+        Parameters with other values than the paper's, as ``{"C": 20}``; ``leakscope reproduce --list`` names those of
+        each experiment. Nothing is then compared with what is printed.
     out : path, optional
         Folder that is made for numbers (CSV), figure (PNG and SVG) and claims (CSV and JSON).
     seed : int
@@ -181,8 +204,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If the name or the setting is unknown, with the known ones; if data or a library is missing, with what to do;
-        if the folder exists.
+        If the name, the setting or a parameter is unknown, with the known ones; if a value is out of range; if data or
+        a library is missing, with what to do; if the folder exists.
 
     Examples
     --------
@@ -192,11 +215,12 @@ def reproduce(
     """
     experiment = PAPERS.get(name) or _only(name)
     refuse_unknown_setting(experiment, as_)
+    values = checked_values(experiment, set or {})
     if reason := lacking(experiment):
         raise ValueError(f"{name}: {reason}")
     if out is not None:
         refuse_existing(Path(out))
-    lab = Lab(quick, seed, store, n_jobs, as_)
+    lab = Lab(quick, seed, store, n_jobs, as_, values)
     reproduction = Reproduction(experiment, lab, experiment.module.measure(lab))
     if out is not None:
         reproduction.write(out)
@@ -213,6 +237,28 @@ def refuse_unknown_setting(experiment: Experiment, name: str) -> None:
     known = (TEXT, *settings_of(experiment))
     if name and name not in known:
         raise ValueError(f"{experiment.name} has no setting {name!r}; it has {' and '.join(known)}")
+
+
+def parameters_of(experiment: Experiment) -> tuple[Parameter, ...]:
+    """Return the parameters of an experiment that can be set."""
+    return getattr(experiment.module, "PARAMETERS", ())
+
+
+def checked_values(experiment: Experiment, values: Mapping[str, Number]) -> dict[str, Number]:
+    """Check values of parameters, and leave out those that are the paper's own.
+
+    Raises
+    ------
+    ValueError
+        For a name that the experiment does not have, with those that it has, or a value that is out of range.
+    """
+    known = {parameter.name: parameter for parameter in (parameters_of(experiment) if values else ())}
+    for name, value in values.items():
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none that can be set"
+            raise ValueError(f"{experiment.name} has no parameter {name!r}; {has}")
+        known[name].check(value)
+    return {name: value for name, value in values.items() if value != known[name].value}
 
 
 def claims_of(document: Mapping[str, Any]) -> pd.DataFrame:

@@ -33,7 +33,7 @@ from leakscope.papers.azize2024.mean_game import (
     over_draws,
     ratio,
 )
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, Parameter
 from leakscope.papers.printed import Ours
 
 Array = np.ndarray
@@ -43,9 +43,14 @@ SHOWN = 2000  # rounds in (c), as in the paper
 LOG_RATES, RATES = np.geomspace(1e-3, 1, 61), np.linspace(0, 1, 101)
 
 
+N = Parameter("n", 1000, "number of records in the mean", least=10, most=100_000)
+D = Parameter("d", 5000, "number of columns", least=10, most=100_000)
+PARAMETERS = (N, D)
+
+
 def measure(lab: Lab) -> Outcome:
     """Run at the paper's sizes; in full with ten times its rounds."""
-    return measured(lab, Sizes(rounds=lab.size(full=20_000, quick=2000)))
+    return measured(lab, Sizes(n=N.of(lab), d=D.of(lab), rounds=lab.size(full=20_000, quick=2000)))
 
 
 def measured(lab: Lab, sizes: Sizes) -> Outcome:

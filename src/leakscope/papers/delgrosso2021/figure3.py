@@ -17,18 +17,20 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, Parameter
 from leakscope.papers.printed import Ours
 
-D = 20
+D = Parameter("d", 20, "number of columns of the design", least=1, most=400)
+PARAMETERS = (D,)
 N_GAMES = 10_000
 FEW = (21, 22, 23, 24, 26, 28, 30, 35, 40, 50, 65, 80, 100, 140, 200, 280, 400, 500)
 
 
 def measure(lab: Lab) -> Outcome:
     """Games and exact values at each n."""
-    sizes = lab.size(full=tuple(range(D + 1, 501)), quick=FEW)
-    results = lab.repeat(regression, [(n, N_GAMES, lab.seed) for n in sizes], "sizes")
+    d = D.of(lab)
+    sizes = [n for n in lab.size(full=tuple(range(d + 1, 501)), quick=FEW) if n > d]
+    results = lab.repeat(regression, [(n, d, N_GAMES, lab.seed) for n in sizes], "sizes")
     frame = pd.DataFrame([{name: value.item() for name, value in one.items()} for one in results])
     ours = {
         "above_lower": Ours(bool((frame[["success", "high"]].min(axis=1) > frame["lower"]).all())),
@@ -37,12 +39,12 @@ def measure(lab: Lab) -> Outcome:
         "falls": Ours(falls(frame), detail="means of ten groups of neighbouring n, each lower than the one before"),
         "approaches_half": Ours(float(frame["success"].to_numpy()[-1])),
     }
-    return Outcome(frame, ours, f"d = {D}, {len(sizes)} sizes from n = {sizes[0]} to 500, {N_GAMES:,} games each.")
+    return Outcome(frame, ours, f"d = {d}, {len(sizes)} sizes from n = {sizes[0]} to 500, {N_GAMES:,} games each.")
 
 
-def regression(n: int, n_games: int, seed: int) -> dict[str, float]:
-    """Measure, compute and bound the attacker against least squares on n rows."""
-    X = ls.seeds.stream(seed, "design", n).normal(size=(n, D))
+def regression(n: int, d: int, n_games: int, seed: int) -> dict[str, float]:
+    """Measure, compute and bound the attacker against least squares on n rows of d columns."""
+    X = ls.seeds.stream(seed, "design", n).normal(size=(n, d))
     exact = ls.bounds.linear_regression_bayes(X)
     accuracy = ls.bounds.simulate_regression_game(X, n_games=n_games, seed=ls.seeds.integer(seed, "games", n))
     return {
@@ -88,7 +90,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     axes[2].plot(n, numbers["information"], color=figures.INK)
     axes[2].set(title="mutual information (MI)", ylabel="of a response and the estimate, in nats", yscale="log")
     for ax in axes:
-        ax.set(xscale="log", xlabel=f"n: training records (d = {D})")
+        ax.set(xscale="log", xlabel="n: training records")
         ax.set_xticks([21, 50, 100, 200, 500], ["21", "50", "100", "200", "500"], minor=False)
         ax.set_xticks([], minor=True)
     return figure

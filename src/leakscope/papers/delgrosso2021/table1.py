@@ -143,7 +143,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure, axes = figures.panels(3, width=3.2, height=3.3)
     low, high = numbers[["ppv", "printed"]].min().min(), numbers[["ppv", "printed"]].max().max()
     for ax, name in zip(axes, images.in_print(numbers["data"]), strict=True):
-        part = numbers[numbers["data"] == name]
+        part = numbers.query("data == @name")
         ax.axhline(PRIOR, color=figures.OURS, linestyle="--", label="everybody is a member: 8/18")
         for setting, own in part.groupby("setting", sort=False):
             shift, words, look = LOOKS[str(setting)]

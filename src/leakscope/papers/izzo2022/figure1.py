@@ -21,10 +21,12 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, Parameter
 from leakscope.papers.printed import Ours
 
 SIZES = (36, 40, 44, 48)
+N = Parameter("n", 36, "number of records, the smallest of four", least=6, most=48, even=True)
+PARAMETERS = (N,)
 ETAS = np.round(np.r_[np.geomspace(0.001, 0.1, 17), np.linspace(0.125, 0.475, 15), 0.49, 0.499], 6)  # .01 and .1 too
 DP, MIP = "differential privacy", "membership privacy, Theorem 7 (M = 2)"
 MOMENT, COMPLEMENT = "ours, from the standard deviation", "ours, from the two halves"
@@ -32,8 +34,12 @@ MOMENT, COMPLEMENT = "ours, from the standard deviation", "ours, from the two ha
 
 def measure(lab: Lab) -> Outcome:
     """Scales of Laplace noise; all of it is computed, nothing drawn, and the quick run is the full one."""
-    frame = pd.concat([scales(n) for n in SIZES], ignore_index=True)
-    deviation = [Pairs.of(n).standard_deviation for n in SIZES]
+    sizes = [n - SIZES[0] + N.of(lab) for n in SIZES]
+    frame = pd.concat([scales(n) for n in sizes], ignore_index=True)
+    run = f"n = {', '.join(map(str, sizes))}, all halves of the records, {len(ETAS)} values of eta."
+    if lab.set:
+        return Outcome(frame, {}, run)
+    deviation = [Pairs.of(n).standard_deviation for n in sizes]
     spread = max(deviation) / min(deviation) - 1
     ours = {
         "needs_less_36": Ours(needs_less(frame, (36,))),
@@ -41,9 +47,7 @@ def measure(lab: Lab) -> Outcome:
         "constant": Ours(spread < 1e-6, detail=f"sigma is 1 for all n, to a share of {spread:.0e}"),
         "exponential": Ours(sensitivity(48) / sensitivity(36)),
     }
-    return Outcome(
-        frame, ours, f"n = {', '.join(map(str, SIZES))}, all halves of the records, {len(ETAS)} values of eta."
-    )
+    return Outcome(frame, ours, run)
 
 
 def needs_less(frame: pd.DataFrame, sizes: tuple[int, ...]) -> bool:

@@ -33,10 +33,12 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
 from leakscope.papers.printed import Ours, all_above
 
 SIGMA = np.array([[2.0, 0.6, 0.2], [0.6, 1.0, 0.3], [0.2, 0.3, 0.5]])
+N = Parameter("n", 500_000, "number of records, half of which train", least=100, most=10_000_000, even=True)
+PARAMETERS = (N,)
 STEPS, RATE = 50, 0.1
 DELTA = 1e-6
 MOMENTS = (2, 4, 6)
@@ -50,7 +52,7 @@ ERRORS = ("A", "generator as printed", "generator")  # relative Frobenius errors
 
 def measure(lab: Lab) -> Outcome:
     """Errors of all methods at each eta, over independent runs."""
-    n, n_runs = 500_000, lab.size(full=10, quick=3)
+    n, n_runs = N.of(lab), lab.size(full=10, quick=3)
     runs = lab.repeat(run, [(n, number, lab.seed) for number in range(n_runs)], "runs")
     error = {method: np.array([one[method] for one in runs]) for method in runs[0]}  # (runs, etas, errors)
     text, *others = lab.settings("undivided")

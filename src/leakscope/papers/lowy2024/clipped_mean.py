@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab
+from leakscope.papers.lab import Lab, Parameter
 from leakscope.papers.lowy2024 import ratios
 from leakscope.papers.lowy2024.ratios import EXACT, HALVED, NOMINAL, Runs
 
@@ -36,6 +36,22 @@ class Setting(NamedTuple):
     clip: float = 50.0
     sigma: float = 1.0
     n_outliers: int = 0
+
+
+def parameters(n: int, d: int, clip: float, sigma: float, *names: str) -> tuple[Parameter, ...]:
+    """Make parameters of the values of a figure, but for the one on its axis."""
+    known = (
+        Parameter("n", n, "number of records in D, half of those of X", least=2, most=1000),
+        Parameter("d", d, "dimension", least=1, most=1000),
+        Parameter("C", clip, "norm that records are clipped to", least=0.1, most=1e6),
+        Parameter("sigma", sigma, "spread of the records", least=1e-3, most=1e3),
+    )
+    return tuple(parameter for parameter in known if parameter.name in names)
+
+
+def of(lab: Lab, setting: Setting, known: Sequence[Parameter]) -> Setting:
+    """Replace the fields of a setting that were set."""
+    return setting._replace(**{parameter.name.replace("C", "clip"): parameter.of(lab) for parameter in known})
 
 
 def data(seed: int, setting: Setting, number: int) -> Array:

@@ -21,6 +21,7 @@ from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, Runs
 from leakscope.papers.printed import Ours
 
 SETTING = Setting(subset=5.0)
+PARAMETERS = geometric_median.parameters(SETTING, "epsilon", "n", "m", "d", "C")
 SIGMAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 ONE = SIGMAS.index(1.0)
 FIXED = 28.5  # the epsilon that the text has at sigma = 1: "for fixed values of epsilon", sigma < .1 leaves nothing
@@ -29,12 +30,13 @@ FIXED = 28.5  # the epsilon that the text has at sigma = 1: "for fixed values of
 def measure(lab: Lab) -> Outcome:
     """Both ratios against sigma, and what is left of a fixed epsilon where records are alike."""
     n_trials = lab.size(full=50, quick=8)
-    settings = [SETTING._replace(sigma=sigma) for sigma in SIGMAS]
+    setting = geometric_median.of(lab, SETTING, PARAMETERS)
+    settings = [setting._replace(sigma=sigma) for sigma in SIGMAS]
     runs = geometric_median.sweep(lab, settings, n_trials)
     small = [setting for setting in settings if setting.sigma < 0.1]
     arguments = [(lab.seed, setting, number, FIXED) for setting in small for number in range(n_trials)]
     left = np.reshape([one["pmp"] for one in lab.repeat(practical, arguments, "alike records")], (len(small), n_trials))
-    numbers = [ratios.table(runs, SIGMAS), geometric_median.beyond(lab, SETTING)]
+    numbers = [ratios.table(runs, SIGMAS), geometric_median.beyond(lab, setting)]
     by_setting = {"text": runs[EXACT], "nominal": runs[NOMINAL], "wide": wide(runs[EXACT])}
     first, *others = lab.settings("nominal", "wide")
     sizes = f"{n_trials} data sets for each of {len(SIGMAS)} sigmas."

@@ -17,6 +17,7 @@ from leakscope.papers.lowy2024.ratios import Runs
 from leakscope.papers.printed import Ours
 
 SETTING = Setting(subset=10.0, d=5, n_outputs=32, clip=50.0, n_outliers=2)
+PARAMETERS = geometric_median.parameters(SETTING, "epsilon", "n", "m", "d", "sigma")
 CLIPS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 FIFTY = CLIPS.index(50.0)
 
@@ -24,8 +25,9 @@ FIFTY = CLIPS.index(50.0)
 def measure(lab: Lab) -> Outcome:
     """Both ratios against C."""
     n_trials = lab.size(full=50, quick=8)
-    runs = geometric_median.sweep(lab, [SETTING._replace(clip=clip) for clip in CLIPS], n_trials)
-    numbers = pd.concat([ratios.table(runs, CLIPS), geometric_median.beyond(lab, SETTING)])
+    setting = geometric_median.of(lab, SETTING, PARAMETERS)
+    runs = geometric_median.sweep(lab, [setting._replace(clip=clip) for clip in CLIPS], n_trials)
+    numbers = pd.concat([ratios.table(runs, CLIPS), geometric_median.beyond(lab, setting)])
     first, *others = lab.settings("nominal")
     tried = {name: claims(runs[READINGS[name]]) for name in others}
     sizes = f"{n_trials} data sets for each of {len(CLIPS)} values of C."

@@ -17,15 +17,17 @@ from leakscope.papers.printed import Ours
 
 DIMENSIONS = (1, 2, 5, 10, 20, 50)
 SETTING = Setting(subset=2.0, d=10)
+PARAMETERS = geometric_median.parameters(SETTING, "epsilon", "n", "m", "C", "sigma")
 
 
 def measure(lab: Lab) -> Outcome:
     """Both ratios against d."""
     n_trials = lab.size(full=50, quick=8)
-    runs = geometric_median.sweep(lab, [SETTING._replace(d=d) for d in DIMENSIONS], n_trials)
+    setting = geometric_median.of(lab, SETTING, PARAMETERS)
+    runs = geometric_median.sweep(lab, [setting._replace(d=d) for d in DIMENSIONS], n_trials)
     first, *others = lab.settings("nominal")
     tried = {name: claims(runs[READINGS[name]]) for name in others}
-    numbers = pd.concat([ratios.table(runs, DIMENSIONS), geometric_median.beyond(lab, SETTING)])
+    numbers = pd.concat([ratios.table(runs, DIMENSIONS), geometric_median.beyond(lab, setting)])
     sizes = f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions."
     return Outcome(numbers, claims(runs[READINGS[first]]), sizes, tried)
 

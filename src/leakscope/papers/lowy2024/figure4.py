@@ -20,12 +20,15 @@ from leakscope.papers.printed import Ours
 
 SUBSETS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)  # epsilon(X)
 
+PARAMETERS = clipped_mean.parameters(100, 20, 50.0, 1.0, "n", "d", "C", "sigma")
+
 
 def measure(lab: Lab) -> Outcome:
     """Both ratios against epsilon(X), by both of its readings, and against epsilon."""
     n_trials = lab.size(full=20, quick=3)
+    setting = clipped_mean.of(lab, Setting(0.0, EXACT, d=20), PARAMETERS)
     lines = {
-        line: clipped_mean.sweep(lab, [Setting(value, line, d=20) for value in SUBSETS], n_trials)
+        line: clipped_mean.sweep(lab, [setting._replace(value=value, fixed=line) for value in SUBSETS], n_trials)
         for line in (EXACT, NOMINAL, PROMISE, HALVED)
     }
     (exact, average), (halved, average_halved) = lines[EXACT], lines[HALVED]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
 from leakscope.papers.lowy2024 import clipped_mean, ratios
 from leakscope.papers.lowy2024.clipped_mean import Setting
 from leakscope.papers.lowy2024.ratios import EXACT, HALVED, PROMISE, Runs
@@ -18,13 +18,17 @@ from leakscope.papers.printed import Ours
 
 CLIPS = (5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0)
 
+EPSILON = Parameter("epsilon", 5.0, "epsilon, or epsilon(X) where it is kept", least=0.01, most=100.0)
+PARAMETERS = (EPSILON, *clipped_mean.parameters(100, 10, 50.0, 5.0, "n", "d", "sigma"))
+
 
 def measure(lab: Lab) -> Outcome:
     """Both ratios against C."""
     n_trials = lab.size(full=50, quick=3)
     lines = {}
     for line in (PROMISE, EXACT, HALVED):
-        setting = Setting(5.0, line, d=10, sigma=5.0, n_outliers=2)
+        setting = Setting(EPSILON.of(lab), line, d=10, sigma=5.0, n_outliers=2)
+        setting = clipped_mean.of(lab, setting, PARAMETERS[1:])
         lines[line] = clipped_mean.sweep(lab, [setting._replace(clip=clip) for clip in CLIPS], n_trials)
     (promise, average), (halved, average_halved) = lines[PROMISE], lines[HALVED]
     by_setting = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, Parameter
 from leakscope.papers.lowy2024 import clipped_mean, ratios
 from leakscope.papers.lowy2024.clipped_mean import Setting
 from leakscope.papers.lowy2024.ratios import EXACT, PROMISE
@@ -17,12 +17,16 @@ from leakscope.papers.printed import Ours
 
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100)
 
+EPSILON = Parameter("epsilon", 5.0, "epsilon, or epsilon(X) where it is kept", least=0.01, most=100.0)
+PARAMETERS = (EPSILON, *clipped_mean.parameters(100, 1, 50.0, 1.0, "n", "C", "sigma"))
+
 
 def measure(lab: Lab) -> Outcome:
     """Both ratios against d."""
     n_trials = lab.size(full=20, quick=3)
+    setting = clipped_mean.of(lab, Setting(EPSILON.of(lab), EXACT, d=1), PARAMETERS[1:])
     lines = {
-        line: clipped_mean.sweep(lab, [Setting(5.0, line, d=d) for d in DIMENSIONS], n_trials)
+        line: clipped_mean.sweep(lab, [setting._replace(fixed=line, d=d) for d in DIMENSIONS], n_trials)
         for line in (EXACT, PROMISE)
     }
     rise = {line: runs.both_rise for line, (runs, _) in lines.items()}

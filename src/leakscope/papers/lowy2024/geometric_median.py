@@ -17,13 +17,16 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab
+from leakscope.papers.lab import Lab, Parameter
 from leakscope.papers.lowy2024 import ratios
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PMP, SUBSET, Runs
 
 Array = np.ndarray
 OUTLIER = 100.0  # what an outlier is multiplied by
 READINGS = {"text": EXACT, "nominal": NOMINAL}  # of epsilon(X), by setting
+
+
+FIELDS = {"epsilon": "subset", "n": "n", "m": "n_outputs", "d": "d", "C": "clip", "sigma": "sigma"}  # of a parameter
 
 
 class Setting(NamedTuple):
@@ -36,6 +39,25 @@ class Setting(NamedTuple):
     clip: float = 10.0
     sigma: float = 1.0
     n_outliers: int = 0
+
+
+def parameters(setting: Setting, *names: str) -> tuple[Parameter, ...]:
+    """Make parameters of the fields of a setting, but for the one on the axis of the figure."""
+    known = (
+        Parameter("epsilon", setting.subset, "epsilon(X)", least=0.01, most=100.0),
+        Parameter("n", setting.n, "number of records in D, half of those of X", least=2, most=8),
+        Parameter("m", setting.n_outputs, "number of outputs", least=2, most=1000),
+        Parameter("d", setting.d, "dimension", least=1, most=1000),
+        Parameter("C", setting.clip, "norm that records are clipped to", least=0.1, most=1e6),
+        Parameter("sigma", setting.sigma, "spread of the records", least=1e-3, most=1e3),
+    )
+    return tuple(parameter for parameter in known if parameter.name in names)
+
+
+def of(lab: Lab, setting: Setting, known: Sequence[Parameter]) -> Setting:
+    """Replace the fields of a setting that were set."""
+    value = {FIELDS[parameter.name]: parameter.of(lab) for parameter in known}
+    return setting._replace(**value)
 
 
 def game(seed: int, setting: Setting, number: int) -> tuple[Array, float]:

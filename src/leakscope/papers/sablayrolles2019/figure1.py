@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
 
-N, D = 100, 2000
+N = Parameter("n", 100, "number of records, each a member with probability 1/2", least=4, most=10_000)
+D = Parameter("d", 2000, "number of coordinates", least=1, most=100_000)
+PARAMETERS = (N, D)
 BLOCK = 50  # games that are played and stored together
 CELLS = 48
 
@@ -26,7 +28,8 @@ CELLS = 48
 def measure(lab: Lab) -> Outcome:
     """Games with new records each, one model a game."""
     n_games = lab.size(full=2000, quick=200)
-    blocks = [(lab.seed, first, N, D) for first in range(0, n_games, BLOCK)]
+    n, d = N.of(lab), D.of(lab)
+    blocks = [(lab.seed, first, n, d) for first in range(0, n_games, BLOCK)]
     block_results = lab.repeat(play, blocks, "games with a mean")
     member, malt, mast, constant = (
         np.concatenate([block[name] for block in block_results]) for name in ("member", "malt", "mast", "constant")
@@ -52,7 +55,7 @@ def measure(lab: Lab) -> Outcome:
         "mast_beats_malt": mean_of(best[ours] - best["MALT", "with the constant"]),
         "threshold_zero": mean_of(zero[printed] - best[printed], detail=detail),
     }
-    return Outcome(pd.DataFrame(rows), claims, f"{n_games:,} games with {N} records of {D:,} coordinates.")
+    return Outcome(pd.DataFrame(rows), claims, f"{n_games:,} games with {n:,} records of {d:,} coordinates.")
 
 
 def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:

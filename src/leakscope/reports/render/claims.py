@@ -69,7 +69,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
         blocks += ["\n".join(head), columns(rows)]
         if document["settings"]:
             blocks.append("\n".join(_settings(document)))
-    return "\n\n".join([*blocks, counted(documents)])
+    return "\n\n".join(block for block in (*blocks, counted(documents)) if block)
 
 
 def _row(says: str, printed: str, ours: str, verdict: str) -> dict[str, str]:
