@@ -125,13 +125,13 @@ def committed() -> list[str]:
 
 def overview() -> str:
     """All experiments with their verdicts, as the tables have them, and what a full run takes, as Markdown."""
-    lines = ["| experiment | what it shows | verdicts | CPU time in full |", "|---|---|---|---|"]
+    lines = ["| experiment | what the idea is good for | verdicts | CPU time in full |", "|---|---|---|---|"]
     for name, experiment in PAPERS.items():
         file = TABLES / f"{name.replace('/', '-')}.md"
         head = file.read_text(encoding="utf-8").split("\n", 1)[0]
         verdicts = head.rsplit("`: ", 1)[1].removesuffix(".")
         anchor = f"[{name}](#{name.replace('/', '-')})"
-        lines.append(f"| {anchor} | {experiment.title} | {verdicts} | {CPU_TIME[name]} |")
+        lines.append(f"| {anchor} | {experiment.use} | {verdicts} | {CPU_TIME[name]} |")
     return "\n".join(lines) + "\n"
 
 
