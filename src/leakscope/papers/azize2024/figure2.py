@@ -39,6 +39,7 @@ from leakscope.papers.printed import Ours
 Array = np.ndarray
 NOISES, SHARES = (0.1, 0.5, 1.0), (0.1, 0.5, 1.0)
 EASY = 7.75  # the printed score of the easy target
+OF_PANEL_A = 0.10  # the a whose easy target fits the axes of the printed panel (a), from -20 to 20 and up to .12
 SHOWN = 2000  # rounds in (c), as in the paper
 LOG_RATES, RATES = np.geomspace(1e-3, 1, 61), np.linspace(0, 1, 101)
 
@@ -66,6 +67,7 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
     noisy = {gamma: ratio(games.play("easy", gamma=gamma)) for gamma in NOISES}
     by_fraction = {rho: plain["easy"] if rho == 1 else ratio(games.play("easy", rho=rho), rho) for rho in SHARES}
 
+    of_panel_a = World.drawn(OF_PANEL_A, "coins", sizes, lab.stream("panel a"))
     hard, curve = first_rounds(plain["hard"], SHOWN), ls.bounds.leakage_tradeoff(chosen.score("hard"))
     product = first_rounds(ls.attacks.ATTACKS["scalar_product"](signals_of["hard"]), SHOWN)
     ours = {f"m_{target}_as_written": over_draws(written, target) for target in TARGETS}
@@ -78,6 +80,7 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
     ours |= {f"subsampled_{rho}": advantage(scores) for rho, scores in by_fraction.items()}
     rows = [
         *histograms(plain, chosen),
+        *printed_densities(of_panel_a.score("easy")),
         *empirical_against_theory(hard, product, curve),
         *by_target(plain, chosen, written),
         *by_noise(noisy, chosen),
@@ -108,6 +111,15 @@ def histograms(plain: Mapping[str, ls.Scores], world: World) -> Iterator[dict[st
             yield from line(panel, name, "simulated", middle, np.histogram(scores.value[side], cells, density=True)[0])
             normal = np.exp(-((middle - mean) ** 2) / (2 * m)) / np.sqrt(2 * np.pi * m)
             yield from line(panel, name, "theory", middle, normal)
+
+
+def printed_densities(m: float) -> Iterator[dict[str, Any]]:
+    """(a) as its printed axes have it: N(-+m/2, m) of a larger score than the one in (d) (erratum 24)."""
+    x = np.linspace(-20, 20, 161)
+    for mean in (-m / 2, m / 2):
+        name = f"m = {m:.1f}, a = {OF_PANEL_A:g}"
+        normal = np.exp(-((x - mean) ** 2) / (2 * m)) / np.sqrt(2 * np.pi * m)
+        yield from line("a", f"{name}, {'out' if mean < 0 else 'in'}", "printed", x, normal)
 
 
 def empirical_against_theory(
@@ -192,6 +204,9 @@ def _densities(ax: Axes, part: pd.DataFrame) -> None:
     for name, _, one in lines(part, "theory"):
         color, dash, _, sign = shades[name]
         ax.plot(one["x"], one["y"], color=color, linestyle=dash, label=f"N({sign}m/2, m)")
+    for name, _, one in lines(part, "printed"):
+        label = f"as the printed axes: {name.rsplit(',', 1)[0]}" if name.endswith("out") else None
+        ax.plot(one["x"], one["y"], color=figures.INK, linestyle=":", linewidth=1, label=label)
     ax.set(xlabel="log-likelihood ratio (nats)", ylabel="density (per nat)")
     ax.margins(y=0.3)
     ax.legend(loc="upper left", ncols=2, columnspacing=0.8, handlelength=1.5)
