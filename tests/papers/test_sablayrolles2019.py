@@ -216,10 +216,14 @@ def test_a_lead_is_paired_and_what_is_within_its_error_is_not_below():
 def test_table_2_is_claimed_and_drawn():
     found = dict(zip(table2.ATTACKS, map(Ours, [0.6, 0.7, 0.71, 0.72, 0.8, 0.81]), strict=True))
     leads = {"mast less malt": Ours(0.01, 0.001), "malt less zero_one": Ours(0.11, 0.002)}
-    claims = table2.claimed(found, leads, "")
+    thresholds, losses = np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([[0.0, 8.0], [1.0, 3.0]])
+    spread = table2.relative_spread(thresholds, losses)
+    assert (spread.value, spread.error) == (0.125, 0.125)  # 1/4 and 0
+    assert spread.detail == "half of the thresholds are from 1.75 to 2.25 nats"
+    claims = table2.claimed(found, leads, spread, "")
     assert claims.keys() == PRINTED["table2"].keys()
     assert claims["order"].value is True
-    assert table2.claimed(found, leads | {"mast less malt": Ours(-0.01, 0.001)}, "")["order"].value is False
+    assert table2.claimed(found, leads | {"mast less malt": Ours(-0.01, 0.001)}, spread, "")["order"].value is False
     rows = [table2.row_of(name, each, np.nan if name == "zero_one" else 0.1) for name, each in found.items()]
     assert [row["printed"] for row in rows[:4]] == [0.694, 0.739, 0.771, 0.776]
     assert len(axes_of(table2.draw(pd.DataFrame(rows)))) == 2

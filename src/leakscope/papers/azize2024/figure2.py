@@ -114,7 +114,7 @@ def histograms(plain: Mapping[str, ls.Scores], world: World) -> Iterator[dict[st
 
 
 def printed_densities(m: float) -> Iterator[dict[str, Any]]:
-    """(a) as its printed axes have it: N(-+m/2, m) of a larger score than the one in (d) (erratum 24)."""
+    """Draw (a) as its printed axes have it: N(-+m/2, m) of a larger score than that of (d) (erratum 24)."""
     x = np.linspace(-20, 20, 161)
     for mean in (-m / 2, m / 2):
         name = f"m = {m:.1f}, a = {OF_PANEL_A:g}"

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, mean_of
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
 
@@ -78,7 +78,27 @@ def measure(lab: Lab) -> Outcome:
     right, member = signals.targets("correct"), game.target_member
     run += f"{right[member].mean():.1%} of their images and {right[~member].mean():.1%} of the others."
     leads = {f"{a} less {b}": lead(scores[a], AT.get(a), scores[b], AT.get(b)) for a, b in ORDER}
-    return Outcome(numbers, claimed(accuracies, leads, scale.smaller()), run)
+    loss = signals.targets("loss")
+    spread = relative_spread(scores["mast"].value + loss, loss)  # the score is the threshold less the loss
+    return Outcome(numbers, claimed(accuracies, leads, spread, scale.smaller()), run)
+
+
+def relative_spread(thresholds: np.ndarray, losses: np.ndarray) -> Ours:
+    """Compute the standard deviation of the images' thresholds, relative to that of their losses.
+
+    Parameters
+    ----------
+    thresholds, losses : arrays of shape (models, images)
+
+    Returns
+    -------
+    Ours
+        Mean over the models.
+    """
+    thresholds, losses = np.asarray(thresholds, dtype=float), np.asarray(losses, dtype=float)
+    quartiles = np.quantile(thresholds, [0.25, 0.75]).round(2).tolist()
+    found = mean_of(thresholds.std(axis=1) / losses.std(axis=1))
+    return replace(found, detail=f"half of the thresholds are from {quartiles[0]:g} to {quartiles[1]:g} nats")
 
 
 def row_of(name: str, measured: Ours, true_positive_rate: float) -> dict[str, Any]:
@@ -95,10 +115,11 @@ def tpr(scores: ls.Scores) -> float:
     return ls.metrics.tpr_at_fpr(scores, FPR).value
 
 
-def claimed(accuracies: Mapping[str, Ours], leads: Mapping[str, Ours], smaller: str) -> dict[str, Ours]:
-    """Compute the printed accuracies, and their order."""
+def claimed(accuracies: Mapping[str, Ours], leads: Mapping[str, Ours], spread: Ours, smaller: str) -> dict[str, Ours]:
+    """Compute the printed accuracies, their order, and how concentrated the thresholds are."""
     claims = {name: replace(accuracies[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
-    return claims | {"order": above(leads, smaller)}
+    note = f"{smaller}; {spread.detail}" if smaller else ""
+    return claims | {"order": above(leads, smaller), "thresholds": replace(spread, smaller=note)}
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
