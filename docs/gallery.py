@@ -80,6 +80,7 @@ def table(result: dict[str, Any]) -> str:
     lines = [
         f"{document['run']} `{run['command']}`: {counted([document])}.",
         "",
+        *by_n(document),
         "| what the paper says | printed | ours | verdict |",
         "|---|---|---|---|",
     ]
@@ -101,6 +102,26 @@ def table(result: dict[str, Any]) -> str:
     for setting in document["settings"]:
         lines += [f"With *{setting['name']}*: {setting['says']} ({setting['why']}).", ""]
     return "\n".join(lines) + "\n"
+
+
+def by_n(document: dict[str, Any]) -> list[str]:
+    """Claims that say the same for three or more n, a row each: printed, ours and verdict for each n, as Markdown."""
+    cells: dict[str, dict[int, str]] = {}
+    for claim in document["claims"]:
+        label, found, n = claim["says"].partition(", n = ")
+        if not found or not n.isdigit():
+            continue
+        rows = {label: (measured(claim), claim["verdict"])}
+        rows |= {f"{label}, with *{one['setting']}*": (measured(one), one["verdict"]) for one in claim["tried"]}
+        for row, (ours, said) in rows.items():
+            text = f"{stated(claim)} / {ours.split(' ')[0]} {VERDICTS[said]}"
+            cells.setdefault(row, {})[int(n)] = text
+    sizes = sorted({n for row in cells.values() for n in row})
+    if len(sizes) < 3:
+        return []
+    lines = ["| printed / ours | " + " | ".join(f"n = {n:,}" for n in sizes) + " |", "|---|" + "---|" * len(sizes)]
+    lines += [f"| {row} | " + " | ".join(known.get(n, "") for n in sizes) + " |" for row, known in cells.items()]
+    return [*lines, ""]
 
 
 def changed() -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from leakscope.releases.factory import release_from
     from leakscope.releases.networks.network import Network
     from leakscope.releases.networks.recipe import Recipe
+    from leakscope.releases.private_descent import PrivateDescent
     from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
 
 _HOME = {
@@ -23,6 +24,7 @@ _HOME = {
     "Mean": "statistics.means",
     "Network": "networks.network",
     "Normal": "statistics.means",
+    "PrivateDescent": "private_descent",
     "Recipe": "networks.recipe",
     "release_from": "factory",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "Mean",
     "Network",
     "Normal",
+    "PrivateDescent",
     "Recipe",
     "release_from",
 ]

@@ -162,14 +162,15 @@ def private_descent(
 
     The noise is added to the sum, which is then divided by the number of records; or, not divided, to the mean.
     """
-    scale = clip * ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
-    A, squares = np.zeros(outer.shape[1]), (outer**2).sum(axis=1)
-    for _ in range(STEPS):
-        clip_factor = clip / np.maximum(lengths(A, outer, squares), clip)
-        total = 2 * (clip_factor.sum() * A - clip_factor @ outer)
-        noise = rng.normal(scale=scale, size=A.shape)
-        A = A - RATE * (total / len(outer) + (noise / len(outer) if divided else noise))
-    return A
+    n, squares = len(outer), (outer**2).sum(axis=1)
+    multiplier = ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
+    descent = ls.releases.PrivateDescent(STEPS, RATE, clip, multiplier if divided else n * multiplier)
+
+    def clipped_sum(A: np.ndarray, clip: float) -> np.ndarray:
+        factor = clip / np.maximum(lengths(A, outer, squares), clip)
+        return 2 * (factor.sum() * A - factor @ outer)
+
+    return descent.path_of_sums(clipped_sum, n, np.zeros(outer.shape[1]), rng)[-1]
 
 
 def mip_noises(outer: np.ndarray, rng: np.random.Generator) -> dict[str, list[ls.Noise]]:
