@@ -9,6 +9,7 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -85,6 +86,42 @@ def band(ax: Axes, x: Sequence[float] | np.ndarray, value: Any, low: Any, high: 
     """Draw a line with its interval as a shade."""
     (line,) = ax.plot(x, value, label=label, **style)
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def line(
+    ax: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    label: str,
+    *,
+    error: str = "",
+    n_errors: float = 2.0,
+    **style: Any,
+) -> None:
+    """Draw rows of numbers as a line with a shade.
+
+    Parameters
+    ----------
+    ax : Axes
+    rows : DataFrame
+    x, y : str
+        Columns.
+    label : str
+    error : str
+        Column of standard errors, ``n_errors`` of which are the shade on each side; unless given, the shade is between
+        the columns ``low`` and ``high``.
+    n_errors : float
+    **style
+        Of the line, as in `STYLES`.
+    """
+    at, value = (np.asarray(rows[name], dtype=float) for name in (x, y))
+    if error:
+        width = n_errors * np.asarray(rows[error], dtype=float)
+        low, high = value - width, value + width
+    else:
+        low, high = (np.asarray(rows[name], dtype=float) for name in ("low", "high"))
+    band(ax, at, value, low, high, label, **style)
 
 
 def as_bytes(figure: Figure, kind: str) -> bytes:

@@ -214,8 +214,7 @@ def _densities(ax: Axes, part: pd.DataFrame) -> None:
 
 def _roc(ax: Axes, part: pd.DataFrame) -> None:
     for _, _, one in lines(part, "theory"):
-        x, y, low, high = (one[name].to_numpy() for name in ("x", "y", "low", "high"))
-        figures.band(ax, x, y, low, high, f"theory, {100 * BAND:g} % band", color=figures.INK, linestyle=":")
+        figures.line(ax, one, "x", "y", f"theory, {100 * BAND:g} % band", color=figures.INK, linestyle=":")
     dashes = (figures.THEIRS, "-"), (figures.OURS, "-.")
     for (name, _, one), (color, dash) in zip(lines(part, "simulated"), dashes, strict=True):
         ax.plot(one["x"], one["y"], color=color, linestyle=dash, label=name)

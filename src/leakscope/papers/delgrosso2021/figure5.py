@@ -332,10 +332,10 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for setting, own in numbers.groupby("setting", sort=False):
         for line, words in (STRATEGIES | BLIND).items():
             part = own[own["line"] == line]
-            n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
             if setting == TEXT:
-                figures.band(axes[0], n, value, low, high, words, **looks[line])
+                figures.line(axes[0], part, "n", "value", words, **looks[line])
             elif line in STRATEGIES:
+                n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
                 look = {**looks[line], **OPEN}
                 axes[0].errorbar(n, value, [value - low, high - value], label=f"{words}, as the public code", **look)
     axes[0].axhline(1 / WRITERS, color=figures.MUTE, linewidth=0.8, label="chance, 1/44")

@@ -163,8 +163,7 @@ def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping
     shown: list[Artist] = []
     for line, (words, look) in lines.items():
         part, on = numbers[numbers["line"] == line], right if line.endswith("test_accuracy") else ax
-        n, value, low, high = (np.asarray(part[column]) for column in ("n", "value", "low", "high"))
-        figures.band(on, n, value, low, high, words, **look)
+        figures.line(on, part, "n", "value", words, **look)
         shown.append(on.get_lines()[-1])
     ax.axhline(0.5, color=figures.MUTE, linewidth=0.8)
     ax.set(xscale="log", ylabel="success of the attacker (fraction of games)", ylim=(0.45, 0.95))

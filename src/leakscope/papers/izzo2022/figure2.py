@@ -262,5 +262,4 @@ def highest(numbers: pd.DataFrame, low: float, high: float) -> float:
 def line(ax: Axes, numbers: pd.DataFrame, method: str, error: str, label: str, **style: object) -> None:
     """Means with one standard error on each side."""
     part = numbers[(numbers["method"] == method) & (numbers["error of"] == error)]
-    low, high = part["mean"] - part["standard_error"], part["mean"] + part["standard_error"]
-    figures.band(ax, np.asarray(part["eta"]), part["mean"], low, high, label, **style)
+    figures.line(ax, part, "eta", "mean", label, error="standard_error", n_errors=1, **style)

@@ -117,9 +117,7 @@ def draw(numbers: pd.DataFrame, label: str, printed: tuple[float, float] | None 
     line = str(lines[0])
     for quantity, name, style in (("pmp", "every record", "-"), ("average", "the average record (ours)", "--")):
         part = numbers.query(f"line == '{line}' and quantity == '{quantity}'")
-        x, mean, error = (part[column].to_numpy(dtype=float) for column in ("x", "mean", "error"))
-        low, high = mean - 2 * error, mean + 2 * error
-        figures.band(ax, x, mean, low, high, name, color=figures.OURS, linestyle=style)
+        figures.line(ax, part, "x", "mean", name, error="error", color=figures.OURS, linestyle=style)
     if printed is not None:
         ax.plot(*printed, "s", color=figures.THEIRS, label="printed", fillstyle="none", markersize=9)
     ax.set(xlabel=label, ylabel=f"practical {ratios.PMP}", xscale="log" if log else "linear")

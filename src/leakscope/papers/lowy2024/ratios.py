@@ -143,8 +143,7 @@ def draw(
     for ax, (line, part) in zip(axes, shown.groupby("line", sort=False), strict=False):
         for (quantity, name), style in zip(RATIOS.items(), figures.STYLES, strict=False):
             own = part[part["quantity"] == quantity]
-            x, mean, error = (np.asarray(own[column], dtype=float) for column in ("x", "mean", "error"))
-            figures.band(ax, x, mean, mean - 2 * error, mean + 2 * error, f"{PMP} / {name}", **style)
+            figures.line(ax, own, "x", "mean", f"{PMP} / {name}", error="error", **style)
         if printed is not None:
             place, *values = printed
             for value, style in zip(values, figures.STYLES, strict=False):
