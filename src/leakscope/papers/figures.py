@@ -90,7 +90,7 @@ def band(ax: Axes, x: Sequence[float] | np.ndarray, value: Any, low: Any, high: 
 
 def line(
     ax: Axes,
-    rows: pd.DataFrame,
+    rows: pd.DataFrame | pd.Series,
     x: str,
     y: str,
     label: str,
