@@ -124,6 +124,29 @@ def by_n(document: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def as_public_code() -> str:
+    """Networks as delgrosso2021's public code trains and asks them, beside its result files, as Markdown.
+
+    From a run of `leakscope.papers.delgrosso2021.figure4.study` on two of the three sets of images.
+    """
+    numbers = pd.read_csv(RUNS / "delgrosso2021-figure4-two-sets.csv.gz")
+    lines = [
+        "| images drawn | success | of true members | in the file | bound | in the file | accuracy | in the file |"
+    ]
+    lines.append("|---|" + "---|" * 7)
+    for (data, n), part in numbers[numbers["setting"] != "text"].groupby(["data", "n"], sort=True):
+        at = {(row.setting, row.line): row for row in part.itertuples()}
+        if ("code", "likelihood") not in at:
+            continue
+        cells = [f"{ {'mnist': 'MNIST', 'fashion': 'Fashion-MNIST'}[str(data)] }, {n:,}"]
+        for quantity, more in (("likelihood", ("trained",)), ("bound", ()), ("test_accuracy", ())):
+            own = at["code", quantity]
+            cells.append(f"{own.value:.3f} ± {(own.high - own.low) / 2:.3f}")
+            cells += [f"{at[setting, quantity].value:.3f}" for setting in (*more, "result file")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def changed() -> str:
     """Changes of the claims since their tolerances were committed, as Markdown."""
     lines = ["| experiment | claims | change | why | was our result known? |", "|---|---|---|---|---|"]
@@ -176,6 +199,7 @@ def main(results: Path | None = None) -> None:
         if result is not None:
             picture(experiment, result, PICTURES / f"{file}.png")
             (TABLES / f"{file}.md").write_text(table(result), encoding="utf-8")
+    (TABLES / "delgrosso2021-figure4-code.md").write_text(as_public_code(), encoding="utf-8")
     (TABLES / "changes.md").write_text(changed(), encoding="utf-8")
     (TABLES / "overview.md").write_text(overview(), encoding="utf-8")
 

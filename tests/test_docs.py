@@ -343,6 +343,7 @@ def test_the_runs_that_are_kept_are_small() -> None:
 
 def test_the_overview_has_the_verdicts_of_the_tables() -> None:
     assert gallery.overview() == (ROOT / "docs" / "papers" / "overview.md").read_text("utf-8")
+    assert gallery.as_public_code() == (ROOT / "docs" / "papers" / "delgrosso2021-figure4-code.md").read_text("utf-8")
     assert gallery.changed() == (ROOT / "docs" / "papers" / "changes.md").read_text("utf-8")
 
 
