@@ -192,8 +192,13 @@ def main(results: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for name, experiment in PAPERS.items():
         file = name.replace("/", "-")
-        if results is not None and (results / file / "claims.json").is_file():
-            content = json.dumps(kept(results / file)).encode()
+        if results is not None and (results / file / "numbers.csv").is_file():
+            new = kept(results / file)
+            if new["claims"]["scale"] != "full" or new["claims"].get("set"):
+                raise ValueError(
+                    f"{results / file} is no full run with the paper's own values: {new['run']['command']}"
+                )
+            content = json.dumps(new).encode()
             (RUNS / f"{file}.json.gz").write_bytes(gzip.compress(content, mtime=0))
         result = read(name)
         if result is not None:

@@ -133,3 +133,15 @@ def test_another_run_in_the_folder_is_refused_before_anything_is_run(run, monkey
     run(f"reproduce {SMALL} --quick --seed 1 --out out")
     refused(run("reproduce --out out"), "out/delgrosso2021-section33 exists already")
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
+
+
+def test_of_a_paper_each_experiment_must_have_what_is_set(run):
+    """Also where the value is the paper's own in the first of them: nothing is run, in silence or otherwise."""
+    refused(
+        run("reproduce izzo2022 --quick --set n=36 --out out"), "n, the number of records, half of which train, must be"
+    )
+    refused(run("reproduce lowy2024 --quick --set C=10 --out out"), "lowy2024/figure2 has no parameter 'C'; it has")
+
+
+def test_what_is_set_twice_is_refused(run):
+    refused(run(f"reproduce {SMALL} --set n=1 --set n=2"), "--set n is given twice")

@@ -6,13 +6,16 @@ import json
 import os
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers import PAPERS, data, reproduction
+from leakscope.papers import PAPERS, data, figures, reproduction
 from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
+from leakscope.papers.lowy2024 import clipped_mean
+from leakscope.papers.lowy2024.ratios import Runs
 from leakscope.papers.printed import Ours, Printed, Setting
 from leakscope.papers.reproduction import Reproduction, checked_values, find, lacking, parameters_of
 from tests.marks import nightly
@@ -233,7 +236,7 @@ def test_streams_have_names():
 # Each with parameters small enough to be quick.
 SMALLER = [
     ("izzo2022/figure1", {"n": 6}),
-    ("sablayrolles2019/figure1", {"n": 10, "d": 40}),
+    ("sablayrolles2019/figure1", {"n": 20, "d": 40}),
     nightly("izzo2022/figure2", {"n": 2000}),
     nightly("azize2024/figure2", {"n": 50, "d": 80}),
     nightly("delgrosso2021/figure3", {"d": 3}),
@@ -292,7 +295,7 @@ def test_the_papers_own_values_are_none_that_were_set():
         (
             "lowy2024/figure1",
             {"C": float("nan")},
-            "C, the norm that records are clipped to, must be a number >= 0.1 and ",
+            "C must be finite, got nan",
         ),
         (
             "izzo2022/figure1",
@@ -309,3 +312,40 @@ def test_what_cannot_be_set(name, values, line):
 def test_a_parameter_keeps_its_type():
     assert isinstance(Parameter("n", 6, "n", least=1).of(Lab(set={"n": 4.0})), int)
     assert isinstance(Parameter("C", 6.0, "C", least=1).of(Lab(set={"C": 4})), float)
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"), [({"n": np.int64(8)}, 8), ({"n": np.float32(8.0)}, 8), ({"n": np.array(8)}, 8)]
+)
+def test_numbers_of_other_types_are_numbers(values, wanted):
+    checked = checked_values(PAPERS["lowy2024/figure1"], values)
+    assert checked == {"n": wanted}
+    assert type(checked["n"]) is int
+
+
+@pytest.mark.parametrize("given", ["eight", None, [8]])
+def test_what_is_no_number_is_refused_before_the_run(given):
+    with pytest.raises(ValueError, match=r"^n must be a number, got "):
+        checked_values(PAPERS["lowy2024/figure1"], {"n": given})
+
+
+def test_a_document_from_before_parameters_is_the_same_run(found):
+    document = found.document()
+    del document["set"]
+    assert found.same_run(document)
+
+
+def test_claims_of_a_run_with_other_values_are_an_empty_table(tmp_path):
+    ls.reproduce("izzo2022/figure1", quick=True, set={"n": 6}, out=tmp_path / "out")
+    assert len(pd.read_csv(tmp_path / "out" / "claims.csv")) == 0
+
+
+@pytest.mark.parametrize("name", ["lowy2024/figure4", "lowy2024/figure5", "lowy2024/figure6"])
+def test_data_whose_subset_epsilon_is_zero_can_be_drawn(name):
+    """Two records far below the clip: no half is told from another, and the ratio to epsilon(X) is 0."""
+    module = PAPERS[name].module
+    zero = np.zeros((3, 4))
+    runs = Runs(np.ones((3, 4)), zero, zero)
+    assert (runs.to_subset == 0).all()
+    numbers = clipped_mean.table({"exact": (runs, zero)}, [1.0, 2.0, 3.0])
+    assert figures.as_bytes(module.draw(numbers), "png")

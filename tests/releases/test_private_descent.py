@@ -68,6 +68,11 @@ def test_no_attacker_exceeds_the_ceiling_and_the_best_one_reaches_it() -> None:
     assert found == pytest.approx(descent.ceiling("replace_one").advantage(), abs=4 * math.sqrt(2 * 0.25 / 1500))
 
 
+def test_a_record_whose_gradient_is_not_finite_is_not_seen() -> None:
+    gradients = np.array([[np.nan, 1.0], [np.inf, 0.0], [1e300, 1e300], [0.3, 0.4]])
+    np.testing.assert_allclose(clipped_sum(gradients, 1.0), [0.3, 0.4])
+
+
 def test_clipped_sums() -> None:
     gradients = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     np.testing.assert_allclose(clipped_sum(gradients, 1.0), [0.9, 1.2])

@@ -441,10 +441,11 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
 def _least_on_average(pairs: _Pairs, divergence: Callable[[Array, float], Array], limit: float) -> float:
     """Find the smallest t at which the mean divergence over all records and others is within the limit."""
     n = len(pairs.features)
+    kept = list(pairs.blocks(np.arange(n))) if n * n <= _BLOCK else None  # distances are computed once if they fit
 
     def holds(t: float) -> bool:
-        total = sum(float(divergence(shifts, t).sum()) for _, shifts in pairs.blocks(np.arange(n)))
-        return total / (n * (n - 1)) <= limit
+        blocks = pairs.blocks(np.arange(n)) if kept is None else kept
+        return sum(float(divergence(shifts, t).sum()) for _, shifts in blocks) / (n * (n - 1)) <= limit
 
     return 0.0 if holds(0.0) else smallest_where(holds, rtol=PRECISION)
 

@@ -71,6 +71,8 @@ def _values(words: list[str] | None) -> dict[str, float]:
     values = {}
     for word in words or ():
         name, found, value = word.partition("=")
+        if name in values:
+            raise ValueError(f"--set {name} is given twice")
         try:
             values[name] = float(value)
         except ValueError:
@@ -96,13 +98,18 @@ def _run(
     if download:
         os.environ[import_module("leakscope.papers.data").FETCH] = "1"
     refuse_file(out)
-    chosen = _values(values)
+    given = _values(values)
+    labs = {}
     for experiment in experiments:
         room.refuse_unknown_setting(experiment, setting)
-        chosen = room.checked_values(experiment, chosen)
-    lab = import_module("leakscope.papers.lab").Lab(
-        quick or name is None, work["seed"], work["store"] or out / "store", work["n_jobs"], setting, chosen
-    )
+        labs[experiment.name] = import_module("leakscope.papers.lab").Lab(
+            quick or name is None,
+            work["seed"],
+            work["store"] or out / "store",
+            work["n_jobs"],
+            setting,
+            room.checked_values(experiment, given),
+        )
     if len(experiments) == 1:  # one that cannot be run is an error; of several it is a line on the page
         experiment = experiments[0]
         if not _was_lacking(room, experiment, out):
@@ -112,9 +119,9 @@ def _run(
     for experiment in PAPERS.values():  # a damaged one is found before hours are spent
         room.finished(out / _folder(experiment))
     for experiment in experiments:
-        if _finished(room, experiment, lab, out) is None and not _was_lacking(room, experiment, out):
+        if _finished(room, experiment, labs[experiment.name], out) is None and not _was_lacking(room, experiment, out):
             room.refuse_existing(out / _folder(experiment))
-    documents = [_one(room, experiment, lab, out) for experiment in experiments]
+    documents = [_one(room, experiment, labs[experiment.name], out) for experiment in experiments]
     _write_page(room, out)
     return documents
 
@@ -140,7 +147,7 @@ def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, An
         words.append("--quick")
     if lab.setting:
         words.append(f"--as {lab.setting}")
-    words += [f"--set {parameter}={value:g}" for parameter, value in lab.set.items()]
+    words += [f"--set {parameter}={value!r}" for parameter, value in lab.set.items()]
     if lab.seed:
         words.append(f"--seed {lab.seed}")
     run = {

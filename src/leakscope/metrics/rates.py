@@ -162,7 +162,7 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
 def fpr_at_tpr(scores: Scores, tpr: float, confidence: float = 0.95, target: Target = "population") -> Interval:
     """Estimate the false positive rate where a fraction of the members is found, with one threshold for all models.
 
-    The threshold is the largest score at or above which are at least ``tpr`` of all member scores. This is
+    A threshold as high as possible finds at least ``tpr`` of all member scores. This is
     `tpr_at_fpr` with members and others exchanged: with the scores negated, the members that are missed are the false
     positives, and the others that are not called members the true ones.
 
@@ -178,9 +178,9 @@ def fpr_at_tpr(scores: Scores, tpr: float, confidence: float = 0.95, target: Tar
     Returns
     -------
     Interval
-        ``detail`` has the realised ``tpr``, the ``threshold``, the members ``missed`` and the ``games``, the number of
-        member scores. Where the lowest scores are tied, so that nobody but who calls everybody finds so many, the value
-        is 1 with the limits 0 and 1.
+        ``detail`` has the realised ``tpr``, the ``threshold`` (the next number in float64 above the largest score that
+        is not called), the members ``missed`` and the ``games``, the number of member scores. Where the lowest scores
+        are tied, so that nobody but who calls everybody finds so many, the value is 1 with the limits 0 and 1.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def fpr_at_tpr(scores: Scores, tpr: float, confidence: float = 0.95, target: Tar
     n = int(np.count_nonzero(rows(scores).member))
     if (1 - tpr) * n < 1 - 1e-9:  # not one member may be missed, so the rate cannot be resolved
         raise NotApplicable("tpr_not_resolvable", games=n, reached=100 - 100 / n)
-    exchanged = replace(scores, value=-scores.value, member=~scores.member)
+    exchanged = replace(scores, value=-scores.value.astype(np.float64), member=~scores.member)
     try:
         correct = tpr_at_fpr(exchanged, 1 - tpr, confidence, target)
     except NotApplicable:

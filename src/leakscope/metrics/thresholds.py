@@ -46,8 +46,10 @@ def hindsight_thresholds(
 ) -> Float[Array, "t j"]:
     """Find the thresholds with the largest accuracy on these very scores: one, one a model, or one a record.
 
-    Papers report the accuracy that they reach (`accuracy_at`). On new models it is smaller, the more so the more
-    thresholds there are; `leakscope.metrics.accuracy` never sets a threshold on the scores that it evaluates.
+    The rates are those of all scores that have a threshold together, of a model's or of a record's; where each model
+    has as many members as the others, and each record is as often in, the accuracy is that of `accuracy_at`. Papers
+    report it. On new models it is smaller, the more so the more thresholds there are; `leakscope.metrics.accuracy`
+    never sets a threshold on the scores that it evaluates.
 
     Parameters
     ----------

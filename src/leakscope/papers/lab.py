@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import leakscope as ls
+from leakscope.core.checks import real
 from leakscope.papers import data
 from leakscope.papers.printed import Ours
 
@@ -55,14 +56,15 @@ class Parameter:
         """Return what was set, or the paper's value; of the type of the latter."""
         return type(self.value)(lab.set.get(self.name, self.value))
 
-    def check(self, value: Number) -> None:
-        """Refuse a value that the experiment cannot be run with.
+    def checked(self, given: Any) -> Number:
+        """Return a value as a number of the type of the paper's; refuse one that the experiment cannot be run with.
 
         Raises
         ------
         ValueError
             With what is allowed.
         """
+        value = real(self.name, given)
         wanted = "a whole number" if isinstance(self.value, int) else "a number"
         if self.even:
             wanted = "an even number"
@@ -70,6 +72,7 @@ class Parameter:
         is_whole = float(value).is_integer() and (not self.even or value % 2 == 0)
         if not self.least <= value <= self.most or (isinstance(self.value, int) and not is_whole):
             raise ValueError(f"{self.name}, the {self.says}, must be {wanted} {ends}, got {value:g}")
+        return type(self.value)(value)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Reproduction:
         with figures.looking():
             drawn = self.experiment.module.draw(self.outcome.numbers)
             if self.lab.set:
-                drawn.suptitle(f"{self._changed()}; what is printed is for the latter")
+                drawn.suptitle(f"{self._changed()}; what is printed is for the latter".replace(", ", "\n"), fontsize=9)
             return drawn
 
     def document(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class Reproduction:
     def _changed(self) -> str:
         """Say which values were set."""
         return ", ".join(
-            f"{parameter.name} = {self.lab.set[parameter.name]:g} in place of the paper's {parameter.value:g}"
+            f"{parameter.name} = {self.lab.set[parameter.name]} in place of the paper's {parameter.value:g}"
             for parameter in parameters_of(self.experiment)
             if parameter.name in self.lab.set
         )
@@ -132,6 +132,7 @@ class Reproduction:
         Data that are not there any more are taken for the same.
         """
         words, own = ("name", "scale", "setting", "set", "seed", "leakscope"), self.document()
+        document = {"set": {}, **document}  # older ones have none
         data_of = document.get("data", {})
         same_data = all(data_of.get(name) == source for name, source in own["data"].items())
         return same_data and all(document.get(word) == own[word] for word in words)
@@ -253,12 +254,15 @@ def checked_values(experiment: Experiment, values: Mapping[str, Number]) -> dict
         For a name that the experiment does not have, with those that it has, or a value that is out of range.
     """
     known = {parameter.name: parameter for parameter in (parameters_of(experiment) if values else ())}
-    for name, value in values.items():
+    checked: dict[str, Number] = {}
+    for name, given in values.items():
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none that can be set"
             raise ValueError(f"{experiment.name} has no parameter {name!r}; {has}")
-        known[name].check(value)
-    return {name: value for name, value in values.items() if value != known[name].value}
+        value = known[name].checked(given)
+        if value != known[name].value:
+            checked[name] = value
+    return checked
 
 
 def claims_of(document: Mapping[str, Any]) -> pd.DataFrame:
@@ -269,7 +273,7 @@ def claims_of(document: Mapping[str, Any]) -> pd.DataFrame:
             {name: value for name, value in claim.items() if name != "tried"} | {"setting": document["setting"]}
         )
         rows += [{"experiment": claim["experiment"], "key": claim["key"]} | tried for tried in claim["tried"]]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=None if rows else ["experiment", "key", "verdict"])
 
 
 def find(name: str | None = None) -> list[Experiment]:

@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def clipped_sum(gradients: Float[Array, "n d"], clip: float) -> Float[Array, " d"]:
-    """Sum the records' gradients, each scaled down to a norm of at most ``clip``.
+    """Sum the records' gradients, each scaled down to a norm of at most ``clip``; one that is not finite counts as 0.
 
     Parameters
     ----------
@@ -34,7 +34,9 @@ def clipped_sum(gradients: Float[Array, "n d"], clip: float) -> Float[Array, " d
     >>> clipped_sum(np.array([[3.0, 4.0], [0.0, 0.5]]), clip=1.0).round(3).tolist()
     [0.6, 1.3]
     """
-    norms = np.linalg.norm(gradients, axis=1)
+    gradients = np.where(np.isfinite(gradients).all(axis=1, keepdims=True), gradients, 0.0)
+    with np.errstate(over="ignore"):  # a norm beyond floating point: its record counts as 0, too
+        norms = np.linalg.norm(gradients, axis=1)
     return (clip / np.maximum(norms, clip)) @ gradients
 
 

@@ -106,7 +106,7 @@ def precision(score: np.ndarray, n: int) -> float:
     Raises
     ------
     ValueError
-        If there are fewer than 100 members.
+        If there are 100 members or fewer: one must be missed, and less than a hundredth.
     """
     scores = ls.Scores("any", score[None].astype(float), np.arange(len(score))[None] < n)
     n_found = np.floor(RECALL * n) + 1

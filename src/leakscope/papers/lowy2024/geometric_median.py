@@ -48,7 +48,7 @@ def parameters(setting: Setting, *names: str) -> tuple[Parameter, ...]:
         Parameter("n", setting.n, "number of records in D, half of those of X", least=2, most=8),
         Parameter("m", setting.n_outputs, "number of outputs", least=2, most=1000),
         Parameter("d", setting.d, "dimension", least=1, most=1000),
-        Parameter("C", setting.clip, "norm that records are clipped to", least=0.1, most=1e6),
+        Parameter("C", setting.clip, "norm that records are clipped to", least=1.0, most=1e6),
         Parameter("sigma", setting.sigma, "spread of the records", least=1e-3, most=1e3),
     )
     return tuple(parameter for parameter in known if parameter.name in names)

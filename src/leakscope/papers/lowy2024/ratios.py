@@ -15,6 +15,7 @@ from leakscope.papers.lab import mean_of
 from leakscope.papers.printed import all_above
 
 Array = np.ndarray
+TINIEST = 1e-12  # of an epsilon: where epsilon(X) is 0, so is that of practical membership privacy
 QUANTITIES = ("epsilon", "subset", "pmp", "to_epsilon", "to_subset")
 PMP, EPSILON, SUBSET = r"$\tilde{\varepsilon}(X)$", r"$\varepsilon$", r"$\varepsilon(X)$"
 RATIOS = {"to_epsilon": EPSILON, "to_subset": SUBSET}  # and what each is a ratio to
@@ -51,7 +52,7 @@ class Runs:
     @property
     def to_subset(self) -> Array:
         """What the attacker's uncertainty brings alone."""
-        return self.pmp / self.subset
+        return self.pmp / np.maximum(self.subset, TINIEST)
 
     @property
     def both_rise(self) -> bool | None:
@@ -161,10 +162,11 @@ def from_zero_or_log(*axes: Axes) -> None:
     """Choose one scale that shows all lines: from zero, or logarithmic where they span more than a factor of 30."""
     drawn = [np.ravel(line.get_ydata()).astype(float) for ax in axes for line in ax.get_lines()]
     values = np.concatenate(drawn)
+    values = values[np.isfinite(values)]
     for ax in axes:
-        if values.max() > 30 * values.min() > 0:
+        if np.inf > values.max() > 30 * values.min() > 0:
             ax.set(yscale="log", ylim=(values.min() / 1.5, values.max() * 1.5))
             ax.yaxis.set_major_formatter("{x:g}")
             ax.yaxis.set_minor_formatter(NullFormatter())
         else:
-            ax.set(ylim=(0, 1.08 * values.max()))
+            ax.set(ylim=(0, 1.08 * max(values.max(), TINIEST)))

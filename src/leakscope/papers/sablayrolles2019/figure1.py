@@ -18,7 +18,7 @@ import leakscope as ls
 from leakscope.papers import figures
 from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
 
-N = Parameter("n", 100, "number of records, each a member with probability 1/2", least=4, most=10_000)
+N = Parameter("n", 100, "number of records, each a member with probability 1/2", least=20, most=10_000)
 D = Parameter("d", 2000, "number of coordinates", least=1, most=100_000)
 PARAMETERS = (N, D)
 BLOCK = 50  # games that are played and stored together

@@ -137,7 +137,7 @@ class Recipe:
                 raise ValueError("schedule='step' needs decay_epochs, the epochs after which the step size falls")
             return count("decay_epochs", self.decay_epochs)
         if self.decay_epochs is not None:
-            raise ValueError(f"decay_epochs is of schedule='step', got {self.decay_epochs} with {self.schedule!r}")
+            raise ValueError(f"decay_epochs is of schedule='step', got {self.decay_epochs!r} with {self.schedule!r}")
         return None
 
     def _decay(self) -> float | None:
@@ -145,7 +145,7 @@ class Recipe:
         if self.schedule == "step":
             return DECAY if self.decay is None else fraction("decay", self.decay, above=True, below=True)
         if self.decay is not None:
-            raise ValueError(f"decay is of schedule='step', got {self.decay:g} with {self.schedule!r}")
+            raise ValueError(f"decay is of schedule='step', got {self.decay!r} with {self.schedule!r}")
         return None
 
     def lr_in(self, epoch: int) -> float:
