@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 import leakscope as ls
-from leakscope.core.checks import real
 from leakscope.papers import data
 from leakscope.papers.printed import Ours
 
@@ -64,7 +63,12 @@ class Parameter:
         ValueError
             With what is allowed.
         """
-        value = real(self.name, given)
+        try:
+            value = float(given)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.name} must be a number, got {given!r}") from None
+        if not math.isfinite(value):
+            raise ValueError(f"{self.name} must be finite, got {value}")
         wanted = "a whole number" if isinstance(self.value, int) else "a number"
         if self.even:
             wanted = "an even number"
