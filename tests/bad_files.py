@@ -108,7 +108,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "short.npz": arrays(x=X, y=Y[:9]),
     "no_x.npz": arrays(X=X, y=Y),
     "no_y.npz": arrays(x=X, labels=Y),
-    "wide_y.npz": arrays(x=X, y=np.zeros((10, 3))),
+    "deep_y.npz": arrays(x=X, y=np.zeros((10, 3, 2))),
     "text_x.npz": arrays(x=np.full((10, 2), "a"), y=Y),
     "unknown.npz": arrays(member=MEMBER, los=LOSS),
     "shape.npz": arrays(member=MEMBER, loss=LOSS[:, :5]),

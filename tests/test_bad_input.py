@@ -114,7 +114,7 @@ CASES = [
     Bad("audit --data one.csv --label label", "a game needs at least 2 points, got 1"),
     Bad("audit --data line.npz", "x must have a row for each point and a column for each feature, got shape (10,)"),
     Bad("audit --data short.npz", "label must have shape (10,), one value a point; got (9,)"),
-    Bad("audit --data wide_y.npz", "label must have shape (10,), one value a point; got (10, 3)"),
+    Bad("audit --data deep_y.npz", "label must have shape (10,), one value a point; got (10, 3, 2)"),
     # numbers
     Bad(f"{WINE} --n-models 1", "audit: n_models must be >= 2, got 1; one is enough for the game canaries alone"),
     Bad(f"{WINE} --n-models 0", "audit: n_models: Input should be greater than or equal to 1, got 0"),
@@ -240,7 +240,7 @@ CASES = [
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
     Bad(f"{WINE} --members fine.csv", "an audit without --predict or --weights takes no --members"),
     Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
-    Bad(f"audit --predict mine:number {SIDES}", "predict_proba must be callable, got a int"),
+    Bad(f"audit --predict mine:number {SIDES}", "expected a fitted model or a function from features to probabilities, got a int"),
     Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),
     Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
     Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),

@@ -230,7 +230,8 @@ class TestFromArrays:
                 "x is an array of objects; give numbers, or a pandas DataFrame for columns of several types",
             ),
             (np.eye(3), [0, 1], "label must have shape (3,), one value a point; got (2,)"),
-            (np.eye(3), np.eye(3), "label must have shape (3,), one value a point; got (3, 3)"),
+            (np.eye(3), np.zeros((3, 2, 2)), "label must have shape (3,), one value a point; got (3, 2, 2)"),
+            (np.eye(3), np.eye(4), "label must have 3 rows, one for each point; got (4, 4)"),
             (np.eye(3), [0.0, np.nan, np.nan], "label is missing at 2 points, first at point 1"),
             (np.eye(3), ["a", None, "b"], "label is missing at 1 points, first at point 1"),
             (np.eye(3), [0.0, np.inf, 1.0], "label has infinite values"),
@@ -329,7 +330,7 @@ class TestJoin:
     @pytest.mark.parametrize(
         ("first", "second", "message"),
         [
-            ((X,), (pd.DataFrame(X),), "members and others must both be frames or both be arrays, or both images"),
+            ((X,), (pd.DataFrame(X),), "members are an array, others a frame; give both in the same form"),
             ((pd.DataFrame(X, columns=["a", "b"]),), (pd.DataFrame(X),), "members and others have different columns"),
             ((X,), (X[:, :1],), "members have features of shape (2,), others (1,)"),
             ((X, [0, 1, 0]), (X,), "members and others must both have labels, or neither"),

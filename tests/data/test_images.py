@@ -118,7 +118,7 @@ def test_images_of_other_shapes_do_not_join(folder, tmp_path):
         Image.new("L", (9, 9)).save(tmp_path / "other" / name / "0.png")
     with pytest.raises(ValueError, match="members are images of shape"):
         data.join(data.load(str(folder)).points, data.load(str(tmp_path / "other")).points)
-    with pytest.raises(ValueError, match="both be frames or both be arrays"):
+    with pytest.raises(ValueError, match="give both in the same form"):
         data.join(data.load(str(folder)).points, data.from_arrays(np.zeros((3, 2)), np.zeros(3)))
 
 

@@ -15,13 +15,15 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SG
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.core.types import Points, Release
 from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator, PretrainedModel, from_spec, imported, prepared
+from leakscope.releases.estimator import Estimator, from_spec, imported
+from leakscope.releases.preparation import Preparation, preparation_for
+from leakscope.releases.pretrained_model import PretrainedModel
 
 EVERY = ("loss", "log_odds", "correct", "log_prob")  # of the signals that there are, those of a model
 SEEDS = np.array([11, 12, 13])
@@ -232,9 +234,12 @@ class TestFrames:
         }
     )
 
+    def prepared(self, estimator):
+        return preparation_for(estimator, from_arrays(self.frame, [0, 1] * 30)).pipeline(estimator, self.frame)
+
     def test_the_default_preparation(self):
         """Numbers are standardised, other columns one-hot encoded, a missing value is a value of its own."""
-        made = prepared(LogisticRegression(), self.frame)[:-1].fit_transform(self.frame)
+        made = self.prepared(LogisticRegression())[:-1].fit_transform(self.frame)
         assert made.shape == (60, 2 + 3 + 3)
         np.testing.assert_allclose(made[:, :2].mean(axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(made[:, :2].std(axis=0), 1)
@@ -242,7 +247,7 @@ class TestFrames:
         np.testing.assert_array_equal(made[:, 2:5].argmax(axis=1), np.arange(60) % 3)
 
     def test_a_value_that_a_half_has_not_seen_is_all_zeros(self):
-        preparation = prepared(LogisticRegression(), self.frame)[:-1].fit(self.frame[self.frame["work"] == "desk"])
+        preparation = self.prepared(LogisticRegression())[:-1].fit(self.frame[self.frame["work"] == "desk"])
         assert (preparation.transform(self.frame)[1::3, 2:].sum(axis=1) == 0).all()
 
     @pytest.mark.parametrize("estimator", [LogisticRegression(), DecisionTreeClassifier(), LinearSVC()])
@@ -252,10 +257,12 @@ class TestFrames:
         assert found["correct"].mean() > 0.9  # the flag is the label
 
     def test_frames_of_numbers_and_pipelines_are_left_alone(self):
-        estimator, pipeline = GaussianNB(), make_pipeline(GaussianNB())
-        assert prepared(estimator, self.frame[["age", "flag"]]) is estimator
-        assert prepared(estimator, np.zeros((3, 2))) is estimator
-        assert prepared(pipeline, self.frame) is pipeline
+        y = [0, 1] * 30
+        encoder = OneHotEncoder(handle_unknown="ignore")
+        assert preparation_for(GaussianNB(), from_arrays(self.frame[["age", "flag"]], y)) == Preparation()
+        assert preparation_for(GaussianNB(), from_arrays(np.zeros((60, 2)), y)) == Preparation()
+        whole = make_pipeline(encoder, LogisticRegression())
+        assert preparation_for(whole, from_arrays(self.frame, y)) == Preparation()
 
 
 class Odd(ClassifierMixin, BaseEstimator):

@@ -110,9 +110,9 @@ class TestMargins:
 
 class TestPredictions:
     def test_squared_loss_in_units_of_the_response(self):
-        found = readout.predictions(np.array([1.0, 2.0]), np.array([4.0, 2.0]), 3.0, EVERY)
+        found = readout.predictions(np.array([[1.0], [2.0]]), np.array([[4.0], [2.0]]), np.array([3.0]), EVERY)
         assert found.keys() == {"loss"}
         np.testing.assert_allclose(found["loss"], [0.5, 0.0])
 
     def test_nothing_if_the_loss_is_not_wanted(self):
-        assert readout.predictions(np.zeros(2), np.zeros(2), 1.0, ("log_odds",)) == {}
+        assert readout.predictions(np.zeros((2, 1)), np.zeros((2, 1)), np.ones(1), ("log_odds",)) == {}

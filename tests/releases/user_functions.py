@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 
 def range_of(x: Any) -> Any:
@@ -38,3 +39,13 @@ def alters_its_data(x: Any) -> Any:
 
 
 NOT_A_FUNCTION = 3
+
+
+def fit_tree(X: Any, y: Any, seed: int, depth: int = 3) -> Any:
+    """Trains a tree and returns it."""
+    return DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(X, y)
+
+
+def fit_tree_without_seed(X: Any, y: Any) -> Any:
+    """Trains a tree whose ties are broken in the same way each time."""
+    return DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)

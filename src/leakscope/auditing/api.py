@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,10 +30,11 @@ from leakscope.core import games
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Game, Points, Signals
 from leakscope.data import Data
+from leakscope.data.columns import identifier_notes
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
-from leakscope.releases.factory import Described, release_of, trained_release
+from leakscope.releases.factory import Described, adapted, preparation_notes, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import only_from
 from leakscope.reports import Report
@@ -82,11 +83,15 @@ def audit(
 
     Parameters
     ----------
-    estimator : scikit-learn estimator, or class of a network of PyTorch, or function that makes one
-        Not fitted; a mapping from names makes one report with a column each.
-    X : array of shape (N, ...) or frame of N rows
-    y : array of shape (N,)
-        Labels (numbers or text) or responses.
+    estimator : estimator, function that trains, or class or function that makes a network
+        An estimator with the scikit-learn interface, not fitted; or a function ``fit(X, y, seed)`` that trains
+        anything and returns an object with ``predict_proba``, a regressor, a network or a function that predicts; or
+        a class or function that makes a network of PyTorch. A mapping from names makes one report with a column each.
+    X : array of shape (N, ...), frame of N rows, N texts, or sparse matrix with N rows
+        An estimator and a function that trains get its rows as they are. If an estimator refuses a frame's columns,
+        they are encoded in each model, and the report says so.
+    y : array of shape (N,) or (N, L)
+        Labels (numbers or text) or responses; L of them for each point.
     n_models : int, optional
         Models for each release: 64 unless given, and 1 if canaries are planted.
     attacks : "default", "all", or sequence of str or Attack
@@ -254,7 +259,7 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
 
 @known_keywords()
 def audit_model(
-    predict_proba: Callable[[Any], Any],
+    model: Any,
     members: tuple[Any, Any],
     others: tuple[Any, Any],
     *,
@@ -288,15 +293,15 @@ def audit_model(
 
     Parameters
     ----------
-    predict_proba : callable
-        Features of n points in, probabilities of shape (n, K) out; the method of a fitted scikit-learn
-        classifier brings its classes along. A trained network of PyTorch is read by itself, in evaluation
-        mode: its softmax, and its gradients where an attack asks for them.
+    model : fitted estimator, trained network, or callable
+        A fitted estimator with the scikit-learn interface; or a trained network of PyTorch, which is read in
+        evaluation mode: its softmax, and its gradients where an attack asks for them; or a function from the features
+        of n points to probabilities of shape (n, K), or to predictions where the labels are numbers of a regression.
     members, others : (X, y)
         Points in and not in the model's training data.
-    references : scikit-learn estimator, or class or function that makes a network, optional
-        The model's recipe. It is fitted on half-splits of members and others, and the reference attacks (LiRA, RMIA,
-        MAST) attack THIS model.
+    references : estimator, class or function that makes a network, or function that trains, optional
+        The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, and
+        the reference attacks (LiRA, RMIA, MAST) attack THIS model.
     train : Recipe or mapping, optional
         How a network of the recipe is trained, as in ``audit``.
     n_models : int
@@ -348,7 +353,7 @@ def audit_model(
     >>> report.about.releases[0].targets
     1
     """
-    model = trained_release(predict_proba, classes, name, layers)
+    audited = trained_release(model, classes, name, layers)
     recipe = None if references is None else release_of(references, train=train)
     attack_rows = find(attacks)
     plan = _plan(
@@ -367,6 +372,7 @@ def audit_model(
     inside = data_room.from_arrays(*_pair("members", members))
     outside = data_room.from_arrays(*_pair("others", others))
     points = data_room.join(inside, outside)
+    recipe = None if recipe is None else adapted(recipe, points)
     n_references = n_models if recipe is not None else 0
     game = games.one_model(
         len(inside),
@@ -377,7 +383,7 @@ def audit_model(
     )
     want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp)
     # row 0 of the memberships is the audited model; the rows after it are the references
-    arrays = observe(model, points, game.member[:1], want, execution=Execution(n_jobs=1))
+    arrays = observe(audited, points, game.member[:1], want, execution=Execution(n_jobs=1))
     shapes = {name: array.shape[2:] for name, array in arrays.items()}
     if recipe is not None and any(attack.by_name for attack in attack_rows):
         # an attack that compares with references can use only the signals that both give
@@ -395,7 +401,8 @@ def audit_model(
         }
     shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
-    notes += [] if recipe is None else not_stored([recipe], execution)
+    notes += identifier_notes(points)
+    notes += [] if recipe is None else [*preparation_notes([recipe]), *not_stored([recipe], execution)]
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(
@@ -403,11 +410,11 @@ def audit_model(
             "compare with them are weaker than with references of its size"
         )
     observed = ObservedRelease(
-        model.name,
+        audited.name,
         Signals.observed(game, points, arrays),
         Data(points, sources),
-        claims_of(plan, model.name, game),
-        _origin(model, recipe, weights),
+        claims_of(plan, audited.name, game),
+        _origin(audited, recipe, weights),
         sources=_sources(plan, points, game, n_jobs),
     )
     report = assemble(plan, attack_rows, [observed], notes)

@@ -24,8 +24,9 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
+from leakscope.data.columns import identifier_notes
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.factory import Described
+from leakscope.releases.factory import Described, adapted, preparation_notes
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, not_stored, observe
 
@@ -132,6 +133,7 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
     >>> setting(AuditPlan(n_models=4), [], tree, data.load("wine")).game.member.shape
     (4, 178)
     """
+    release = adapted(release, loaded.points)
     if plan.canaries is not None:
         return plant(plan, release, loaded)
     return Setting(release, loaded, draw(plan, loaded.points, attacks))
@@ -216,6 +218,8 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
+    yield from identifier_notes(points)
+    yield from preparation_notes(audited.release for audited in settings)
     yield from not_stored([audited.release for audited in settings], execution)
     for audited in settings:
         if _own_layers_unseen(audited):

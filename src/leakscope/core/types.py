@@ -66,8 +66,8 @@ class Points:
     ----------
     x : array, frame, or any object with ``len`` and ``take(indices)``
         What the release is fitted on. Only the rooms ``data`` and ``releases`` look inside.
-    y : array of shape (N,), optional
-        The label or response of each point.
+    y : array of shape (N,) or (N, L), optional
+        The label or response of each point, or L of them.
     group : array of shape (N,), optional
         The unit of privacy (a person with several rows); its rows are in or out together.
     digest : str
@@ -82,7 +82,7 @@ class Points:
     """
 
     x: Any
-    y: Shaped[Array, " N"] | None = None
+    y: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
     group: Shaped[Array, " N"] | None = None
     digest: str = ""
 

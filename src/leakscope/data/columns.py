@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from leakscope.core.types import Points
 from leakscope.data.files import has_column
 from leakscope.data.points import Data, from_arrays, some
 
 Array = np.ndarray
+FEWEST_RECORDS = 20  # so many different values are no accident in a column that repeats any
 
 
 def words(data: Data) -> list[str]:
@@ -193,6 +195,43 @@ def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list
             code, _ = pd.factorize(values, sort=ordered[-1])
         codes.append(code[first])
     return np.stack(codes, axis=1), ordered
+
+
+def identifier_notes(points: Points) -> list[str]:
+    """Name the columns with another value in each record, which a model may memorise records by.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    list of str
+        A sentence for each such column of whole numbers or text; none with fewer than 20 records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.columns import identifier_notes
+    >>> frame = pd.DataFrame({"customer_id": range(100, 130), "age": [30, 40, 50] * 10})
+    >>> identifier_notes(from_arrays(frame))
+    ['customer_id has another value in each record; if it is an identifier, leave it out: --drop customer_id']
+    """
+    if not isinstance(points.x, pd.DataFrame) or len(points) < FEWEST_RECORDS:
+        return []
+    return [
+        f"{name} has another value in each record; if it is an identifier, leave it out: --drop {name}"
+        for name in points.x.columns
+        if _could_name_records(points.x[name])
+    ]
+
+
+def _could_name_records(column: pd.Series) -> bool:
+    """Whether a column has whole numbers or text, all different."""
+    kinds = pd.api.types
+    is_measured = kinds.is_float_dtype(column) or kinds.is_datetime64_any_dtype(column)
+    return not is_measured and column.nunique(dropna=False) == len(column)
 
 
 def _frame(data: Data) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakscope.core.types import NotApplicable, Points
 from leakscope.data.images import Images
+from leakscope.data.records import Sparse, Texts
 
 Array = np.ndarray
 MOST_LEVELS = 100  # a column of text with more values is ordered, not taken as categories
@@ -45,7 +46,8 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
 
     Numbers stay as they are, times become numbers. Text with at most 100 values becomes categories; with more, its
     rank in alphabetical order (so that names in order of time are detected) and its length; longer text also counts of
-    its words, hashed into 64 buckets. Sides of images are averaged over blocks to at most 16 pixels.
+    its words, hashed into 64 buckets. Sides of images are averaged over blocks to at most 16 pixels. Of a sparse matrix
+    the 1,024 columns with most entries are used, and how many entries a row has.
 
     Parameters
     ----------
@@ -90,12 +92,24 @@ def _feature_parts(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
             yield _column(x.iloc[rows, place].reset_index(drop=True))
     elif isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
         yield _pixels(x[rows])
+    elif isinstance(x, Texts):
+        yield _column(pd.Series(x.values[rows]))
+    elif isinstance(x, Sparse):
+        yield _numeric(_densest_columns(x.matrix[rows]))
     elif isinstance(x, np.ndarray) and x.dtype.kind in "US":
         frame = pd.DataFrame(x[rows].reshape(len(rows), -1))
         for place in range(frame.shape[1]):
             yield _column(frame.iloc[:, place])
     else:
         raise NotApplicable("unreadable_records", type=type(x).__name__)
+
+
+def _densest_columns(matrix: Any) -> Float[Array, "n c"]:
+    """Return the columns of a sparse matrix with most entries, and the number of entries and the sum of each row."""
+    entries = (matrix != 0).astype(np.int64)
+    densest = np.sort(np.argsort(-np.asarray(entries.sum(axis=0)).ravel(), kind="stable")[:MANY])
+    totals = [np.asarray(part.sum(axis=1)).reshape(-1, 1) for part in (entries, matrix)]
+    return np.hstack([matrix[:, densest].toarray(), *totals])
 
 
 def _numeric(values: Array) -> Features:

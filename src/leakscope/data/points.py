@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, UInt64
 from pandas.util import hash_pandas_object
+from scipy import sparse
 
 from leakscope.core.types import Points
 from leakscope.data.images import Images
+from leakscope.data.records import Sparse, Texts, sparse_rows, texts
 
 Array = np.ndarray
 
@@ -43,20 +46,21 @@ class Data:
 
 
 def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
-    """Check arrays, lists or a frame, and return them as points with a digest of their content.
+    """Check features and labels, and return them as points with a digest of their content.
 
     Parameters
     ----------
-    x : array-like of shape (N, ...), frame of N rows, or Images
-    y : array-like of shape (N,), optional
-        Labels (numbers or text) or responses.
+    x : array-like of shape (N, ...), frame of N rows, N texts, sparse matrix with N rows, or Images
+    y : array-like of shape (N,) or (N, L), optional
+        Labels (numbers or text) or responses; L of them for each point.
     group : array-like of shape (N,), optional
         The unit of privacy of each point, a person with several rows.
 
     Returns
     -------
     Points
-        A frame with a new index; a label of one column as a vector; labels of objects as text.
+        A frame with a new index; texts as `Texts`, a sparse matrix as `Sparse`; a label of one column as a vector;
+        labels of objects as text.
 
     Raises
     ------
@@ -69,15 +73,10 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     >>> len(from_arrays([[1.0, 2.0], [3.0, 4.0]], ["a", "b"]))
     2
     """
-    if not isinstance(x, (pd.DataFrame, np.ndarray, Images)):
-        x = np.asarray(x)
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        raise ValueError("x is an array of objects; give numbers, or a pandas DataFrame for columns of several types")
-    if isinstance(x, np.ndarray) and x.ndim < 2:
-        raise ValueError(f"x must have a row for each point and a column for each feature, got shape {x.shape}")
+    x = _features(x)
     if len(x) < 2:
         raise ValueError(f"a game needs at least 2 points, got {len(x)}")
-    y = None if y is None else _column("label", y, len(x))
+    y = None if y is None else _labels(y, len(x))
     group = None if group is None else _column("group", group, len(x))
     if isinstance(x, pd.DataFrame):
         x = x.reset_index(drop=True)
@@ -103,7 +102,7 @@ def rows(points: Points) -> UInt64[Array, " N"]:
     >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
     (True, False)
     """
-    if isinstance(points.x, Images):
+    if isinstance(points.x, Images | Texts | Sparse):
         hashes = points.x.content
     else:
         hashes = _hashes(_as_frame(points.x))
@@ -183,8 +182,8 @@ def join(first: Points, second: Points) -> Points:
     [1.0, 2.0, 3.0, 4.0]
     """
     if type(first.x) is not type(second.x):
-        raise ValueError("members and others must both be frames or both be arrays, or both images")
-    if isinstance(first.x, Images):
+        raise ValueError(f"members are {_kind(first.x)}, others {_kind(second.x)}; give both in the same form")
+    if isinstance(first.x, Images | Texts | Sparse):
         x = first.x.followed_by(second.x)
     elif isinstance(first.x, pd.DataFrame):
         if list(first.x.columns) != list(second.x.columns):
@@ -212,7 +211,8 @@ def preview(data: Data, record: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``image``: nested lists of pixels from 0 to 255; or ``fields``: text by the name of the column.
+        ``image``: nested lists of pixels from 0 to 255; or ``fields``: text by the name of the column. Of a sparse row
+        the fields are the first four that are not 0.
 
     Examples
     --------
@@ -223,6 +223,12 @@ def preview(data: Data, record: int) -> dict[str, Any]:
     x = data.points.x
     if isinstance(x, Images):
         return {"image": x.pixels(np.array([record]))[0].tolist()}
+    if isinstance(x, Texts):
+        return {"fields": {"text": textwrap.shorten(x.values[record], 80, placeholder=" ...")}}
+    if isinstance(x, Sparse):
+        row = x.matrix[[record]].tocoo()
+        entries = sorted(zip(row.coords[1].tolist(), row.data.tolist(), strict=True))[:4]
+        return {"fields": {f"x{column}": f"{value:.4g}" for column, value in entries}}
     if data.image is not None:
         picture = np.asarray(x[record], dtype=float).reshape(*data.image, *np.shape(x)[3:])
         # white is 255 for pixels of 8 bits, and the largest number of any other picture
@@ -242,6 +248,51 @@ def picture_size(x: Any) -> tuple[int, int] | None:
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.shape[3:] in ((), (3,)) and x.ndim in (3, 4):
         return x.shape[1], x.shape[2]
     return None
+
+
+def _features(x: Any) -> Any:
+    """Bring features into one of the forms that `Points` holds, or refuse them."""
+    if isinstance(x, pd.DataFrame | Images | Texts | Sparse):
+        return x
+    if sparse.issparse(x):
+        return sparse_rows(x)
+    if isinstance(x, pd.Series | np.ndarray | list | tuple):
+        found = texts(x)
+        if found is not None:
+            return found
+    if isinstance(x, pd.Series):
+        raise ValueError(f"x is one column of {x.dtype}; give a frame with it: X.to_frame()")
+    try:
+        array = np.asarray(x)
+    except ValueError:  # rows of different lengths
+        raise ValueError("the rows of x have different lengths; give an array of numbers, or a frame") from None
+    if array.dtype == object:
+        raise ValueError("x is an array of objects; give numbers, or a pandas DataFrame for columns of several types")
+    if array.ndim < 2:
+        raise ValueError(f"x must have a row for each point and a column for each feature, got shape {array.shape}")
+    return array
+
+
+def _labels(y: Any, n_points: int) -> Array:
+    """Check labels or responses: one for each point, or L."""
+    columns = np.asarray(y)
+    if columns.ndim == 2 and columns.shape[1] > 1:
+        if len(columns) != n_points:
+            raise ValueError(f"label must have {n_points:,} rows, one for each point; got {columns.shape}")
+        return np.column_stack([_column("label", column, n_points) for column in columns.T])
+    return _column("label", columns, n_points)
+
+
+def _kind(x: Any) -> str:
+    """Name the form of features in an error."""
+    names = {
+        pd.DataFrame: "a frame",
+        np.ndarray: "an array",
+        Images: "images",
+        Texts: "texts",
+        Sparse: "a sparse matrix",
+    }
+    return names[type(x)]
 
 
 def _as_frame(x: Any) -> pd.DataFrame:
@@ -271,7 +322,11 @@ def _digest(x: Any, *columns: Array | None) -> str:
         sha.update(_hashes(x).tobytes())
     if isinstance(x, Images):
         sha.update(f"{x.shape}".encode() + x.content.tobytes())
-    arrays = columns if isinstance(x, pd.DataFrame | Images) else (x, *columns)
+    if isinstance(x, Texts):
+        sha.update(f"texts {x.kind}".encode() + x.content.tobytes())
+    if isinstance(x, Sparse):
+        sha.update(f"{type(x.matrix).__name__} {x.matrix.dtype.str} {x.shape}".encode() + x.content.tobytes())
+    arrays = (x, *columns) if isinstance(x, np.ndarray) else columns
     for array in arrays:
         if array is not None:
             sha.update(f"{array.dtype.str}{array.shape}".encode())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from leakscope.core.types import Release
-from leakscope.releases.estimator import Estimator, PretrainedModel, from_spec
+from leakscope.core.types import Points, Release
+from leakscope.releases.answers import method_of
+from leakscope.releases.estimator import Estimator, from_spec
 from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.pretrained_model import FittedEstimator, PretrainedModel
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
+from leakscope.releases.training_function import TrainingFunction, trains
 
 Layers = str | tuple[str, ...]
 OF_TRAINED = {"classes", "name", "layers"}  # keywords of `trained_release`
@@ -29,14 +32,61 @@ class Described(Release, Protocol):
         ...
 
 
-def release_of(
-    model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None, layers: Layers = ()
-) -> Described:
-    """Make a release from an estimator or a network.
+@runtime_checkable
+class Adapting(Protocol):
+    """A release that finds out what it needs so that it can be fitted on some points."""
+
+    def for_points(self, points: Points) -> Any:
+        """Return the release that is fitted on these points."""
+        ...
+
+    @property
+    def preparation_note(self) -> str:
+        """What is done to the points, in a sentence; empty if nothing is."""
+        ...
+
+
+def adapted(release: Any, points: Points) -> Any:
+    """Let a release find out what it needs so that it can be fitted on some points.
 
     Parameters
     ----------
-    model : scikit-learn estimator, class of a network, function that makes a network, or release
+    release : Release
+    points : Points
+
+    Returns
+    -------
+    Release
+        Itself if it takes all points as they are.
+    """
+    return release.for_points(points) if isinstance(release, Adapting) else release
+
+
+def preparation_notes(releases: Iterable[Any]) -> list[str]:
+    """List what is done to the points of each release before it is fitted, a sentence each.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+
+    Returns
+    -------
+    list of str
+    """
+    return [
+        release.preparation_note for release in releases if isinstance(release, Adapting) and release.preparation_note
+    ]
+
+
+def release_of(
+    model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None, layers: Layers = ()
+) -> Described:
+    """Make a release from an estimator, a network or a function that trains.
+
+    Parameters
+    ----------
+    model : estimator, class of a network, function that makes a network, function that trains, or release
+        A function that trains takes features, labels and perhaps a seed, and returns a model that predicts.
     name : str
         The name in the report.
     train : Recipe or mapping, optional
@@ -61,6 +111,9 @@ def release_of(
     >>> release_of(DecisionTreeClassifier()).name
     'DecisionTreeClassifier'
     """
+    if trains(model):
+        _refuse_recipe(model, train, layers)
+        return TrainingFunction(model, name)
     if is_network(model) or inspect.isfunction(model):
         return _network(model, name, train, {}, layers)
     _refuse_recipe(model, train, layers)
@@ -79,7 +132,7 @@ def release_from(
     Parameters
     ----------
     spec : str
-        ``module:name`` of an estimator, a network, or a function that makes one of them.
+        ``module:name`` of an estimator, a network, a function that makes one of them, or a function that trains.
     settings : mapping
         Parameters of the estimator, or keywords of the function or class that makes the network.
     name : str
@@ -106,6 +159,9 @@ def release_from(
     'DecisionTreeClassifier(max_depth=3)'
     """
     target = imported(spec)
+    if trains(target, settings):
+        _refuse_recipe(target, train, layers)
+        return TrainingFunction(target, name, dict(settings))
     if _makes_network(spec, target, settings):
         return _network(target, name, train or {}, settings, layers)
     _refuse_recipe(target, train, layers)
@@ -140,13 +196,13 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
 
 
 def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Layers = ()) -> Described:
-    """Make a release of one trained model: a network of PyTorch, or a function.
+    """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function.
 
     Parameters
     ----------
-    model : nn.Module, or callable
-        From features of n points to probabilities of shape (n, K); the method of a fitted scikit-learn classifier
-        provides its classes.
+    model : fitted estimator, nn.Module, or callable
+        A function goes from features of n points to probabilities of shape (n, K); the method of a fitted
+        scikit-learn classifier provides its classes.
     classes : array of shape (K,), optional
         The label of each column.
     name : str
@@ -161,7 +217,7 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is none of them.
     """
     column_labels = None if classes is None else np.asarray(classes)
     if is_network(model):
@@ -169,8 +225,14 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
         return network.Trained(model, column_labels, name, layers or "all")
     if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
+    if inspect.isclass(model):
+        raise ValueError(f"give the fitted model, not the class {model.__name__}")
+    if method_of(model) is not None and classes is None:
+        return FittedEstimator(model, name)
     if not callable(model):
-        raise ValueError(f"predict_proba must be callable, got a {type(model).__name__}")
+        raise ValueError(
+            f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"
+        )
     if column_labels is None:
         column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
     return PretrainedModel(model, column_labels, name)

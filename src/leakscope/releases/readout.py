@@ -79,27 +79,96 @@ def margins(
     return {name: signals[name] for name in want if name in signals}
 
 
-def predictions(
-    f: Float[Array, " N"], y: Float[Array, " N"], scale: float, want: Sequence[str]
+def several_probabilities(
+    p: Sequence[Float[Array, "N K"]], label: Int[Array, "N L"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Compute the squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
+    """Compute loss, log-odds and correctness of a classifier with several labels for each point.
 
     Parameters
     ----------
-    f : array of shape (N,)
-        Predictions.
-    y : array of shape (N,)
-        Responses.
-    scale : float
-        Standard deviation of y.
+    p : sequence of L arrays of shape (N, K)
+        Probabilities of the classes of each label.
+    label : int array of shape (N, L)
+        The columns of the true classes.
+    want : sequence of str
+        Names of signals.
+
+    Returns
+    -------
+    mapping
+        Of all labels of a point together, as if the model took them to be independent: ``loss`` is the sum over the
+        labels, ``correct`` means that all labels are right, and ``log_odds`` is log p - log(1 - p) of the product p.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not probabilities.
+    """
+    for each in p:
+        _check(each)
+    floor = max(min(float(each[each > 0].min()) for each in p) / 2, TINIEST)
+    rows = np.arange(len(label))
+    p_true = np.column_stack([each[rows, column] for each, column in zip(p, label.T, strict=True)])
+    loss = -np.log(np.clip(p_true, floor, 1)).sum(axis=1)
+    p_others = np.column_stack([_without(each, column).max(axis=1) for each, column in zip(p, label.T, strict=True)])
+    signals = {
+        "loss": lambda: loss,
+        "log_odds": lambda: -loss - np.log(np.maximum(-np.expm1(-loss), floor)),
+        "correct": lambda: (p_true > p_others).all(axis=1).astype(float),
+    }
+    return {name: signals[name]() for name in want if name in signals}
+
+
+def several_margins(
+    decision: Float[Array, "N L"], label: Int[Array, "N L"], want: Sequence[str]
+) -> Mapping[str, Float[Array, " N"]]:
+    """Compute the margin of a classifier with several labels of two values, without probabilities.
+
+    Parameters
+    ----------
+    decision : array of shape (N, L)
+        Signed distance to the second class of each label.
+    label : int array of shape (N, L)
     want : sequence of str
 
     Returns
     -------
     mapping
-        ``loss`` in nats.
+        ``log_odds``: the smallest margin of the labels; ``correct``: whether it is positive.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value for each label.
     """
-    return {"loss": (y - f) ** 2 / (2 * scale**2)} if "loss" in want else {}
+    if decision.shape != label.shape or label.max() > 1:
+        raise ValueError(f"margins of shape {decision.shape} do not fit {label.shape[1]} labels of two values")
+    smallest = np.where(label == 1, decision, -decision).min(axis=1)
+    signals = {"log_odds": smallest, "correct": (smallest > 0).astype(float)}
+    return {name: signals[name] for name in want if name in signals}
+
+
+def predictions(
+    f: Float[Array, "N L"], y: Float[Array, "N L"], scale: Float[Array, " L"], want: Sequence[str]
+) -> Mapping[str, Float[Array, " N"]]:
+    """Compute the squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
+
+    Parameters
+    ----------
+    f : array of shape (N, L)
+        Predictions.
+    y : array of shape (N, L)
+        Responses.
+    scale : array of shape (L,)
+        Standard deviation of each response.
+    want : sequence of str
+
+    Returns
+    -------
+    mapping
+        ``loss`` in nats, summed over the responses.
+    """
+    return {"loss": ((y - f) ** 2 / (2 * scale**2)).sum(axis=1)} if "loss" in want else {}
 
 
 def _without(values: Float[Array, "N K"], label: Int[Array, " N"]) -> Float[Array, "N K-1"]:

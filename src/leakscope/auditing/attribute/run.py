@@ -23,6 +23,7 @@ from leakscope.data.candidates import Candidates, Column
 from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.factory import Described
+from leakscope.releases.factory import adapted as adapt
 from leakscope.reports import Report
 from leakscope.reports.about import (
     AttributeAbout,
@@ -111,7 +112,7 @@ def infer(
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
     for release in releases:
-        adapted = of_records(release, attribute_game.rows)
+        adapted = adapt(of_records(release, attribute_game.rows), attribute_game.rows.points)
         points, game = attribute_game.rows.points, attribute_game.game
         arrays = observe(adapted, points, game.member, signals_of(attacks), plan.seed, execution)
         observed = ObservedRelease(release.name, Signals.observed(game, points, arrays), loaded)

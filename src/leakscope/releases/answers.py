@@ -1,0 +1,284 @@
+"""The answers of a fitted model, as signals: which method is asked, which column is which class, several outputs."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Num, Shaped
+from sklearn.base import is_regressor
+
+from leakscope.core.types import Points
+from leakscope.data.records import as_given
+from leakscope.releases import readout
+from leakscope.releases.specs import first_line
+
+Array = np.ndarray
+Method = Literal["predict_proba", "decision_function", "predict"]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Labels or responses of all points, which the answers of models are compared with.
+
+    Parameters
+    ----------
+    values : array of shape (N, L)
+        Indices of classes, or responses; L is 1 unless each point has several labels.
+    classes : tuple of L arrays
+        The sorted classes of each label; empty for responses.
+    """
+
+    values: Num[Array, "N L"]
+    classes: tuple[Shaped[Array, " K"], ...]
+
+    def with_classes(self, classes: Sequence[Shaped[Array, " K"]]) -> Truth:
+        """Return the same labels as indices of other classes, which must include all of them."""
+        if not self.classes:
+            return self
+        columns = [
+            np.searchsorted(other, own)[code]
+            for own, other, code in zip(self.classes, classes, self.values.T, strict=True)
+        ]
+        return Truth(np.column_stack(columns), tuple(classes))
+
+    @property
+    def n_outputs(self) -> int:
+        """L."""
+        return self.values.shape[1]
+
+    @property
+    def scale(self) -> Float[Array, " L"]:
+        """Standard deviation of each response."""
+        return np.array([column.std() for column in self.values.T])
+
+
+def truth_of(points: Points, name: str, *, responses: bool) -> Truth:
+    """Read the labels of points as classes or as responses.
+
+    Parameters
+    ----------
+    points : Points
+    name : str
+        Of the model, for errors.
+    responses : bool
+        Whether the model is a regressor.
+
+    Returns
+    -------
+    Truth
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, fewer than two classes, a constant response, or text for a regressor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.answers import truth_of
+    >>> truth_of(Points(np.zeros((3, 1)), np.array(["b", "a", "b"])), "model", responses=False).values.ravel().tolist()
+    [1, 0, 1]
+    """
+    if points.y is None:
+        raise ValueError(f"{name} needs labels")
+    columns = np.asarray(points.y).reshape(len(points), -1)
+    if responses:
+        if columns.dtype.kind not in "fiu":
+            raise ValueError(f"{name} is a regressor and needs numbers as labels, got text")
+        truth = Truth(columns.astype(float), ())
+        if not truth.scale.all():
+            raise ValueError(f"{name}: the response is the same at all {len(columns):,} points")
+        return truth
+    codes, classes = [], []
+    for column in columns.T:
+        values, code = np.unique(column, return_inverse=True)
+        if len(values) < 2:
+            raise ValueError(f"{name} needs at least 2 classes, got only {values[0]}")
+        if len(values) > len(column) / 2 and values.dtype.kind == "f":
+            raise ValueError(f"{name} is a classifier, but the label has {len(values):,} different numbers")
+        codes.append(code)
+        classes.append(values)
+    return Truth(np.column_stack(codes), tuple(classes))
+
+
+def method_of(model: Any) -> Method | None:
+    """Name the method of a model that signals are computed from; None if it has none of them.
+
+    An estimator that is not fitted may not know yet whether it will have probabilities, as a StackingClassifier.
+    """
+    if predicts_numbers(model):
+        return "predict"
+    if callable(getattr(model, "predict_proba", None)):
+        return "predict_proba"
+    if callable(getattr(model, "decision_function", None)):
+        return "decision_function"
+    return None
+
+
+def predicts_numbers(model: Any) -> bool:
+    """Tell whether an object is a regressor, by scikit-learn's tags or the mark of older libraries."""
+    if not callable(getattr(model, "predict", None)):
+        return False
+    try:
+        return is_regressor(model)
+    except (AttributeError, TypeError):  # not of scikit-learn
+        return getattr(model, "_estimator_type", None) == "regressor"
+
+
+def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "N ..."] | list[Float[Array, "N K"]]:
+    """Compute a fitted model's answers at all points.
+
+    Parameters
+    ----------
+    model : object
+        With that method.
+    method : {"predict_proba", "decision_function", "predict"}
+    points : Points
+    name : str
+        Of the model, for errors.
+
+    Returns
+    -------
+    array of shape (N, ...), or a list of arrays
+        A list where the model gives probabilities for each of several labels.
+
+    Raises
+    ------
+    RuntimeError
+        With the first line of its error, if the model fails.
+    ValueError
+        If it gives another number of answers, or such that are not finite.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = getattr(model, method)(as_given(points.x))
+            if isinstance(given, list) and all(np.ndim(part) == 2 for part in given):
+                answers = [np.asarray(part, dtype=float) for part in given]
+            else:
+                answers = [np.atleast_1d(np.asarray(given, dtype=float))]
+    except Exception as error:  # the model may be the user's: it may raise anything
+        raise RuntimeError(f"{name} gives no numbers for {len(points):,} points: {first_line(error)}") from error
+    for answer in answers:
+        if len(answer) != len(points):
+            raise ValueError(f"{name} gave {len(answer):,} answers for {len(points):,} points")
+        if not np.isfinite(answer).all():
+            raise ValueError(f"{name} answers with NaN or infinite values")
+    return answers if isinstance(given, list) and len(answers) > 1 else answers[0]
+
+
+def signals_of(
+    model: Any,
+    method: Method,
+    points: Points,
+    truth: Truth,
+    model_classes: Sequence[Shaped[Array, " k"]],
+    want: Sequence[str],
+    name: str,
+) -> Mapping[str, Float[Array, "N ..."]]:
+    """Compute the signals of a fitted model at all points.
+
+    Parameters
+    ----------
+    model : object
+        With that method.
+    method : {"predict_proba", "decision_function", "predict"}
+    points : Points
+    truth : Truth
+        Of these points.
+    model_classes : sequence of L arrays
+        The classes that the model knows: it may not have seen all of them.
+    want : sequence of str
+        Names of signals.
+    name : str
+        Of the model, for errors.
+
+    Returns
+    -------
+    mapping
+        As of `leakscope.releases.readout`.
+    """
+    answer = ask(model, method, points, name)
+    if method == "predict":
+        responses = np.asarray(answer).reshape(len(points), -1)
+        if responses.shape[1] != truth.n_outputs:
+            raise ValueError(
+                f"{name} predicts {responses.shape[1]} numbers a point, and the label has {truth.n_outputs}"
+            )
+        return readout.predictions(responses, truth.values, truth.scale, want)
+    if truth.n_outputs == 1:
+        outputs = _all_classes(np.asarray(answer), model_classes[0], truth.classes[0])
+        of_outputs = readout.probabilities if method == "predict_proba" else readout.margins
+        return of_outputs(outputs, truth.values[:, 0], want)
+    if method == "decision_function":
+        return readout.several_margins(np.asarray(answer), truth.values, want)
+    outputs = [
+        _all_classes(output, known, classes)
+        for output, known, classes in zip(_each_label(answer, truth), model_classes, truth.classes, strict=True)
+    ]
+    return readout.several_probabilities(outputs, truth.values, want)
+
+
+def classes_of(model: Any, seen: Shaped[Array, "n L"], truth: Truth) -> list[Shaped[Array, " k"]]:
+    """List the classes of each label that a fitted model gives an answer for.
+
+    Parameters
+    ----------
+    model : object
+    seen : array of shape (n, L)
+        The labels that it was fitted on.
+    truth : Truth
+
+    Returns
+    -------
+    list of L arrays
+        Its ``classes_``, where it has them in the form of scikit-learn; else the classes in its training data.
+    """
+    own = getattr(model, "classes_", None)
+    if truth.n_outputs == 1 and own is not None:
+        return [np.asarray(own)]
+    if isinstance(own, list) and len(own) == truth.n_outputs:
+        return [np.asarray(classes) for classes in own]
+    return [np.unique(column) for column in seen.T]
+
+
+def takes(function: Any, keyword: str) -> bool:
+    """Tell whether a function or class takes a keyword of this name."""
+    try:
+        return keyword in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a class that is written in C
+        return False
+
+
+def _each_label(answer: Any, truth: Truth) -> list[Float[Array, "N k"]]:
+    """Split probabilities of several labels: a list of them, or an array with the probability of each second class."""
+    if isinstance(answer, list):
+        if len(answer) != truth.n_outputs:
+            raise ValueError(f"the model gives probabilities of {len(answer)} labels, and there are {truth.n_outputs}")
+        return answer
+    if answer.ndim != 2 or answer.shape[1] != truth.n_outputs or any(len(each) != 2 for each in truth.classes):
+        raise ValueError(
+            f"the model gives an array of shape {answer.shape} for {truth.n_outputs} labels; allowed: a list of "
+            "probabilities, or one probability for each label of two values"
+        )
+    return [np.column_stack([1 - column, column]) for column in answer.T]
+
+
+def _all_classes(outputs: Float[Array, "N ..."], model_classes: Array, classes: Array) -> Float[Array, "N ..."]:
+    """Extend the outputs to columns for all classes, also for those that are not in the model's training data."""
+    if outputs.ndim == 2 and outputs.shape[1] != len(model_classes):
+        raise ValueError(f"the model gives {outputs.shape[1]} values a point, but has {len(model_classes)} classes")
+    if len(model_classes) == len(classes):
+        return outputs
+    if outputs.ndim == 1:
+        outputs = np.column_stack([-outputs, outputs])
+    lowest = outputs.min() if outputs.min() < 0 else 0.0
+    extended = np.full((len(outputs), len(classes)), lowest)
+    extended[:, np.searchsorted(classes, model_classes)] = outputs[:, : len(model_classes)]
+    return extended
