@@ -82,7 +82,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "header.csv": text("a,b,label\n"),
     "ragged.csv": text("a,b,label\n1,2,0\n1,2,3,4,5\n"),
     "prose.csv": text("Dear all,\nplease find attached\nthe data.\n"),
-    "latin.csv": text("größe,b,label\n1,2,0\n3,4,1\n", "latin-1"),
+    "no_text.csv": text("gr\x81\xf6\xdfe,b,label\n1,2,0\n3,4,1\n", "latin-1"),  # in no known encoding
     "garbage.csv": text("".join(map(chr, range(256))) * 4, "latin-1"),
     "garbage.npz": text("".join(map(chr, range(256))) * 4, "latin-1"),
     "cut.parquet": cut,
@@ -91,6 +91,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "single.npz": single,
     "inf.csv": table(a=np.where(FIFTH, np.inf, 1.0)),
     "huge.csv": table(a=np.where(np.arange(N) % 2, 1e308, -1e308)),
+    "nan_array.npz": arrays(x=np.where(np.arange(2 * N).reshape(N, 2) % 3, 1.0, np.nan), y=np.arange(N) % 2),
     "nan.csv": table(a=np.where(np.arange(N) % 2, np.nan, 1.0)),
     "only.csv": lambda path: FRAME[["label"]].to_csv(path, index=False),
     "narrow.csv": lambda path: FRAME[["a", "label"]].to_csv(path, index=False),

@@ -48,7 +48,7 @@ def test_signals_with_their_records(leakscope):
 def test_bad_words(leakscope):
     said = leakscope("audit --dataset wine --accept-shift")
     assert (said.code, said.out) == (1, "")
-    assert "an audit without --predict or --weights takes no --accept-shift" in said.err
+    assert "an audit without a trained model takes no --accept-shift" in said.err
     np.savetxt("short.csv", np.zeros((5, 2)), delimiter=",", header="a,b", comments="")
     said = leakscope("audit --signals signals.npz --data short.csv --label b")
     assert (said.code, said.out) == (1, "")

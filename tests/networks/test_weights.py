@@ -159,7 +159,7 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
             f"--model {SPEC} --dpsgd clip=1 --layers last",
             "audit: model.0: layers are of networks that are trained without DP-SGD",
         ),
-        (f"--model {SPEC} --classes 1", "an audit without --predict or --weights takes no --classes"),
+        (f"--model {SPEC} --classes 1", "an audit without a trained model takes no --classes"),
         (f"--model {SPEC} --weights in.npz {SIDES}", "in.npz: no state dict; tensors alone are read"),
         (
             f"--model {SPEC} --set width=9 --weights net.pt {SIDES}",

@@ -95,7 +95,7 @@ def play(
         points, member = audited.data.points, audited.game.member
         arrays = observe(audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
         observed_releases.append(audited.observed(arrays, own_claims))
-    notes = [*_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
+    notes = [*loaded.notes, *_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
     report = assemble(plan, attacks, observed_releases, notes, command)
     report = replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):

@@ -31,12 +31,18 @@ FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "target", "references",
 }  # fmt: skip
+OF_FILES = {"unpickle_trusted", "trust"}
+NO_MODEL = {
+    "model", "layers", "n_models", "seed", "predict", "weights", "classes", "members", "others", *OF_FILES,
+}  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": (FLAGS_OF_FITS - {"data"})
-    | {"model", "layers", "n_models", "seed", "predict", "weights", "classes", "members", "others"},
-    "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"},
-    "an audit with --weights": FLAGS_OF_FITS,
-    "an audit without --predict or --weights": {"classes", "members", "others", "accept_shift"},
+    "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
+    "an audit with --scores": FLAGS_OF_FITS | NO_MODEL | {"attacks", "label", "probabilities"},
+    "an audit with --probabilities": FLAGS_OF_FITS | NO_MODEL | {"label"},
+    "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"} | OF_FILES,
+    "an audit with --weights": FLAGS_OF_FITS | OF_FILES,
+    "an audit of a model file": FLAGS_OF_FITS | {"layers"},
+    "an audit without a trained model": {"classes", "members", "others", "accept_shift"} | OF_FILES,
 }
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
     "dataset": Spelling(help="digits, breast_cancer or wine."),
@@ -56,16 +62,20 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
 }
 OF_THE_RUN = (
-    argument("plan", Path, "A plan in TOML; see leakscope init."),
+    argument("plan", Path, "A plan in TOML (see leakscope init), or ONE trained model: .skops, .onnx, .joblib."),
     option("layers", list[str] | None, "Of the last --model: whose gradients are seen; repeatable. [all]"),
     option("set_", list[str] | None, "NAME=VALUE, a parameter of the last --model.", flag="--set"),
     option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
     option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
     option("weights", str | None, "State dict of the --model, ONE trained network; with --n-models N of its recipe."),
-    option("classes", list[str] | None, "With --predict or --weights: the label of each column, in order; repeatable."),
-    option("members", str | None, "With --predict or --weights: the file of its training data."),
-    option("others", str | None, "With --predict or --weights: a file of other data."),
+    option("unpickle_trusted", bool, "Read a model file that is a pickle, which runs the code in it.", False),
+    option("trust", list[str] | None, "A type in a file of skops that you trust; repeatable."),
+    option("classes", list[str] | None, "Of a trained model: the label of each column, in order; repeatable."),
+    option("members", str | None, "Of a trained model: the file of its training data."),
+    option("others", str | None, "Of a trained model: a file of other data."),
+    option("scores", str | None, "A table of attack scores: member, score[, model]; larger means member."),
+    option("probabilities", str | None, "A table of a trained model's answers: member, label, p_LABEL for each label."),
     option("signals", str | None, "An .npz file with member (M, N) and signals (M, N); --data may name its N records."),
     option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
@@ -79,9 +89,13 @@ OF_THE_RUN = (
 )
 GROUPS = {  # panels of the help, in its order
     "Data": (
-        "dataset", "data", "label", "group", "drop", "attribute", "bins", "members", "others", "signals",
+        "dataset", "data", "label", "group", "drop", "attribute", "bins", "members", "others", "signals", "scores",
+        "probabilities",
     ),
-    "Model": ("model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "classes"),
+    "Model": (
+        "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
+        "classes",
+    ),
     "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
     "Attack": ("attacks", "fpr", "confidence", "prior"),
     "Claim": ("claim", "fail_above", "accept_shift"),
@@ -115,7 +129,9 @@ def _audited(
     flags: Mapping[str, Any],
     has_allowed_modules: bool,
 ) -> None:
-    options = {name: value for name, value in flags.items() if value is not None and value != []}
+    options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
+    plan, options["model_file"] = _plan_or_model(plan)
+    options = {name: value for name, value in options.items() if value is not None}
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
     sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
@@ -126,8 +142,10 @@ def _audited(
     refuse_file(out)
     is_new = not out.exists()
     store = options.get("store") or str(out / "store")
-    if {"predict", "weights"} & options.keys():
+    if {"predict", "weights", "model_file"} & options.keys():
         report = _audit_trained(audit_plan, options, store)
+    elif {"scores", "probabilities"} & options.keys():
+        report = _audit_table(audit_plan, options)
     elif "signals" in options:
         auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
         signals = _with_records(observing.read_signals(options["signals"]), audit_plan, options)
@@ -194,10 +212,37 @@ def compare(
         print(import_module("leakscope.reports.render.text").columns(clean_rows))
 
 
+def _plan_or_model(file: Path | None) -> tuple[Path | None, Path | None]:
+    """Tell a plan from a file with a trained model, and refuse data."""
+    if file is None or file.suffix == ".toml":
+        return file, None
+    if file.suffix in import_module("leakscope.releases.model_files").SUFFIXES:
+        return None, file
+    if file.suffix in import_module("leakscope.data.files").READERS:
+        raise ValueError(
+            f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
+            f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
+        )
+    return file, None
+
+
+def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
+    """Audit a table of scores or of a model's answers."""
+    auditing, files = import_module("leakscope.auditing.api"), import_module("leakscope.auditing.score_files")
+    words = _fields_without_training(plan)
+    if "probabilities" in options:
+        signals = files.read_probabilities(options["probabilities"])
+        return auditing.audit_signals(signals, name=Path(options["probabilities"]).name, **words)
+    del words["attacks"]
+    value, member = files.read_scores(options["scores"])
+    return auditing.audit_scores(value, member, name=Path(options["scores"]).stem, **words)
+
+
 def _refuse_idle(names: set[str]) -> None:
     """Refuse flags that would have no effect."""
     *kinds, of_fits = FLAGS_WITHOUT_EFFECT
-    flags = ("signals", "predict", "weights")  # in the order of the table; without any of them models are fitted
+    # in the order of the table; without any of them models are fitted
+    flags = ("signals", "scores", "probabilities", "predict", "weights", "model_file")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
@@ -260,12 +305,20 @@ def _fields_without_training(plan: AuditPlan) -> dict[str, Any]:
 
 def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> Report:
     """Audit one trained model by its members and others, with reference models of its recipe if asked for."""
-    flag = "predict" if "predict" in options else "weights"
+    flag = next(flag for flag in ("predict", "weights", "model_file") if flag in options)
     if not {"members", "others"} <= options.keys():
-        raise ValueError(f"--{flag} needs --members FILE and --others FILE")
+        what = options["model_file"] if flag == "model_file" else f"--{flag}"
+        raise ValueError(f"{what} needs --members FILE and --others FILE")
     auditing, room = import_module("leakscope.auditing.api"), import_module("leakscope.data")
     factory, recipe = import_module("leakscope.releases.factory"), plan.model[0]
-    if flag == "predict":
+    if flag == "model_file":
+        trusted = bool(options.get("unpickle_trusted"))
+        if trusted:
+            say(f"{options['model_file']} is unpickled: it may run any code")
+        model = import_module("leakscope.releases.model_files").read_model(
+            options["model_file"], unpickle_trusted=trusted, trusted_types=options.get("trust", ())
+        )
+    elif flag == "predict":
         model = import_module("leakscope.releases.specs").imported(options["predict"])
     elif "model" in options:
         model = factory.trained_from(recipe.spec, recipe.set, options["weights"])
@@ -273,8 +326,8 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
         raise ValueError("--weights needs the --model that they are of, as --model my_package:make_net")
     sides = [room.load(options[file], plan.label, None, plan.drop).points for file in ("members", "others")]
     pairs = [(points.x, points.y) for points in sides]
-    # with --predict a --model can only be the recipe; with --weights it is the network of the weights
-    recipe_flags = {"model"} if flag == "predict" else {"n_models", "train"}
+    # with --weights the --model is the network of the weights; elsewhere it can only be the recipe
+    recipe_flags = {"n_models", "train"} if flag == "weights" else {"model"}
     has_references = bool(recipe_flags & options.keys())
     references = factory.release_from(recipe.spec, recipe.set, train=recipe.train) if has_references else None
     words = _fields_without_training(plan) | {"seed": plan.seed, "n_models": plan.n_models if has_references else 2}
@@ -284,7 +337,7 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
         words["classes"] = _classes(options["classes"], sides[0].y)
     places = {name: options.get(name) for name in ("n_jobs", "tmp", "weights")} | {"store": store}
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
-    return auditing.audit_model(model, *pairs, references=references, name=options[flag], **places, **words)
+    return auditing.audit_model(model, *pairs, references=references, name=str(options[flag]), **places, **words)
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:

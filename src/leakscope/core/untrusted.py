@@ -287,12 +287,14 @@ def refuse_archive(path: str | os.PathLike[str], archive: zipfile.ZipFile, cure:
     refuse_large(path, sum(member.file_size for member in members), cure)
 
 
-def refuse_wide_csv(path: str | os.PathLike[str]) -> None:
+def refuse_wide_csv(path: str | os.PathLike[str], separator: bytes = b",") -> None:
     """Refuse a CSV file by a pass over its bytes: lines and columns that would not fit, before it is parsed.
 
     Parameters
     ----------
     path : path
+    separator : bytes
+        What stands between columns.
 
     Raises
     ------
@@ -302,7 +304,7 @@ def refuse_wide_csv(path: str | os.PathLike[str]) -> None:
     """
     n_lines, longest, begun = 1, 0, 0
     with Path(path).open("rb") as file:
-        n_columns = 1 + max((file.readline(LONGEST_CSV_LINE).count(b",") for _ in range(2)), default=0)
+        n_columns = 1 + max((file.readline(LONGEST_CSV_LINE).count(separator) for _ in range(2)), default=0)
         file.seek(0)
         while block := file.read(_BLOCK):
             octets = np.frombuffer(block, dtype=np.uint8)

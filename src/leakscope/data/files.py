@@ -18,6 +18,7 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
+from leakscope.data.csv_dialect import Dialect, dialect_of, with_decimal_commas
 from leakscope.data.images import read_folder
 from leakscope.data.points import Data, from_arrays, picture_size, some
 
@@ -77,7 +78,7 @@ def load(
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         points = _npz(path, label, group)
         return Data(points, path.name, picture_size(points.x))
-    return Data(_table(path, label, group, drop), path.name)
+    return _table(path, label, group, drop)
 
 
 @in_one_line
@@ -169,8 +170,8 @@ def _folder(folder: Path) -> Data:
     return Data(Points(images, label, None, digest), folder.resolve().name, images.size)
 
 
-def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]) -> Points:
-    frame = _read_frame(path)
+def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]) -> Data:
+    frame, notes = read_table(path)
     if label is None:
         raise ValueError(f"{path}: name the label column with --label; columns: {some(frame.columns)}")
     not_features = [label, *([] if group is None else [group]), *drop]
@@ -179,7 +180,8 @@ def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]
     features = frame.drop(columns=not_features)
     if features.shape[1] == 0:
         raise ValueError(f"{path}: no feature columns are left besides {', '.join(not_features)}")
-    return from_arrays(features, frame[label].to_numpy(), None if group is None else frame[group].to_numpy())
+    points = from_arrays(features, frame[label].to_numpy(), None if group is None else frame[group].to_numpy())
+    return Data(points, path.name, notes=tuple(notes))
 
 
 def _file(source: str) -> Path:
@@ -197,17 +199,38 @@ def _file(source: str) -> Path:
 
 
 def _read_frame(path: Path) -> pd.DataFrame:
-    frame = _parsed(path)
+    return read_table(path)[0]
+
+
+def read_table(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    frame : DataFrame
+    notes : list of str
+        How an unusual CSV file was read, in a sentence.
+
+    Raises
+    ------
+    ValueError
+        In one line, if it cannot be read or has no rows.
+    """
+    notes: list[str] = []
+    frame = _parsed(path, notes)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
-    return frame
+    return frame, notes
 
 
-def _parsed(path: Path) -> pd.DataFrame:
+def _parsed(path: Path, notes: list[str]) -> pd.DataFrame:
     with parsing(path, path.suffix[1:]):
         if path.suffix == ".csv":
-            refuse_wide_csv(path)
-            return pd.read_csv(path)
+            return _csv(path, notes)
         try:
             parquet = import_module("pyarrow.parquet")
         except ImportError:
@@ -216,6 +239,23 @@ def _parsed(path: Path) -> pd.DataFrame:
         frame = pd.read_parquet(path)
         _decode_texts(frame)
         return frame
+
+
+def _csv(path: Path, notes: list[str]) -> pd.DataFrame:
+    """Read a CSV file as it is written, and note what is unusual."""
+    refuse_wide_csv(path)  # lines that are too long, before any of them is read
+    dialect = dialect_of(path)
+    if dialect == Dialect():
+        return pd.read_csv(path)
+    refuse_wide_csv(path, dialect.separator.encode())
+    frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding)
+    commas: list[str] = []
+    if dialect.separator != ",":
+        frame, commas = with_decimal_commas(frame, path)
+    parts = [part for part in (dialect.text, f"decimal commas in {some(commas)}" if commas else "") if part]
+    if parts:
+        notes.append(f"{path.name} is read with {' and '.join(parts)}")
+    return frame
 
 
 def _decode_texts(frame: pd.DataFrame) -> None:

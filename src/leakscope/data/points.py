@@ -32,6 +32,8 @@ class Data:
         The name of the file or of the data set.
     image : tuple of int, optional
         Height and width, if the features of a point are the pixels of an image.
+    notes : tuple of str
+        How an unusual file was read, a sentence each.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Data:
     points: Points
     name: str
     image: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:

@@ -1,0 +1,99 @@
+"""Tables of scores and of probabilities from other tools."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakscope as ls
+from leakscope.auditing.score_files import read_probabilities, read_scores
+
+RNG = np.random.default_rng(0)
+MEMBER = np.arange(100) % 2 == 0
+SCORE = RNG.normal(MEMBER * 1.5)
+
+
+@pytest.mark.parametrize("words", [(True, False), ("TRUE", "FALSE"), ("T", "F"), (1, 0), (1.0, 0.0), ("true", "false")])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_scores_of_one_model(tmp_path, words, suffix):
+    path = tmp_path / f"scores{suffix}"
+    frame = pd.DataFrame({"member": np.where(MEMBER, words[0], words[1]), "score": SCORE})
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    value, member = read_scores(path)
+    np.testing.assert_allclose(value, SCORE[None])
+    np.testing.assert_array_equal(member, MEMBER[None])
+
+
+def test_scores_of_several_models(tmp_path):
+    path = tmp_path / "scores.csv"
+    order = RNG.permutation(200)  # models are mixed; within a model the order of records is kept
+    model = np.repeat(["a", "b"], 100)
+    frame = pd.DataFrame({"model": model, "member": np.tile(MEMBER, 2), "score": np.arange(200.0)})
+    frame.sort_values("score", kind="stable").iloc[np.argsort(order % 2, kind="stable")].to_csv(path, index=False)
+    value, member = read_scores(path)
+    assert value.shape == member.shape == (2, 100)
+    np.testing.assert_array_equal(member, MEMBER[(value % 100).astype(int)])
+
+
+def test_probabilities_give_the_signals_of_a_model_that_answers_so(tmp_path):
+    path = tmp_path / "p.csv"
+    p = RNG.dirichlet([1, 1, 1], 100)
+    label = np.array(["a", "b", "c"])[RNG.integers(0, 3, 100)]
+    frame = pd.DataFrame(p, columns=["p_c", "p_a", "p_b"]).assign(label=label, member=MEMBER.astype(int))
+    frame.to_csv(path, index=False)
+    signals = read_probabilities(path)
+    order = np.concatenate([np.flatnonzero(MEMBER), np.flatnonzero(~MEMBER)])
+    own = frame.to_numpy()[np.arange(100), ["cab".index(name) for name in label]].astype(float)
+    np.testing.assert_allclose(signals.arrays["loss"][0], -np.log(own)[order], rtol=1e-6)
+    assert signals.game.member[0].sum() == 50
+    answers = {tuple(row): probabilities for row, probabilities in zip(np.eye(100), p[:, [1, 2, 0]], strict=True)}
+    report = ls.audit_model(
+        lambda X: np.array([answers[tuple(row)] for row in X]),
+        (np.eye(100)[MEMBER], label[MEMBER]),
+        (np.eye(100)[~MEMBER], label[~MEMBER]),
+        classes=["a", "b", "c"],
+        accept_shift=True,
+    )
+    same = ls.audit_signals(signals)
+    expected = {(f.attack, f.quantity): f.value for f in report.findings if f.quantity == "auc"}
+    assert {(f.attack, f.quantity): f.value for f in same.findings if f.quantity == "auc"} == pytest.approx(expected)
+
+
+GOOD = pd.DataFrame({"member": [1, 0], "score": [0.5, 0.1], "label": ["a", "b"], "p_a": [0.9, 0.5], "p_b": [0.1, 0.5]})
+
+
+@pytest.mark.parametrize(
+    ("read", "frame", "message"),
+    [
+        (read_scores, GOOD.drop(columns="score"), "no column 'score'; columns: member, label, p_a, p_b"),
+        (read_scores, GOOD.assign(score=["high", "low"]), "score must hold finite numbers; row 1 has 'high'"),
+        (read_scores, GOOD.assign(score=[1.0, np.inf]), "score must hold finite numbers; row 2 has np.float64(inf)"),
+        (read_scores, GOOD.assign(member=["yes", "no"]), "member must be true or false, or 1 or 0; got 'yes'"),
+        (read_scores, GOOD.assign(member=[1, 1]), "needs members and others; all of the rows are members"),
+        (
+            read_scores,
+            pd.concat([GOOD.assign(model="a"), GOOD.assign(model="b").iloc[:1]]),
+            "each model needs a row for each record, in one order; rows of a model: 1 to 2",
+        ),
+        (read_probabilities, GOOD.drop(columns="p_b"), "needs a column p_LABEL for each label, with its probability; "),
+        (read_probabilities, GOOD.assign(label=["a", "z"]), "no column p_z for the label 'z'; columns: p_a, p_b"),
+        (read_probabilities, GOOD.assign(p_a=[3.0, 2.0]), "rows must be probabilities: smallest entry"),
+        (read_probabilities, GOOD.drop(columns="label"), "no column 'label'; columns: member, score, p_a, p_b"),
+    ],
+)
+def test_the_line_that_a_bad_table_gets(tmp_path, read, frame, message):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    with pytest.raises(ValueError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("a.xlsx", "a table is a file of .csv or .parquet"), ("a.csv", "no such file")]
+)
+def test_files_that_are_no_tables(tmp_path, name, message):
+    with pytest.raises(ValueError, match=message):
+        read_scores(tmp_path / name)

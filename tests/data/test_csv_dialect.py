@@ -1,0 +1,84 @@
+"""How a CSV file is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakscope as ls
+from leakscope.auditing.api import run
+from leakscope.data import load
+from leakscope.data.csv_dialect import Dialect, dialect_of
+from leakscope.data.files import read_table
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50],
+        "hours": [1.5, np.nan, -2.25],
+        "town": ["Genève", "Zürich", "a,b; c"],
+        "income": ["x", "y", "x"],
+    }
+)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_a_table_is_read_as_it_was_written(tmp_path, separator, encoding, decimal):
+    path = tmp_path / "people.csv"
+    FRAME.to_csv(path, index=False, sep=separator, encoding=encoding, decimal="." if separator == "," else decimal)
+    frame, notes = read_table(path)
+    pd.testing.assert_frame_equal(frame, FRAME, check_dtype=False)
+    assert dialect_of(path).separator == separator
+    unusual = separator != "," or encoding not in ("utf-8", "utf-8-sig")
+    assert len(notes) == unusual
+    assert ("decimal commas in hours" in " ".join(notes)) == (decimal == "," and separator != ",")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("a\n1\n2\n", (2, 1)),  # one column
+        ('text,b\n"one; two; three",1\n"a; b; c",2\n', (2, 2)),  # semicolons inside of texts
+        ("a;b,c\n1,2\n3,4\n", (2, 2)),  # in a name
+        ("note\na; b\nc; d; e\n", (2, 1)),  # in texts of the only column
+        ("a,b,c\n1,2\n3,4,5\n", (2, 3)),  # a short row
+    ],
+)
+def test_commas_are_kept_where_another_sign_does_not_split_all_lines_alike(tmp_path, text, shape):
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    assert dialect_of(path) == Dialect()
+    assert read_table(path)[0].shape == shape
+
+
+def test_numbers_that_may_be_thousands_are_asked_about(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n1,234;x\n2,500;y\n", encoding="utf-8")
+    with pytest.raises(
+        ValueError, match="column 'a' has 1,234, which may be a decimal comma or a separator of thousands"
+    ):
+        read_table(path)
+
+
+def test_texts_with_commas_stay_texts(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n12,5;x\nBern, Chur;y\n", encoding="utf-8")
+    frame, notes = read_table(path)
+    assert frame["a"].tolist() == ["12,5", "Bern, Chur"]
+    assert notes == ["table.csv is read with semicolons between columns"]
+
+
+def test_the_report_says_how_the_file_was_read(tmp_path):
+    path = tmp_path / "people.csv"
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"hours": rng.normal(size=60).round(2), "income": rng.choice(["low", "hoch für uns"], 60)})
+    people.to_csv(path, index=False, sep=";", decimal=",", encoding="latin-1")
+    assert load(path, "income").notes == (
+        "people.csv is read with semicolons between columns and letters as in Windows-1252 and decimal commas in hours",
+    )
+    plan = ls.plans.AuditPlan(
+        data=str(path), label="income", n_models=4, model=({"spec": "sklearn.tree:DecisionTreeClassifier"},)
+    )
+    assert "people.csv is read with semicolons" in " ".join(run(plan, n_jobs=1).about.notes)
