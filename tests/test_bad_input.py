@@ -342,8 +342,9 @@ def called(command: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         defaults = {"--n-jobs": "1", "--games": "0", "--fits": "200", "--store": str(out.parent / "store")}
         words += [word for flag, value in defaults.items() if flag not in words for word in (flag, value)]
     if words[0] == "audit":
-        fits = "--signals" not in words and "--n-models" not in words and "--predict" not in words
-        words += ["--n-models", "2"] if fits and not command.endswith(".toml") else []
+        trained = {"--signals", "--predict", "--scores", "--probabilities", "--n-models"} & set(words)
+        of_a_file = len(words) > 1 and not words[1].startswith("-")
+        words += [] if trained or of_a_file else ["--n-models", "2"]
         words += [] if "--n-jobs" in words else ["--n-jobs", "1"]
         words += [] if "--out" in words else ["--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["leakscope", *words])

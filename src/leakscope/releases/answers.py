@@ -34,9 +34,9 @@ class Truth:
     """
 
     values: Num[Array, "N L"]
-    classes: tuple[Shaped[Array, " K"], ...]
+    classes: tuple[Shaped[Array, " _"], ...]
 
-    def with_classes(self, classes: Sequence[Shaped[Array, " K"]]) -> Truth:
+    def with_classes(self, classes: Sequence[Shaped[Array, " _"]]) -> Truth:
         """Return the same labels as indices of other classes, which must include all of them."""
         if not self.classes:
             return self
@@ -131,7 +131,7 @@ def predicts_numbers(model: Any) -> bool:
         return getattr(model, "_estimator_type", None) == "regressor"
 
 
-def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "N ..."] | list[Float[Array, "N K"]]:
+def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "N ..."] | list[Float[Array, "N _"]]:
     """Compute a fitted model's answers at all points.
 
     Parameters
@@ -178,7 +178,7 @@ def signals_of(
     method: Method,
     points: Points,
     truth: Truth,
-    model_classes: Sequence[Shaped[Array, " k"]],
+    model_classes: Sequence[Shaped[Array, " _"]],
     want: Sequence[str],
     name: str,
 ) -> Mapping[str, Float[Array, "N ..."]]:
@@ -225,7 +225,7 @@ def signals_of(
     return readout.several_probabilities(outputs, truth.values, want)
 
 
-def classes_of(model: Any, seen: Shaped[Array, "n L"], truth: Truth) -> list[Shaped[Array, " k"]]:
+def classes_of(model: Any, seen: Shaped[Array, "n L"], truth: Truth) -> list[Shaped[Array, " _"]]:
     """List the classes of each label that a fitted model gives an answer for.
 
     Parameters
@@ -256,7 +256,7 @@ def takes(function: Any, keyword: str) -> bool:
         return False
 
 
-def _each_label(answer: Any, truth: Truth) -> list[Float[Array, "N k"]]:
+def _each_label(answer: Any, truth: Truth) -> list[Float[Array, "N _"]]:
     """Split probabilities of several labels: a list of them, or an array with the probability of each second class."""
     if isinstance(answer, list):
         if len(answer) != truth.n_outputs:

@@ -159,7 +159,7 @@ class FittedEstimator:
         truth = truth_of(points, self.name, responses=method == "predict")
         y = np.asarray(points.y).reshape(len(points), -1)
         ask(self.estimator, method, points.take(np.arange(1)), self.name)  # a model of a file learns its classes so
-        classes = classes_of(self.estimator, y, truth)
+        classes = [] if method == "predict" else classes_of(self.estimator, y, truth)
         unknown = [
             value
             for known, all_classes in zip(classes, truth.classes, strict=True)

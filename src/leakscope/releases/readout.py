@@ -80,7 +80,7 @@ def margins(
 
 
 def several_probabilities(
-    p: Sequence[Float[Array, "N K"]], label: Int[Array, "N L"], want: Sequence[str]
+    p: Sequence[Float[Array, "N _"]], label: Int[Array, "N L"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
     """Compute loss, log-odds and correctness of a classifier with several labels for each point.
 
