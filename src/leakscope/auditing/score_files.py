@@ -45,7 +45,7 @@ def read_scores(path: str | os.PathLike[str]) -> tuple[Float[Array, "T J"], Bool
     """
     path = Path(path)
     frame = _table(path, ("member", "score"))
-    member, value = _truths(path, frame["member"]), _numbers(path, frame, ["score"])[:, 0]
+    member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
     if "model" not in frame.columns:
         return value[None], member[None]
     code, names = pd.factorize(frame["model"])
@@ -97,8 +97,8 @@ def read_probabilities(path: str | os.PathLike[str]) -> Signals:
         raise ValueError(
             f"{path}: needs a column p_LABEL for each label, with its probability; columns: {some(frame.columns)}"
         )
-    label = _columns_of(path, frame["label"], columns)
-    member = _truths(path, frame["member"])
+    label = _columns_of(path, pd.Series(frame["label"]), columns)
+    member = _truths(path, pd.Series(frame["member"]))
     # members first, which is the order of the game
     order = np.argsort(~member, kind="stable")
     p = _numbers(path, frame, columns)
@@ -127,7 +127,7 @@ def _truths(path: Path, column: pd.Series) -> Bool[Array, " n"]:
     words = {"true": True, "t": True, "1": True, "1.0": True, "false": False, "f": False, "0": False, "0.0": False}
     truths = column.astype(str).str.lower().map(words)
     if truths.isna().any():
-        odd = column[truths.isna()].iloc[0]
+        odd = column.to_numpy()[truths.isna().to_numpy()][0]
         raise ValueError(f"{path}: member must be true or false, or 1 or 0; got {odd!r}")
     member = truths.to_numpy(dtype=bool)
     if member.all() or not member.any():
@@ -139,10 +139,11 @@ def _truths(path: Path, column: pd.Series) -> Bool[Array, " n"]:
 def _numbers(path: Path, frame: pd.DataFrame, names: list[str]) -> Float[Array, "n c"]:
     columns = []
     for name in names:
-        values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+        column = pd.Series(frame[name])
+        values = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
         if not np.isfinite(values).all():
             row = int(np.argmax(~np.isfinite(values)))
-            raise ValueError(f"{path}: {name} must hold finite numbers; row {row + 1} has {frame[name].iloc[row]!r}")
+            raise ValueError(f"{path}: {name} must hold finite numbers; row {row + 1} has {column.iloc[row]!r}")
         columns.append(values)
     return np.column_stack(columns)
 
@@ -152,8 +153,6 @@ def _columns_of(path: Path, label: pd.Series, columns: list[str]) -> Int[Array, 
     place: dict[Any, int] = {name.removeprefix("p_"): idx for idx, name in enumerate(columns)}
     found = label.astype(str).map(place)
     if found.isna().any():
-        raise ValueError(
-            f"{path}: no column p_{label[found.isna()].iloc[0]} for the label {str(label[found.isna()].iloc[0])!r}; "
-            f"columns: {some(columns)}"
-        )
+        missing = str(label.to_numpy()[found.isna().to_numpy()][0])
+        raise ValueError(f"{path}: no column p_{missing} for the label {missing!r}; columns: {some(columns)}")
     return found.to_numpy(dtype=int)

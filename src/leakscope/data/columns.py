@@ -223,7 +223,7 @@ def identifier_notes(points: Points) -> list[str]:
     return [
         f"{name} has another value in each record; if it is an identifier, leave it out: --drop {name}"
         for name in points.x.columns
-        if _could_name_records(points.x[name])
+        if _could_name_records(pd.Series(points.x[name]))
     ]
 
 

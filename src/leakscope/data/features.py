@@ -77,7 +77,8 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     """
     parts = list(_feature_parts(points.x, rows))
     if points.y is not None:
-        parts.append(_column(pd.Series(points.y[rows]), codes=points.y.dtype.kind != "f"))
+        labels = points.y[rows].reshape(len(rows), -1)
+        parts += [_column(pd.Series(label), codes=points.y.dtype.kind != "f") for label in labels.T]
     values = np.hstack([part.values for part in parts])
     values = np.clip(values, -LARGEST, LARGEST)  # NaN stays
     return Features(values, np.concatenate([part.categorical for part in parts]))

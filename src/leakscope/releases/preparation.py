@@ -217,14 +217,13 @@ def encoded(y: Any) -> tuple[Any, list[Any]]:
 
 def seconds(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert columns of times to seconds since 1970, and of durations to seconds; missing stays missing."""
-    return frame.apply(
-        lambda column: column.astype("int64").astype(float).where(column.notna()) / _ticks_per_second(column)
-    )
+    return pd.DataFrame({name: _in_seconds(pd.Series(frame[name])) for name in frame.columns})
 
 
 def plain_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert columns of numbers of any type to floats in which a missing value is NaN."""
-    return frame.apply(lambda column: pd.Series(column.to_numpy(dtype=float, na_value=np.nan), column.index))
+    columns = {name: pd.Series(frame[name]).to_numpy(dtype=float, na_value=np.nan) for name in frame.columns}
+    return pd.DataFrame(columns, frame.index)
 
 
 def plain_values(frame: pd.DataFrame) -> pd.DataFrame:
@@ -232,12 +231,13 @@ def plain_values(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(object).where(frame.notna(), None)
 
 
-def _ticks_per_second(column: pd.Series) -> float:
-    """Return how many units of its integers make a second in a column of times."""
+def _in_seconds(column: pd.Series) -> pd.Series:
+    """Convert a column of times or durations."""
     unit = np.datetime_data(column.dtype if isinstance(column.dtype, np.dtype) else column.dt.tz_localize(None).dtype)[
         0
     ]
-    return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    return column.astype("int64").astype(float).where(column.notna()) / per_second
 
 
 def _candidates(estimator: Any, points: Points) -> Iterator[Preparation]:
@@ -247,7 +247,7 @@ def _candidates(estimator: Any, points: Points) -> Iterator[Preparation]:
         yield Preparation(labels=True)
     if not isinstance(points.x, pd.DataFrame):
         return
-    times = tuple(str(name) for name in points.x.columns if _is_time(points.x[name]))
+    times = tuple(str(name) for name in points.x.columns if _is_time(pd.Series(points.x[name])))
     words = tuple(
         str(name)
         for name in points.x.columns

@@ -79,7 +79,7 @@ class PretrainedModel:
     def _signals(
         self, outputs: Float[Array, "N ..."], points: Points, want: Sequence[str]
     ) -> Mapping[str, Float[Array, "N ..."]]:
-        if self._is_regressor or (are_responses(points) and outputs.size == np.size(points.y)):
+        if self._is_regressor or (are_responses(points) and points.y is not None and outputs.size == points.y.size):
             truth = truth_of(points, self.name, responses=True)
             predictions = outputs.reshape(len(points), -1)
             if predictions.shape != truth.values.shape:

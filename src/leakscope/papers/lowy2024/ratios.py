@@ -143,7 +143,7 @@ def draw(
     shown = numbers[numbers["quantity"].isin(list(RATIOS))]
     for ax, (line, part) in zip(axes, shown.groupby("line", sort=False), strict=False):
         for (quantity, name), style in zip(RATIOS.items(), figures.STYLES, strict=False):
-            own = part[part["quantity"] == quantity]
+            own = pd.DataFrame(part[part["quantity"] == quantity])
             figures.line(ax, own, "x", "mean", f"{PMP} / {name}", error="error", **style)
         if printed is not None:
             place, *values = printed
