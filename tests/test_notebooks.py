@@ -8,6 +8,7 @@ import json
 import re
 import sys
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from docs import notebooks
@@ -15,6 +16,7 @@ from PIL import Image
 
 from tests.marks import nightly_but
 
+DRAWN_BY = "3.11."  # the release of matplotlib that drew the kept pictures
 BY_DAY = ("lowy2024", "azize2024")
 
 
@@ -47,7 +49,8 @@ def test_a_notebook_runs_and_draws_the_picture_of_the_page(paper):
     made, kept = notebooks.grid(paper), (notebooks.PICTURES / f"{paper}.png").read_bytes()
     drawn, shown = (np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=float) for png in (made, kept))
     assert drawn.shape == shown.shape
-    assert np.abs(drawn - shown).mean() < 3  # of 255: letters differ between machines
+    # of 255: letters differ between machines, and other releases of matplotlib place titles and legends elsewhere
+    assert np.abs(drawn - shown).mean() < (3 if mpl.__version__.startswith(DRAWN_BY) else 15)
 
 
 def test_without_sliders_the_values_of_the_first_cell_are_shown(monkeypatch):

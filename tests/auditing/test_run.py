@@ -20,6 +20,7 @@ from leakscope.core.claims import Claim
 from leakscope.data import Data, from_arrays
 from leakscope.plans import AuditPlan, ClaimPlan
 from leakscope.releases.factory import release_of
+from leakscope.releases.preparation import Preparation
 from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime.observe import Execution
 
@@ -73,7 +74,8 @@ class TestSetting:
         made = setting(plan, find("rmia"), TREE, wine)
         np.testing.assert_array_equal(made.game.member, draw(plan, wine.points, find("rmia")).member)
         assert len(made.game.population) == 17
-        assert (made.release, made.data, made.planted) == (TREE, wine, "")
+        assert made.release == replace(TREE, preparation=Preparation())  # it takes the data as they are
+        assert (made.data, made.planted) == (wine, "")
 
     def test_with_canaries_they_are_planted(self, wine):
         plan = AuditPlan(game="canaries", canaries="random", n_canaries=9)

@@ -1,7 +1,8 @@
 """Run natural calls, each in a process of its own, and print what became of them.
 
 ``python -m tests.libraries`` runs all, ``python -m tests.libraries NAME ...`` some; ``--keep FILE`` writes the results
-as a CSV file with the versions and the date. The exit code is the number of calls that ran and gave a wrong result.
+as a CSV file with the versions and the date. The exit code is 1 if a call gives a wrong result, or if fewer than nine
+tenths of them run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from shutil import which
 from tests.libraries.natural import CALLS, WrongResult, in_new_folder
 
 MODULES = tuple(path.stem for path in sorted(Path(__file__).parent.glob("calls_*.py")))
+FRACTION = 0.9  # of the calls that must run
 TIME_LIMIT = 600  # seconds of one call
 FIELDS = ("name", "kind", "about", "libraries", "result", "reason", "seconds", "date")
 
@@ -110,7 +112,7 @@ def main() -> int:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-    return counts["wrong"]
+    return int(counts["wrong"] > 0 or counts["runs"] < FRACTION * len(rows))
 
 
 if __name__ == "__main__":

@@ -96,7 +96,8 @@ class TestFramesAsTheyAre:
         assert "could not convert string to float" in found.refused
         note = found.note("forest")
         assert "column town is one-hot encoded" in note
-        assert found.refused in note
+        assert found.refused not in note  # it may quote a value of the data
+        assert found.refused in found.owner_note("forest")
 
     def test_missing_numbers_are_filled_only_for_an_estimator_that_refuses_them(self):
         frame = people(hours=np.where(np.arange(N) % 7 == 0, np.nan, 40.0))
@@ -194,8 +195,15 @@ def test_the_page_names_the_columns_the_error_and_an_identifier():
     report = ls.audit(DecisionTreeClassifier(), frame, LABELS, n_models=8, n_jobs=1)
     notes = " ".join(report.about.notes)
     assert "columns town, customer_id are one-hot encoded" in notes
-    assert "could not convert string to float" in notes
     assert "--drop customer_id" in notes
+    (error,) = report.about.owner_notes
+    assert "could not convert string to float" in error
+    value = error.rpartition("'")[0].rpartition("'")[2]  # the first one that it could not convert
+    assert value in {*frame["town"], *frame["customer_id"]}
+    for text in (report.table(), report.to_html(), report.to_json()):
+        assert value in text
+    for text in (report.to_html(publish=True), report.to_json(publish=True), report.without_records().table()):
+        assert value not in text
 
 
 @pytest.mark.parametrize(

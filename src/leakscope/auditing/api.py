@@ -34,7 +34,7 @@ from leakscope.data.columns import identifier_notes
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
-from leakscope.releases.factory import Described, adapted, preparation_notes, release_of, trained_release
+from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import only_from
 from leakscope.reports import Report
@@ -418,7 +418,8 @@ def audit_model(
         sources=_sources(plan, points, game, n_jobs),
     )
     report = assemble(plan, attack_rows, [observed], notes)
-    return replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
+    facts = {"execution": execution.facts, "owner_notes": () if recipe is None else tuple(owner_notes([recipe]))}
+    return replace(report, about=report.about.model_copy(update=facts))
 
 
 @known_keywords()

@@ -26,7 +26,7 @@ from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.factory import Described, adapted, preparation_notes
+from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, not_stored, observe
 
@@ -97,7 +97,8 @@ def play(
         observed_releases.append(audited.observed(arrays, own_claims))
     notes = [*loaded.notes, *_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
     report = assemble(plan, attacks, observed_releases, notes, command)
-    report = replace(report, about=report.about.model_copy(update={"execution": execution.facts}))
+    facts = {"execution": execution.facts, "owner_notes": tuple(owner_notes(audited.release for audited in settings))}
+    report = replace(report, about=report.about.model_copy(update=facts))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
             report = _with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)

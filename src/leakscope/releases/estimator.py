@@ -133,6 +133,11 @@ class Estimator:
         """What is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""
         return "" if self.preparation is None else self.preparation.note(self.name)
 
+    @property
+    def owner_note(self) -> str:
+        """The error of the trial fit, which may quote a value of the data; empty if there was none."""
+        return "" if self.preparation is None else self.preparation.owner_note(self.name)
+
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:

@@ -45,6 +45,11 @@ class Adapting(Protocol):
         """What is done to the points, in a sentence; empty if nothing is."""
         ...
 
+    @property
+    def owner_note(self) -> str:
+        """Why that is done, which may quote a value of the data; empty if nothing is."""
+        ...
+
 
 def adapted(release: Any, points: Points) -> Any:
     """Let a release find out what it needs so that it can be fitted on some points.
@@ -76,6 +81,11 @@ def preparation_notes(releases: Iterable[Any]) -> list[str]:
     return [
         release.preparation_note for release in releases if isinstance(release, Adapting) and release.preparation_note
     ]
+
+
+def owner_notes(releases: Iterable[Any]) -> list[str]:
+    """List why that is done, a sentence each, which may quote values of the data."""
+    return [release.owner_note for release in releases if isinstance(release, Adapting) and release.owner_note]
 
 
 def release_of(

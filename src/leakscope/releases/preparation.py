@@ -80,7 +80,7 @@ class Preparation:
         return make_pipeline(make_column_transformer(*steps), estimator)
 
     def note(self, name: str) -> str:
-        """Say in a sentence what is done and why; empty if nothing is."""
+        """Say in a sentence what is done; empty if nothing is."""
         done = []
         if self.words:
             done.append(f"{_columns(self.words)} one-hot encoded")
@@ -95,9 +95,13 @@ class Preparation:
         if not done:
             return ""
         return (
-            f"{name} does not take the data as they are ({self.refused}). In each model, {'; '.join(done)}, by what is "
-            "fitted on that model's own training rows"
+            f"{name} does not take the data as they are: in each model, {'; '.join(done)}, by what is fitted on that "
+            "model's own training rows"
         )
+
+    def owner_note(self, name: str) -> str:
+        """Quote the estimator's error, which may name a value of the data; empty if it had none."""
+        return f"{name} did not take the data as they are because of: {self.refused}" if self.refused else ""
 
     def _of_numbers(self) -> Any:
         return make_pipeline(SimpleImputer(strategy="median"), StandardScaler()) if self.fill else StandardScaler()

@@ -245,6 +245,7 @@ class AuditAbout(About):
     """Of an audit of membership."""
 
     kind: Literal["audit"]
+    owner_notes: tuple[Text, ...] = Field((), description="Notes that quote values of the data: never published.")
     fpr: tuple[Fraction, ...]
     attacks: dict[Text, TheoremFacts]
     execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
@@ -259,6 +260,7 @@ class AttributeAbout(About):
     """Of an audit of an attribute."""
 
     kind: Literal["attribute"]
+    owner_notes: tuple[Text, ...] = Field((), description="Notes that quote values of the data: never published.")
     attacks: dict[Text, TheoremFacts]
     execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
     releases: tuple[AttributeFacts, ...] = Field(min_length=1)
@@ -324,6 +326,12 @@ def about_as(kind: type[A], about: About) -> A:
 def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFacts, ...]:
     """Return the releases of an audit; a bound and a protected release have none."""
     return about.releases if isinstance(about, AuditAbout | AttributeAbout) else ()
+
+
+def all_notes(about: About) -> tuple[str, ...]:
+    """Return the notes of a report, and those for the owner of the data where it has them."""
+    owner_notes = about.owner_notes if isinstance(about, AuditAbout | AttributeAbout) else ()
+    return (*about.notes, *owner_notes)
 
 
 def envelope(

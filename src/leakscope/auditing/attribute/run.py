@@ -22,8 +22,7 @@ from leakscope.data import Data
 from leakscope.data.candidates import Candidates, Column
 from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
-from leakscope.releases.factory import Described
-from leakscope.releases.factory import adapted as adapt
+from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes
 from leakscope.reports import Report
 from leakscope.reports.about import (
     AttributeAbout,
@@ -111,16 +110,24 @@ def infer(
     _refuse_idle(plan, attacks, releases, attribute_game.rows.points.take(np.flatnonzero(attribute_game.rows.own)))
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
-    for release in releases:
-        adapted = adapt(of_records(release, attribute_game.rows), attribute_game.rows.points)
+    adapted_releases = [
+        adapted(of_records(release, attribute_game.rows), attribute_game.rows.points) for release in releases
+    ]
+    for release in adapted_releases:
         points, game = attribute_game.rows.points, attribute_game.game
-        arrays = observe(adapted, points, game.member, signals_of(attacks), plan.seed, execution)
+        arrays = observe(release, points, game.member, signals_of(attacks), plan.seed, execution)
         observed = ObservedRelease(release.name, Signals.observed(game, points, arrays), loaded)
         release_findings = list(judge(observed, baselines, attacks, plan.confidence))
         findings += release_findings
         facts.append(_facts(observed, baselines, release_findings, release.description))
-    notes = [*_notes(baselines, len(loaded.points)), *not_stored(releases, execution)]
+    notes = [
+        *loaded.notes,
+        *_notes(baselines, len(loaded.points)),
+        *preparation_notes(adapted_releases),
+        *not_stored(releases, execution),
+    ]
     about = _about(plan, attacks, facts, notes, command, execution.facts)
+    about = about.model_copy(update={"owner_notes": tuple(owner_notes(adapted_releases))})
     return Report(about, tuple(findings))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from leakscope.reports.about import About
+from leakscope.reports.about import About, all_notes
 from leakscope.reports.numbers import percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.bound.result import BoundResult
@@ -169,4 +169,4 @@ def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: M
 
 def noted(about: About) -> list[Block]:
     """Return the notes of a report and how many models were made, as the end of a text."""
-    return [[capital(sentence(note)) for note in about.notes], [execution(about)]]
+    return [[capital(sentence(note)) for note in all_notes(about)], [execution(about)]]
