@@ -218,7 +218,8 @@ class Command(NamedTuple):
 
 ON_A_PAGE = {"out", "as_json"}
 AUDIT_OWN = {
-    "plan", "predict", "weights", "classes", "members", "others", "signals", "records", "publish", "allow_modules",
+    "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores", "probabilities",
+    "members", "others", "signals", "records", "publish", "allow_modules",
     "dry_run",
 } | ON_A_PAGE | EXECUTION  # fmt: skip
 FITTED = {"signals", "allow_modules"} | EXECUTION | ON_A_PAGE
@@ -229,6 +230,8 @@ def callback_of(app: Any, name: str) -> Callable[..., Any]:
     return found.callback
 
 
+# a bound with a field of this name has no data whose records it could show
+RECORDS = {name: set() if "records" in plan.model_fields else {"records"} for name, plan in BOUND_PLANS.items()}
 COMMANDS = {
     "audit": Command(
         audits.audit,
@@ -239,7 +242,9 @@ COMMANDS = {
     "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"as_json"})),
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
     **{
-        f"bound {name}": Command(callback_of(bounds.app, name), plan, own=frozenset({"records", "publish"} | ON_A_PAGE))
+        f"bound {name}": Command(
+            callback_of(bounds.app, name), plan, own=frozenset({"publish"} | ON_A_PAGE | RECORDS[name])
+        )
         for name, plan in BOUND_PLANS.items()
     },
 }  # fmt: skip

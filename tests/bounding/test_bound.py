@@ -7,6 +7,7 @@ import math
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import get_type_hints
 
 import numpy as np
@@ -18,6 +19,9 @@ import leakscope as ls
 from leakscope.bounding.api import bound
 from leakscope.bounds import BOUNDS
 from leakscope.plans import BOUND_PLANS
+from leakscope.plans.bounds import DpsgdPlan
+from leakscope.plans.protects import MultiplierPlan
+from leakscope.protection import multiplier_report
 from leakscope.releases.specs import own
 from leakscope.reports import Report
 from tests.marks import nightly_but
@@ -129,3 +133,41 @@ def test_unknown_bound_and_unknown_word() -> None:
 def test_it_is_public() -> None:
     assert ls.bound is bound
     assert ls.bounds.mip_from_dp(1.0) == pytest.approx((math.e - 1) / (2 * (math.e + 1)))
+
+
+class TestTrainingByEpochs:
+    """Epochs, batch size and records in place of the sample rate and the steps."""
+
+    WORDS = MappingProxyType({"noise_multiplier": 1.0, "delta": 1e-5})
+
+    def test_the_same_training_has_the_same_bound(self):
+        by_steps = ls.bound("dpsgd", sample_rate=0.01, steps=1000, **self.WORDS)
+        by_epochs = ls.bound("dpsgd", epochs=10, batch_size=600, records=60_000, **self.WORDS)
+        assert by_epochs.findings == by_steps.findings
+
+    @pytest.mark.parametrize(
+        ("epochs", "steps"), [(30, 7032), (0.5, 118), (256 / 60_000, 1), (1 / 60_000, 1), (2.5 * 256 / 60_000, 3)]
+    )
+    def test_a_last_batch_that_is_not_full_is_a_step(self, epochs, steps):
+        plan = DpsgdPlan(noise_multiplier=1, epochs=epochs, batch_size=256, records=60_000)
+        assert plan.n_steps == steps
+        assert plan.rate == pytest.approx(256 / 60_000)
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            ({}, "give sample_rate and steps, or epochs, batch_size and records; got none"),
+            ({"sample_rate": 0.1}, "give sample_rate and steps, or epochs, batch_size and records; got sample_rate"),
+            ({"steps": 3, "epochs": 2, "batch_size": 1, "records": 9}, "got steps, epochs, batch_size, records"),
+            ({"epochs": 2, "batch_size": 10}, "got epochs, batch_size"),
+            ({"epochs": 2, "batch_size": 10, "records": 9}, "batch_size must be <= records, got 10 of 9"),
+        ],
+    )
+    def test_anything_else_is_refused(self, words, message):
+        with pytest.raises(ValueError, match=message):
+            ls.bound("dpsgd", **words, **self.WORDS)
+
+    def test_the_noise_for_it(self):
+        by_steps = MultiplierPlan(sample_rate=0.01, steps=100, advantage=0.2)
+        by_epochs = MultiplierPlan(epochs=1, batch_size=10, records=1000, advantage=0.2)
+        assert multiplier_report(by_epochs).findings == multiplier_report(by_steps).findings

@@ -178,7 +178,8 @@ def test_one_line_for_what_cannot_be(leakscope, flags: str, line: str) -> None:
 
 def test_steps_and_rate_are_needed(leakscope) -> None:
     refused(
-        leakscope("calibrate dpsgd --steps 20 --advantage 0.1"), "calibrate dpsgd: the key 'sample_rate' is missing"
+        leakscope("calibrate dpsgd --steps 20 --advantage 0.1"),
+        "calibrate dpsgd: give sample_rate and steps, or epochs, batch_size and records; got steps",
     )
 
 

@@ -269,10 +269,12 @@ def drawn_from(figure, numbers):
     """After a way through a file, with a label on each axis and the lines named."""
     with figures.looking():
         made = figure.draw(pd.DataFrame(numbers.to_dict("records")))
-    assert len(made.axes) == 3
-    for ax in made.axes:
+    # an axis for each reading: figures 4 and 5 have further ones for the practical epsilon itself
+    assert len(made.axes) == {figure4: 6, figure5: 4}.get(figure, 3)
+    drawn = [ax for ax in made.axes if ax.has_data()]  # a row may have a place to spare
+    for ax in drawn:
         assert all((ax.get_xlabel(), ax.get_ylabel(), ax.get_title("left")))
-    assert all(made.axes[number].get_legend() is not None for number in (0, 2))
+    assert sum(ax.get_legend() is not None for ax in made.axes) >= 2
     assert len(figures.as_bytes(made, "png")) > 10_000
 
 

@@ -34,7 +34,11 @@ def test_every_field_says_what_it_is(kind) -> None:
         ("dp", {"at_most": "auc=0.6"}, "at_most takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auc=0.6'"),
         ("dp", {"at_most": "tpr=0.6"}, "tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.6'"),
         ("gaussian", {}, "give mu, or at_most to find it; got neither"),
-        ("dpsgd", {"noise_multiplier": 1, "sample_rate": 0.1}, "the key 'steps' is missing"),
+        (
+            "dpsgd",
+            {"noise_multiplier": 1, "sample_rate": 0.1},
+            "give sample_rate and steps, or epochs, batch_size and records; got",
+        ),
         (
             "dpsgd",
             {"noise_multiplier": 0, "sample_rate": 0.1, "steps": 1},

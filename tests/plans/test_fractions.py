@@ -21,6 +21,7 @@ FRACTIONS = {
     "advantage", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",
 }  # fmt: skip
 OF_NO_RANGE = {
+    "epochs",
     "bins", "clip", "epsilon", "gap", "high", "information", "low", "mu", "noise_multiplier", "noise_scale",
     "noise_std", "round", "scale",
 }  # fmt: skip

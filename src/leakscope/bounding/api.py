@@ -57,8 +57,11 @@ def bound(
     name: Literal["dpsgd"],
     *,
     noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
+    sample_rate: float | None = None,
+    steps: int | None = None,
+    epochs: float | None = None,
+    batch_size: int | None = None,
+    records: int | None = None,
     batches: Literal["poisson", "fixed"] = "poisson",
     delta: float = 1e-5,
     adjacency: Literal["add_remove", "replace_one"] = "replace_one",
@@ -214,8 +217,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
             Gaussian differential privacy: ``mu`` or ``at_most``, ``delta=1e-5``, ``adjacency="replace_one"``,
             ``sampling="fixed"``, ``prior=0.5``.
         dpsgd
-            Training by DP-SGD: ``noise_multiplier``, ``sample_rate``, ``steps``, ``batches="poisson"``,
-            ``delta=1e-5``, ``adjacency="replace_one"``, ``prior=0.5``.
+            Training by DP-SGD: ``noise_multiplier``, ``sample_rate`` and ``steps``, or ``epochs``, ``batch_size`` and
+            ``records``; ``batches="poisson"``, ``delta=1e-5``, ``adjacency="replace_one"``, ``prior=0.5``.
         pmp
             Practical membership privacy: ``data``, ``drop=()``, ``mechanism="mean"``, ``clip``, ``scale`` (of a mean),
             ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism), ``candidates=32``,

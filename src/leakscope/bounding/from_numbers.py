@@ -61,7 +61,7 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
 
 def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
     """DP-SGD as a ceiling, by its privacy loss distribution."""
-    curve = dpsgd_tradeoff(plan.noise_multiplier, plan.sample_rate, plan.steps, plan.adjacency, batches=plan.batches)
+    curve = dpsgd_tradeoff(plan.noise_multiplier, plan.rate, plan.n_steps, plan.adjacency, batches=plan.batches)
     common = {
         "status": row.status,
         "source": row.source,
@@ -69,7 +69,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
         "assumptions": [BATCHES[plan.batches], Term("sees_every_step")],
     }
     return _stated(
-        f"noise multiplier {plan.noise_multiplier:g}, sample rate {plan.sample_rate:g}, {plan.steps:,} steps, "
+        f"noise multiplier {plan.noise_multiplier:g}, sample rate {plan.rate:g}, {plan.n_steps:,} steps, "
         + ("fixed batches, " if plan.batches == "fixed" else "")
         + plan.adjacency.replace("_", "/" if plan.adjacency == "add_remove" else " "),
         curve,

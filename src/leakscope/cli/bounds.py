@@ -38,8 +38,12 @@ app = typer.Typer(
 
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """Make the command of a bound."""
+    # a field of the plan may be called records, too; such a bound has no data whose records it could show
+    hides_records = "records" not in plan.model_fields
+    of_the_run = OF_THE_RUN if hides_records else [parameter for parameter in OF_THE_RUN if parameter is not RECORDS]
 
-    def run(out: Path | None, records: bool, publish: bool, as_json: bool, **flags: Any) -> None:
+    def run(out: Path | None, publish: bool, as_json: bool, **flags: Any) -> None:
+        records = flags.pop("records") if hides_records else True
         words = words_of(plan, flags)
         started = time.time()
         # a bound of data names records and has a folder; one of parameters is only printed unless --out is given
@@ -51,7 +55,7 @@ def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
             write(report, folder, records, started, publish)
         emit(report if records and not publish else report.without_records(), folder, as_json)
 
-    return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *OF_THE_RUN], GROUPS, "Theorem"))
+    return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *of_the_run], GROUPS, "Theorem"))
 
 
 for row in BOUNDS.values():

@@ -216,11 +216,15 @@ app.callback(
         name="calibrate",
     )
 )
+OF_MULTIPLIER = {
+    "Training": ("sample_rate", "steps", "epochs", "batch_size", "records", "batches"),
+    "Output": ("as_json",),
+}
 app.command("dpsgd", epilog="Example: leakscope calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1")(
     command(
         "The least noise multiplier of DP-SGD for an advantage, for (fpr, fnr), or for (epsilon, delta).",
         _multiplier,
-        grouped([*options_of(MultiplierPlan), AS_JSON], {"Output": ("as_json",)}, "Training and target"),
+        grouped([*options_of(MultiplierPlan), AS_JSON], OF_MULTIPLIER, "Target"),
         name="dpsgd",
     )
 )

@@ -116,7 +116,7 @@ class Reproduction:
     def _changed(self) -> str:
         """Say which values were set."""
         return ", ".join(
-            f"{parameter.name} = {self.lab.set[parameter.name]} in place of the paper's {parameter.value:g}"
+            f"{parameter.name} = {self.lab.set[parameter.name]:g} in place of the paper's {parameter.value:g}"
             for parameter in parameters_of(self.experiment)
             if parameter.name in self.lab.set
         )

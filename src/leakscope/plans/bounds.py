@@ -5,14 +5,15 @@ Each row of ``leakscope.bounds.BOUNDS`` has a class that is named after it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import FilePath, PagePlan, a_fraction, columns
+from leakscope.plans.plan import FilePath, PagePlan, Plan, a_fraction, columns
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -27,7 +28,6 @@ Prior = Annotated[
     float, a_fraction(above=True, below=True), Field(description="fraction of the records that are in, k/n")
 ]
 Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon, delta)-DP")]
-SampleRate = Annotated[float, a_fraction(above=True), Field(description="probability of a record to be in a batch")]
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
@@ -68,12 +68,49 @@ class GaussianPlan(PagePlan):
         return self
 
 
-class DpsgdPlan(PagePlan):
+class TrainingPlan(Plan):
+    """How long and with which batches DP-SGD trains: sample rate and steps, or epochs, batch size and records."""
+
+    sample_rate: Annotated[float, a_fraction(above=True)] | None = Field(
+        default=None, description="probability of a record to be in a batch"
+    )
+    steps: int | None = Field(default=None, ge=1, description="number of batches")
+    epochs: float | None = Field(default=None, gt=0, description="passes over the records, in place of steps")
+    batch_size: int | None = Field(default=None, ge=1, description="mean size of a batch, in place of sample_rate")
+    records: int | None = Field(default=None, ge=1, description="of the training data, with epochs and batch_size")
+
+    @property
+    def rate(self) -> float:
+        """Return the probability of a record to be in a batch."""
+        if self.batch_size is not None and self.records is not None:
+            return self.batch_size / self.records
+        return self.sample_rate or 0.0
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of batches; a last one that is not full is counted."""
+        if self.epochs is not None:
+            return math.ceil(round(self.epochs / self.rate, 9))
+        return self.steps or 0
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        by_steps = {"sample_rate": self.sample_rate, "steps": self.steps}
+        by_epochs = {"epochs": self.epochs, "batch_size": self.batch_size, "records": self.records}
+        given = [name for name, value in (by_steps | by_epochs).items() if value is not None]
+        if given not in (list(by_steps), list(by_epochs)):
+            raise ValueError(
+                f"give sample_rate and steps, or epochs, batch_size and records; got {', '.join(given) or 'none'}"
+            )
+        if self.batch_size is not None and self.records is not None and self.batch_size > self.records:
+            raise ValueError(f"batch_size must be <= records, got {self.batch_size:,} of {self.records:,}")
+        return self
+
+
+class DpsgdPlan(TrainingPlan, PagePlan):
     """Training by DP-SGD."""
 
     noise_multiplier: float = Field(gt=0, description="standard deviation of the noise over the clipping norm")
-    sample_rate: SampleRate
-    steps: int = Field(ge=1, description="number of batches")
     batches: Batches = "poisson"
     delta: Delta = 1e-5
     adjacency: Adjacency = "replace_one"

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import one_of, positive
-from leakscope.plans.bounds import Adjacency, Batches, Drop, SampleRate, Source
-from leakscope.plans.plan import FilePath, PagePlan, Plan, a_fraction, columns
+from leakscope.plans.bounds import Adjacency, Batches, Drop, Source, TrainingPlan
+from leakscope.plans.plan import FilePath, PagePlan, a_fraction, columns
 from leakscope.plans.statistics import STATISTICS
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -205,11 +205,9 @@ class ProtectionPlan(CalibrationPlan):
         return self
 
 
-class MultiplierPlan(Plan):
+class MultiplierPlan(TrainingPlan):
     """The noise multiplier of DP-SGD for a promise."""
 
-    sample_rate: SampleRate
-    steps: int = Field(ge=1, description="number of batches")
     batches: Batches = "poisson"
     advantage: MaybeInside = Field(default=None, description="largest tpr - fpr of any attack")
     fpr: MaybeInside = Field(default=None, description="with fnr: no attack has fewer misses at this rate")

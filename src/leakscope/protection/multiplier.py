@@ -71,8 +71,8 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     promise = _KEPT[next(iter(target))].format(**target)
     report = bound(
         "dpsgd",
-        sample_rate=plan.sample_rate,
-        steps=plan.steps,
+        sample_rate=plan.rate,
+        steps=plan.n_steps,
         batches=plan.batches,
         adjacency=plan.adjacency,
         noise_multiplier=multiplier,
@@ -107,7 +107,7 @@ def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
 
 def _least(plan: MultiplierPlan, adjacency: Adjacency) -> float:
     """Find the multiplier that keeps the target, for one way of counting neighbours."""
-    least = dpsgd_multiplier(plan.sample_rate, plan.steps, adjacency=adjacency, batches=plan.batches, **plan.target)
+    least = dpsgd_multiplier(plan.rate, plan.n_steps, adjacency=adjacency, batches=plan.batches, **plan.target)
     return _rounded_up(least)
 
 

@@ -230,6 +230,14 @@ def is_network(value: Any) -> bool:
     return any(base.__name__ == "Module" and base.__module__.startswith("torch.nn.") for base in kind.__mro__)
 
 
+def is_dataset(value: Any) -> bool:
+    """Tell whether an object is a data set or a DataLoader of PyTorch, without importing PyTorch."""
+    return any(
+        base.__name__ in ("Dataset", "DataLoader") and base.__module__.startswith("torch.utils.data.")
+        for base in type(value).__mro__
+    )
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
