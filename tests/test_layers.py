@@ -41,9 +41,11 @@ LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 
 # Each heavy library, and the files that need it.
 HEAVY = {
-    "sklearn": r"data/files\.py|releases/(estimator|taylor|statistics/logistic)\.py|attacks/shadow\.py"
+    "sklearn": r"data/files\.py|releases/(estimator|answers|preparation|taylor|statistics/logistic)\.py"
+    r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
-    "pandas": r"data/(points|files|columns|candidates|features)\.py|releases/(estimator|networks/tensors)\.py"
+    "pandas": r"data/(points|files|columns|candidates|features|records|csv_dialect|score_tables)\.py"
+    r"|releases/(preparation|model_files|networks/tensors)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/html\.py",

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import leakscope as ls
 from leakscope.data import Data, from_arrays, join, preview, repeated, shared
 from leakscope.data.features import features
-from leakscope.data.records import Records, Texts, as_given, sparse_rows, texts
+from leakscope.data.records import Fields, Records, Sequences, Texts, as_given, fields, sequences, sparse_rows, texts
 from leakscope.releases.estimator import Estimator
 
 WORDS = ["a fine day", "rain again", "a fine day", "snow", "wind and rain", "fog"]
@@ -85,7 +85,14 @@ def test_stored_zeros_and_the_order_of_entries_do_not_matter():
     ("x", "message"),
     [
         (pd.Series([1.0, 2.0]), "x is one column of float64; give a frame with it: X.to_frame()"),
-        ([[1, 2], [3]], "the rows of x have different lengths; give an array of numbers, or a frame"),
+        ([1, [2, 3]], "the rows of x have different lengths; give an array of numbers, or a frame"),
+        ({"ids": [[1], [2]], "mask": [[1]]}, "the arrays of x must have equal lengths, got {'ids': 2, 'mask': 1}"),
+        ({"ids": [[1], [2, 3]]}, "the rows of x['ids'] have different lengths; pad them"),
+        (
+            {"age": [1, 2], "town": ["a", "b"]},
+            "x['town'] holds <U1, not numbers; columns of several types are a pandas DataFrame",
+        ),
+        ({}, "x is a dictionary without arrays"),
         (["a", None], "x is an array of objects; give numbers, or a pandas DataFrame for columns of several types"),
         (sparse.csr_matrix(MATRIX.astype(complex)), "a sparse matrix must hold numbers, got complex128"),
         (["one text"], "a game needs at least 2 points, got 1"),
@@ -139,3 +146,59 @@ def test_a_wide_sparse_matrix_becomes_a_narrow_one_for_the_test_of_one_source():
     wide = sparse.random_array((50, 20_000), density=0.01, rng=0, format="csr")
     found = features(from_arrays(wide), np.arange(50))
     assert found.values.shape[1] <= 1100
+
+
+TOKENS = {
+    "input_ids": np.array([[5, 2, 0], [7, 1, 4], [5, 2, 0], [5, 2, 1]]),
+    "attention_mask": np.array([[1, 1, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1]]),
+}
+RAGGED = [[5, 2], [7, 1, 4], np.array([5, 2]), [5, 3]]
+
+
+@pytest.mark.parametrize(("x", "kind"), [(TOKENS, Fields), (RAGGED, Sequences)])
+class TestRecordsOfNetworks:
+    def test_records(self, x, kind):
+        points = from_arrays(x, [0, 1, 0, 1])
+        assert isinstance(points.x, kind)
+        assert isinstance(points.x, Records)
+        assert (len(points), len(points.take(np.array([3, 1])).x)) == (4, 2)
+
+    def test_repeated_rows_are_found(self, x, kind):
+        assert repeated(from_arrays(x)).tolist() == [False, False, True, False]
+
+    def test_joined_and_shared(self, x, kind):
+        points = from_arrays(x)
+        first, second = (points.take(np.array(rows)) for rows in ([0, 1], [2, 1]))
+        assert shared(first, second) == 2
+        expected = points.take(np.array([0, 1, 2, 1])).x.content
+        np.testing.assert_array_equal(join(first, second).x.content, expected)
+
+    def test_the_digest_is_that_of_the_content(self, x, kind):
+        other = {**TOKENS, "attention_mask": 1 - TOKENS["attention_mask"]} if kind is Fields else [*RAGGED[:3], [5, 4]]
+        assert from_arrays(x).digest == from_arrays(x).digest != from_arrays(other).digest
+
+    def test_a_preview(self, x, kind):
+        expected = {"input_ids": "7 1 4", "attention_mask": "1 1 1"} if kind is Fields else {"sequence": "7 1 4"}
+        assert preview(Data(from_arrays(x), "x"), 1) == {"fields": expected}
+
+
+def test_what_a_loop_gets_is_what_the_user_gave():
+    ragged, given = from_arrays(RAGGED).x, as_given(from_arrays(TOKENS).x)
+    assert all(row is own for row, own in zip(as_given(ragged), RAGGED, strict=True))
+    assert list(given) == list(TOKENS)
+    np.testing.assert_array_equal(given["input_ids"], TOKENS["input_ids"])
+
+
+def test_fields_of_other_names_are_not_joined():
+    with pytest.raises(ValueError, match=r"members have the fields \{'a': \(\)\}, others \{'b': \(\)\}"):
+        join(from_arrays({"a": [1, 2]}), from_arrays({"b": [1, 2]}))
+    assert len(fields({"a": [1.0, 2.0]})) == 2
+
+
+def test_rows_of_equal_length_are_an_array():
+    assert sequences([[1, 2], [3, 4]]) is None
+    assert sequences([1, [2]]) is None
+    assert sequences(["a", "bc"]) is None
+    assert isinstance(from_arrays([[1, 2], [3, 4]]).x, np.ndarray)
+    assert isinstance(from_arrays(np.array([[1], [2, 3]], dtype=object)).x, Sequences)
+    assert isinstance(from_arrays([np.zeros((2, 3)), np.zeros((4, 3))]).x, Sequences)

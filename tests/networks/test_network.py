@@ -172,8 +172,17 @@ def test_no_network(as_users_run_it, arguments, message):
     [
         (lambda: nn.Linear(6, 2), Recipe(), "gives 2 numbers a point, and the label has 3 classes"),
         (lambda: nn.Linear(5, 3), Recipe(), r"cannot read points of shape \(6,\)"),
-        (lambda: nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)), Recipe(), r"must answer 2 points .* got shape \(2,\)"),
-        (stack, Recipe(augment="flip"), "augment='flip' is for images; points have shape"),
+        (
+            lambda: nn.Sequential(nn.Linear(6, 1), nn.Flatten(0)),
+            Recipe(),
+            "gives 1 number a point, and the label has 3",
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(6, 6), nn.Unflatten(1, (2, 3))),
+            Recipe(),
+            r"must answer 2 points .* \(2, 2, 3",
+        ),
+        (stack, Recipe(augment="flip"), r"augment='flip' is for images, not for points of shape \(6,\)"),
     ],
 )
 def test_networks_that_do_not_fit_the_points(make, recipe, message, points, member):

@@ -36,7 +36,7 @@ from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
 from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.specs import only_from
+from leakscope.releases.specs import is_dataset, only_from, own
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution, not_stored, observe
 
@@ -48,7 +48,7 @@ Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mappin
 def audit(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     n_models: int | None = None,
     attacks: str | Sequence[str | Attack] = "default",
@@ -87,10 +87,11 @@ def audit(
         An estimator with the scikit-learn interface, not fitted; or a function ``fit(X, y, seed)`` that trains
         anything and returns an object with ``predict_proba``, a regressor, a network or a function that predicts; or
         a class or function that makes a network of PyTorch. A mapping from names makes one report with a column each.
-    X : array of shape (N, ...), frame of N rows, N texts, or sparse matrix with N rows
+    X : array of shape (N, ...), frame of N rows, N texts, sparse matrix, or data set of PyTorch
         An estimator and a function that trains get its rows as they are. If an estimator refuses a frame's columns,
-        they are encoded in each model, and the report says so.
-    y : array of shape (N,) or (N, L)
+        they are encoded in each model, and the report says so. A Dataset or DataLoader of PyTorch holds the labels,
+        too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
+    y : array of shape (N,) or (N, L), optional
         Labels (numbers or text) or responses; L of them for each point.
     n_models : int, optional
         Models for each release: 64 unless given, and 1 if canaries are planted.
@@ -199,6 +200,7 @@ def audit(
         attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1)
     # the report names the attacks that were run, not "default" or "all"
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
+    X, y = _features_and_labels(X, y)
     loaded = Data(data_room.from_arrays(X, y, group), "arrays")
     execution = Execution(store, n_jobs, tmp)
     if attribute is not None:
@@ -260,8 +262,8 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
 @known_keywords()
 def audit_model(
     model: Any,
-    members: tuple[Any, Any],
-    others: tuple[Any, Any],
+    members: Any,
+    others: Any,
     *,
     references: Any = None,
     train: Recipe | Mapping[str, Any] | None = None,
@@ -297,7 +299,7 @@ def audit_model(
         A fitted estimator with the scikit-learn interface; or a trained network of PyTorch, which is read in
         evaluation mode: its softmax, and its gradients where an attack asks for them; or a function from the features
         of n points to probabilities of shape (n, K), or to predictions where the labels are numbers of a regression.
-    members, others : (X, y)
+    members, others : (X, y), or data set of PyTorch
         Points in and not in the model's training data.
     references : estimator, class or function that makes a network, or function that trains, optional
         The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, and
@@ -643,8 +645,19 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
     return facts | ({"files": files} if files else {})
 
 
+def _features_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Take features and labels apart where a data set of PyTorch holds both."""
+    if not is_dataset(X):
+        return X, y
+    if y is not None:
+        raise ValueError("a data set of PyTorch holds its labels; leave y out")
+    return own("leakscope.releases.networks.tensors:from_dataset")(X)
+
+
 def _pair(role: str, part: Any) -> tuple[Any, Any]:
     """Features and labels of one side."""
+    if is_dataset(part):
+        return _features_and_labels(part, None)
     if not isinstance(part, tuple) or len(part) != 2:
         raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
     return part

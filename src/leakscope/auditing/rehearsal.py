@@ -101,7 +101,7 @@ def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], 
 
 def few_points(points: Points) -> Int[Array, " n"]:
     """Choose some points of every class; of a response, from its smallest to its largest value."""
-    if points.y is None:
+    if points.y is None or points.y.ndim > 1:
         return np.arange(min(FEWEST, len(points)))
     y = np.asarray(points.y)
     classes, label = np.unique(y, return_inverse=True)

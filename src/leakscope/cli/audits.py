@@ -234,7 +234,7 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
         signals = files.read_probabilities(options["probabilities"])
         return auditing.audit_signals(signals, name=Path(options["probabilities"]).name, **words)
     del words["attacks"]
-    value, member = files.read_scores(options["scores"])
+    value, member = import_module("leakscope.data.score_tables").read_scores(options["scores"])
     return auditing.audit_scores(value, member, name=Path(options["scores"]).stem, **words)
 
 

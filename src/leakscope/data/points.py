@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ from scipy import sparse
 
 from leakscope.core.types import Points
 from leakscope.data.images import Images
-from leakscope.data.records import Sparse, Texts, sparse_rows, texts
+from leakscope.data.records import Fields, Sequences, Sparse, Texts, fields, sequences, sparse_rows, texts
 
 Array = np.ndarray
+_HASHED = Images | Texts | Sparse | Fields | Sequences  # records that hash their own content
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     Parameters
     ----------
     x : array-like of shape (N, ...), frame of N rows, N texts, sparse matrix with N rows, or Images
+        Also a dictionary of arrays with N entries each, or a list of N lists or arrays of different lengths.
     y : array-like of shape (N,) or (N, L), optional
         Labels (numbers or text) or responses; L of them for each point.
     group : array-like of shape (N,), optional
@@ -62,8 +64,8 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
     Returns
     -------
     Points
-        A frame with a new index; texts as `Texts`, a sparse matrix as `Sparse`; a label of one column as a vector;
-        labels of objects as text.
+        A frame with a new index; texts as `Texts`, a sparse matrix as `Sparse`, a dictionary as `Fields`, rows of
+        different lengths as `Sequences`; a label of one column as a vector; labels of objects as text.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def rows(points: Points) -> UInt64[Array, " N"]:
     >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
     (True, False)
     """
-    if isinstance(points.x, Images | Texts | Sparse):
+    if isinstance(points.x, _HASHED):
         hashes = points.x.content
     else:
         hashes = _hashes(_as_frame(points.x))
@@ -186,7 +188,7 @@ def join(first: Points, second: Points) -> Points:
     """
     if type(first.x) is not type(second.x):
         raise ValueError(f"members are {_kind(first.x)}, others {_kind(second.x)}; give both in the same form")
-    if isinstance(first.x, Images | Texts | Sparse):
+    if isinstance(first.x, _HASHED):
         x = first.x.followed_by(second.x)
     elif isinstance(first.x, pd.DataFrame):
         if list(first.x.columns) != list(second.x.columns):
@@ -232,6 +234,11 @@ def preview(data: Data, record: int) -> dict[str, Any]:
         row = x.matrix[[record]].tocoo()
         entries = sorted(zip(row.coords[1].tolist(), row.data.tolist(), strict=True))[:4]
         return {"fields": {f"x{column}": f"{value:.4g}" for column, value in entries}}
+    if isinstance(x, Fields):
+        record_fields = list(x.arrays.items())[:4]
+        return {"fields": {name: _first_numbers(array[record]) for name, array in record_fields}}
+    if isinstance(x, Sequences):
+        return {"fields": {"sequence": textwrap.shorten(_first_numbers(x.rows[record]), 80, placeholder=" ...")}}
     if data.image is not None:
         picture = np.asarray(x[record], dtype=float).reshape(*data.image, *np.shape(x)[3:])
         # white is 255 for pixels of 8 bits, and the largest number of any other picture
@@ -255,8 +262,10 @@ def picture_size(x: Any) -> tuple[int, int] | None:
 
 def _features(x: Any) -> Any:
     """Bring features into one of the forms that `Points` holds, or refuse them."""
-    if isinstance(x, pd.DataFrame | Images | Texts | Sparse):
+    if isinstance(x, pd.DataFrame | _HASHED):
         return x
+    if isinstance(x, Mapping):
+        return fields(x)
     if sparse.issparse(x):
         return sparse_rows(x)
     if isinstance(x, pd.Series | np.ndarray | list | tuple):
@@ -265,6 +274,12 @@ def _features(x: Any) -> Any:
             return found
     if isinstance(x, pd.Series):
         raise ValueError(f"x is one column of {x.dtype}; give a frame with it: X.to_frame()")
+    ragged = sequences(x)
+    return _array(x) if ragged is None else ragged
+
+
+def _array(x: Any) -> Array:
+    """Convert features to an array, or refuse them."""
     try:
         array = np.asarray(x)
     except ValueError:  # rows of different lengths
@@ -294,6 +309,8 @@ def _kind(x: Any) -> str:
         Images: "images",
         Texts: "texts",
         Sparse: "a sparse matrix",
+        Fields: "a dictionary of arrays",
+        Sequences: "rows of different lengths",
     }
     return names[type(x)]
 
@@ -318,6 +335,13 @@ def _column(name: str, values: Any, n_points: int) -> Array:
     return column
 
 
+def _first_numbers(values: Any) -> str:
+    """Write the first numbers or words of a record's array."""
+    flat = np.asarray(values).reshape(-1)
+    shown = [str(value) if flat.dtype.kind == "U" else f"{value:.4g}" for value in flat[:8]]
+    return " ".join(shown) + (" ..." if len(flat) > 8 else "")
+
+
 def _digest(x: Any, *columns: Array | None) -> str:
     sha = hashlib.sha256()
     if isinstance(x, pd.DataFrame):
@@ -329,6 +353,11 @@ def _digest(x: Any, *columns: Array | None) -> str:
         sha.update(f"texts {x.kind}".encode() + x.content.tobytes())
     if isinstance(x, Sparse):
         sha.update(f"{type(x.matrix).__name__} {x.matrix.dtype.str} {x.shape}".encode() + x.content.tobytes())
+    if isinstance(x, Fields):
+        kinds = [(name, array.dtype.str, array.shape) for name, array in x.arrays.items()]
+        sha.update(f"fields {kinds}".encode() + x.content.tobytes())
+    if isinstance(x, Sequences):
+        sha.update(b"sequences" + x.content.tobytes())
     arrays = (x, *columns) if isinstance(x, np.ndarray) else columns
     for array in arrays:
         if array is not None:

@@ -1,7 +1,10 @@
-"""Records that are neither an array of numbers nor a frame: texts, and sparse rows."""
+"""Records that are neither an array of numbers nor a frame: texts, sparse rows, several arrays, rows of any length."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -123,6 +126,80 @@ class Sparse:
         return sparse_rows(sparse.vstack([self.matrix, other.matrix], format="csr"))
 
 
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """Several arrays by name, with an entry of each for every record, as the token ids and the mask of a text.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array of shape (N, ...)
+    """
+
+    arrays: Mapping[str, Shaped[Array, "N ..."]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def take(self, indices: Int[Array, " n"], /) -> Fields:
+        """Return the records at these positions."""
+        return Fields({name: array[indices] for name, array in self.arrays.items()})
+
+    @property
+    def content(self) -> UInt64[Array, " N"]:
+        """A hash of the values of each record in all arrays."""
+        hashes = np.zeros(len(self), dtype=np.uint64)
+        for name in sorted(self.arrays):
+            hashes = hashes * np.uint64(31) + _hashes(self.arrays[name])
+        return hashes
+
+    @property
+    def as_given(self) -> dict[str, Shaped[Array, "N ..."]]:
+        """The arrays by name."""
+        return dict(self.arrays)
+
+    def followed_by(self, other: Fields, /) -> Fields:
+        """Append other records, which must have arrays of the same names and shapes."""
+        shapes, other_shapes = _shapes(self), _shapes(other)
+        if shapes != other_shapes:
+            raise ValueError(f"members have the fields {shapes}, others {other_shapes}")
+        arrays = {name: np.concatenate([array, other.arrays[name]]) for name, array in self.arrays.items()}
+        return Fields(arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences of different lengths, as lists of token ids or arrays with a row for each step in time.
+
+    Parameters
+    ----------
+    rows : object array of shape (N,)
+        A list, tuple or array for each record, as the user gave it.
+    """
+
+    rows: Shaped[Array, " N"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, indices: Int[Array, " n"], /) -> Sequences:
+        """Return the sequences at these positions."""
+        return Sequences(self.rows[indices])
+
+    @property
+    def content(self) -> UInt64[Array, " N"]:
+        """A hash of the values of each sequence; a list and an array of the same numbers have the same hash."""
+        return np.array([_hash(np.asarray(row)) for row in self.rows], dtype=np.uint64)
+
+    @property
+    def as_given(self) -> list[Any]:
+        """The sequences as a list."""
+        return list(self.rows)
+
+    def followed_by(self, other: Sequences, /) -> Sequences:
+        """Append other sequences."""
+        return Sequences(np.concatenate([self.rows, other.rows]))
+
+
 def sparse_rows(matrix: Any) -> Sparse:
     """Take a sparse matrix of any format as rows without entries that are 0.
 
@@ -186,6 +263,86 @@ def texts(values: Any) -> Texts | None:
     return Texts(array, kind)
 
 
+def fields(arrays: Mapping[str, Any]) -> Fields:
+    """Take arrays of equal length by name.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array of shape (N, ...)
+
+    Returns
+    -------
+    Fields
+
+    Raises
+    ------
+    ValueError
+        If there are none, they differ in length, or hold something else than numbers.
+
+    Examples
+    --------
+    >>> from leakscope.data.records import fields
+    >>> tokens = fields({"input_ids": [[5, 2, 0], [7, 1, 4]], "attention_mask": [[1, 1, 0], [1, 1, 1]]})
+    >>> len(tokens), list(tokens.as_given)
+    (2, ['input_ids', 'attention_mask'])
+    """
+    checked: dict[str, Array] = {}
+    for name, values in arrays.items():
+        try:
+            array = np.asarray(values)
+        except ValueError:  # rows of different lengths
+            raise ValueError(f"the rows of x[{name!r}] have different lengths; pad them") from None
+        if array.dtype.kind not in "biuf":
+            raise ValueError(
+                f"x[{name!r}] holds {array.dtype}, not numbers; columns of several types are a pandas DataFrame"
+            )
+        if array.ndim == 0:
+            raise ValueError(f"x[{name!r}] is a single number; give a value for each point")
+        checked[str(name)] = array
+    if not checked:
+        raise ValueError("x is a dictionary without arrays")
+    lengths = {name: len(array) for name, array in checked.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the arrays of x must have equal lengths, got {lengths}")
+    return Fields(checked)
+
+
+def sequences(values: Any) -> Sequences | None:
+    """Take rows of different lengths: a list, tuple or array of lists or arrays; None if it is anything else.
+
+    Parameters
+    ----------
+    values : object
+
+    Returns
+    -------
+    Sequences or None
+
+    Examples
+    --------
+    >>> from leakscope.data.records import sequences
+    >>> len(sequences([[3, 1], [4, 1, 5]])), sequences([[3, 1], [4, 1]]) is None
+    (2, True)
+    """
+    if isinstance(values, np.ndarray):
+        if values.dtype != object or values.ndim != 1:
+            return None
+    elif not isinstance(values, list | tuple):
+        return None
+    shapes = set()
+    for row in values:
+        shape = _shape_of_row(row)
+        if shape is None:
+            return None
+        shapes.add(shape)
+    if len(shapes) < 2:
+        return None
+    rows = np.empty(len(values), dtype=object)
+    for place, row in enumerate(values):
+        rows[place] = row
+    return Sequences(rows)
+
+
 def as_given(x: Any) -> Any:
     """Return features as the user gave them: arrays and frames are what they were.
 
@@ -197,4 +354,37 @@ def as_given(x: Any) -> Any:
     -------
     object
     """
-    return x.as_given if isinstance(x, Texts | Sparse) else x
+    return x.as_given if isinstance(x, Texts | Sparse | Fields | Sequences) else x
+
+
+def _shape_of_row(row: Any) -> tuple[int, ...] | None:
+    """Return the shape of a sequence of numbers or words; None for anything else."""
+    if isinstance(row, str | Mapping) or not (isinstance(row, SequenceOf) or callable(getattr(row, "__array__", None))):
+        return None
+    try:
+        array = np.asarray(row)
+    except ValueError:  # a list of lists of different lengths
+        return None
+    if array.ndim == 0 or array.dtype.kind not in "biufU":
+        return None
+    return array.shape
+
+
+def _shapes(records: Fields) -> dict[str, tuple[int, ...]]:
+    """List the shapes of one record's arrays by name, in alphabetical order."""
+    return {name: records.arrays[name].shape[1:] for name in sorted(records.arrays)}
+
+
+def _hashes(array: Shaped[Array, "N ..."]) -> UInt64[Array, " N"]:
+    return np.array([_hash(np.asarray(row)) for row in array], dtype=np.uint64)
+
+
+def _hash(values: Shaped[Array, "..."]) -> int:
+    """Hash an array by its shape and its values."""
+    if values.dtype.kind == "f":
+        values = values + 0.0  # -0.0 becomes 0.0
+    elif values.dtype.kind in "biu":
+        values = values.astype(np.int64)
+    head = f"{values.dtype.kind}{values.shape}".encode()
+    digest = hashlib.blake2b(head + np.ascontiguousarray(values).tobytes(), digest_size=8)
+    return int.from_bytes(digest.digest(), "little")

@@ -90,8 +90,10 @@ class Estimator:
     @cached_property
     def _reads(self) -> Method | None:
         """The method that the signals are computed from, as far as an estimator that is not fitted knows it."""
-        may_have = "predict_proba" if hasattr(type(self.estimator), "predict_proba") else None
-        return method_of(self.estimator) or may_have
+        method = method_of(self.estimator)
+        if method is None and getattr(type(self.estimator), "predict_proba", None) is not None:
+            return "predict_proba"
+        return method
 
     @property
     def description(self) -> str:

@@ -8,7 +8,6 @@ operations, which onnxruntime computes.
 from __future__ import annotations
 
 import os
-import pickle
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -178,14 +177,7 @@ def _skops(path: Path, trusted_types: Sequence[str]) -> Any:
 
 
 def _unpickled(path: Path) -> Any:
-    if path.suffix == ".joblib":
-        return _read(path, lambda: import_module("joblib").load(path))
-
-    def load() -> Any:
-        with path.open("rb") as file:
-            return pickle.load(file)
-
-    return _read(path, load)
+    return _read(path, lambda: import_module("joblib").load(path))  # it reads other pickles, too
 
 
 def _read(path: Path, load: Callable[[], Any]) -> Any:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Int, Shaped
 from torch import nn
 
 from leakscope.core.checks import nearest
 from leakscope.releases.networks.devices import seeded
 from leakscope.releases.networks.ensemble import has_convolution, is_stack
+from leakscope.releases.networks.heads import column_of_class
+from leakscope.releases.networks.interface import reading_of
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import Inputs
 from leakscope.releases.specs import first_line
@@ -142,47 +143,16 @@ def columns_of(
     ValueError
         If the network cannot read the points, or has no column for each class.
     """
-    n_columns = _n_columns(module, inputs, name)
-    if n_columns == len(classes):
-        return label
-    if classes.dtype.kind in "biu" and classes.min() >= 0 and classes.max() < n_columns:
-        return classes.astype(np.int64)[label]
-    raise ValueError(
-        f"{name} gives {n_columns} number{'s' * (n_columns != 1)} a point, and the label has {len(classes)} classes; a "
-        "network must give a number for each class"
-    )
+    reading = reading_of(module, inputs, name)
+    if not reading.interface.plain:
+        raise ValueError(f"{name} must answer points with a tensor of shape (points, classes), and nothing else")
+    return column_of_class(reading.n_outputs, classes, label, name)
 
 
 def refuse_softmax(module: nn.Module) -> None:
     """Refuse a network that ends in softmax: the output must be logits."""
     if isinstance(module, nn.Sequential) and len(module) and isinstance(module[-1], nn.Softmax):
         raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
-
-
-def _refuse_probabilities(output: torch.Tensor, name: str) -> None:
-    """Refuse outputs that are not negative and sum to one in every row: they are no logits."""
-    if bool((output >= 0).all()) and bool(((output.double().sum(dim=1) - 1).abs() < 1e-5).all()):
-        raise ValueError(f"{name} answers with probabilities; leave softmax out: it is taken of what it answers")
-
-
-def _n_columns(module: nn.Module, inputs: Inputs, name: str) -> int:
-    """Count the outputs of a network for each point."""
-    x = inputs.batch(np.arange(2), next(module.parameters()).device)
-    training = module.training
-    try:
-        with torch.no_grad():
-            output = module.eval()(x)
-    except Exception as error:  # the network is the user's: it may raise anything
-        kind = next(module.parameters()).dtype
-        why = f"its weights are {kind}, points are float32" if kind != torch.float32 else first_line(error)
-        raise ValueError(f"{name} cannot read points of shape {inputs.shape}: {why}") from error
-    finally:
-        module.train(training)
-    if not isinstance(output, torch.Tensor) or output.ndim != 2 or len(output) != 2:
-        got = f"shape {tuple(output.shape)}" if isinstance(output, torch.Tensor) else f"a {type(output).__name__}"
-        raise ValueError(f"{name} must answer 2 points with a tensor of shape (2, classes), got {got}")
-    _refuse_probabilities(output, name)
-    return output.shape[1]
 
 
 def _kind(module: nn.Module, recipe: Recipe, n_parameters: int) -> Kind:

@@ -29,12 +29,26 @@ def device_of(recipe: Recipe) -> torch.device:
     Raises
     ------
     ValueError
-        If it asks for a GPU and there is none.
+        If it asks for a GPU that is not there.
     """
     has_gpu = torch.cuda.is_available()
-    if recipe.device == "cuda" and not has_gpu:
-        raise ValueError("device='cuda' needs a GPU that PyTorch can use, and there is none; device='auto' takes one")
-    return torch.device("cuda" if has_gpu and recipe.device != "cpu" else "cpu")
+    if recipe.device == "mps":
+        if not torch.backends.mps.is_available():
+            raise ValueError("device='mps' needs the GPU of an Apple computer, and there is none; device='cpu' works")
+        return torch.device("mps")
+    if recipe.device.startswith("cuda"):
+        if not has_gpu:
+            raise ValueError(
+                f"device={recipe.device!r} needs a GPU that PyTorch can use, and there is none; device='auto' takes one"
+            )
+        device = torch.device(recipe.device)
+        n_gpus = torch.cuda.device_count()
+        if device.index is not None and device.index >= n_gpus:
+            raise ValueError(
+                f"device={recipe.device!r}: PyTorch sees {n_gpus} GPU{'s' * (n_gpus != 1)}, numbered from cuda:0 on"
+            )
+        return device
+    return torch.device("cuda" if has_gpu and recipe.device == "auto" else "cpu")
 
 
 @contextmanager
@@ -65,12 +79,23 @@ def working(recipe: Recipe) -> Iterator[torch.device]:
 @contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seed PyTorch's random numbers, and restore their state afterwards."""
-    cuda = device is not None and device.type == "cuda"
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if cuda else []):
-        torch.default_generator.manual_seed(seed)
-        if cuda:
-            torch.cuda.manual_seed(seed)
-        yield
+    kind = "cpu" if device is None else device.type
+    gpus: list[int] = []
+    if device is not None and kind == "cuda":
+        gpus = [torch.cuda.current_device() if device.index is None else device.index]
+    mps_state = torch.mps.get_rng_state() if kind == "mps" else None
+    try:
+        with torch.random.fork_rng(devices=gpus):
+            torch.default_generator.manual_seed(seed)
+            for gpu in gpus:
+                with torch.cuda.device(gpu):
+                    torch.cuda.manual_seed(seed)
+            if mps_state is not None:
+                torch.mps.manual_seed(seed)
+            yield
+    finally:
+        if mps_state is not None:
+            torch.mps.set_rng_state(mps_state)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -134,8 +159,8 @@ def _error_of_products(device: torch.device) -> float:
     """Measure the relative error of a product in float32, with PyTorch's present settings, against float64."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(shape, generator=generator).to(device) for shape in ((128, 1024), (1024, 128)))
-    exact = a.double() @ b.double()
-    return float(torch.linalg.norm((a @ b).double() - exact) / torch.linalg.norm(exact))
+    exact = a.cpu().double() @ b.cpu().double()  # the GPU of an Apple computer has no float64
+    return float(torch.linalg.norm((a @ b).cpu().double() - exact) / torch.linalg.norm(exact))
 
 
 def _refuse_imprecision(error: float) -> None:

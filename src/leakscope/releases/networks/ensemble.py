@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Num, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+
+from leakscope.releases.networks.devices import seeded
 
 ELEMENTWISE = (
     nn.ReLU, nn.Tanh, nn.Sigmoid, nn.GELU, nn.SiLU, nn.ELU, nn.LeakyReLU, nn.Softplus, nn.Hardtanh, nn.Identity,
@@ -25,7 +28,7 @@ class Learner(Protocol):
         """The parameters of all models, with an axis for the models in front unless it is a single model."""
         ...
 
-    def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
+    def logits(self, x: Num[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
         """Compute the outputs of each model at its own points."""
         ...
 
@@ -41,14 +44,18 @@ class SingleModel:
     ----------
     module : nn.Module
         On its device, in training mode.
+    channels_last : bool
+        Whether it works in that layout.
     """
 
-    def __init__(self, module: nn.Module) -> None:
-        self.module = in_layout(module)
+    def __init__(self, module: nn.Module, channels_last: bool = True) -> None:
+        self.module = in_layout(module, channels_last)
+        self.channels_last = channels_last
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
-    def logits(self, x: Float[Tensor, "1 b ..."]) -> Float[Tensor, "1 b C"]:
-        return self.module(laid_out(x[0]))[None]
+    def logits(self, x: Any) -> Float[Tensor, "1 b C"]:
+        """Compute the outputs of the model at its points: a tensor of shape (1, b, ...), or a list of one batch."""
+        return self.module(laid_out(x[0], self.channels_last))[None]
 
     def keep(self, models: Bool[Tensor, 1]) -> None:
         """Do nothing: the module holds its parameters already."""
@@ -110,7 +117,7 @@ class VmapEnsemble:
     def parameters(self) -> Sequence[Shaped[Tensor, "K ..."]]:
         return self._stacked.tensors
 
-    def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
+    def logits(self, x: Num[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
         def outputs(parameters: Mapping[str, Tensor], points: Tensor) -> Any:
             return functional_call(self._module, dict(parameters), (points,))
 
@@ -146,10 +153,10 @@ def _stacked(tensors: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "K ..."
     return stacked.requires_grad_()
 
 
-def single_model(modules: Sequence[nn.Module]) -> SingleModel:
+def single_model(modules: Sequence[nn.Module], channels_last: bool = True) -> SingleModel:
     """Wrap the only one of these modules."""
     (module,) = modules
-    return SingleModel(module)
+    return SingleModel(module, channels_last)
 
 
 def is_stack(module: nn.Module) -> bool:
@@ -161,17 +168,50 @@ def is_stack(module: nn.Module) -> bool:
     return len(linear) >= 1 and len(set(linear)) == len(linear)  # no layer is used twice
 
 
-def in_layout(module: nn.Module) -> nn.Module:
+def in_layout(module: nn.Module, channels_last: bool = True) -> nn.Module:
     """Change the memory layout of a network with convolutions to the one in which they are fastest."""
-    for parameter in module.parameters() if has_convolution(module) else ():
+    for parameter in module.parameters() if channels_last and has_convolution(module) else ():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return module
 
 
-def laid_out(x: Float[Tensor, "b ..."]) -> Float[Tensor, "b ..."]:
+def laid_out(x: Any, channels_last: bool = True) -> Any:
     """Change images to the layout of `in_layout`; other inputs are returned as they are."""
-    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+    if channels_last and isinstance(x, Tensor) and x.ndim == 4:
+        return x.contiguous(memory_format=torch.channels_last)
+    return x
+
+
+def works_channels_last(module: nn.Module, x: Any) -> bool:
+    """Try one forward and backward pass of a network in the layout of `in_layout`.
+
+    A network that calls ``view`` after a convolution cannot work in it.
+
+    Parameters
+    ----------
+    module : nn.Module
+        It is not changed.
+    x : tensor of shape (b, ...), or other inputs
+        On its device.
+
+    Returns
+    -------
+    bool
+        True also where there is nothing to lay out.
+    """
+    if not has_convolution(module) and not (isinstance(x, Tensor) and x.ndim == 4):
+        return True
+    device = next(module.parameters()).device
+    try:
+        trial = in_layout(copy.deepcopy(module))
+        with seeded(0, device), torch.enable_grad():
+            output = trial(laid_out(x))
+            if output.requires_grad:
+                output.sum().backward()
+    except Exception:  # the network is the user's: it may raise anything
+        return False
+    return True
 
 
 def has_convolution(module: nn.Module) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
@@ -62,6 +62,7 @@ def gradient_norms(
     *,
     loss: str = "cross_entropy",
     layers: Layers = "all",
+    channels_last: bool = True,
 ) -> Float[Array, "N L"]:
     """Compute the Euclidean norm of the gradient of each point's loss, for each layer.
 
@@ -80,6 +81,8 @@ def gradient_norms(
         As in ``Recipe``.
     layers : str or tuple of str
         As in `layers_of`.
+    channels_last : bool
+        Whether the network works in the layout of ``leakscope.releases.networks.ensemble.in_layout``.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def gradient_norms(
     MemoryError
         If a single gradient does not fit.
     """
-    names = layers_of(in_layout(module), layers)
+    names = layers_of(in_layout(module, channels_last), layers)
     modules = [module.get_submodule(name) for name in names]
     x = inputs.batch(np.arange(1), label.device)
     from_factors = all(type(layer) is nn.Linear for layer in modules) and _once_and_flat(module, modules, x)
@@ -105,7 +108,7 @@ def gradient_norms(
         parts = []
         for start in range(0, len(inputs), rows):
             indices = np.arange(start, min(start + rows, len(inputs)))
-            x = laid_out(inputs.batch(indices, label.device))
+            x = laid_out(inputs.batch(indices, label.device), channels_last)
             parts.append(norms(x, label[start : start + rows]).cpu().numpy())
         return np.concatenate(parts)
 
@@ -114,7 +117,7 @@ def gradient_norms(
 
 def _norms_from_factors(
     module: nn.Module, modules: Sequence[nn.Module], loss: str
-) -> Callable[[Float[Tensor, "b ..."], Int[Tensor, " b"]], Float[Tensor, "b L"]]:
+) -> Callable[[Num[Tensor, "b ..."], Int[Tensor, " b"]], Float[Tensor, "b L"]]:
     """Return a function that computes ``|g| sqrt(|a|^2 + 1)`` of linear layers (Goodfellow 2015)."""
 
     def norms(x: Tensor, label: Tensor) -> Tensor:
@@ -136,7 +139,7 @@ def _norms_from_factors(
 
 def _norms_of_gradients(
     module: nn.Module, names: Sequence[str], loss: str
-) -> Callable[[Float[Tensor, "b ..."], Int[Tensor, " b"]], Float[Tensor, "b L"]]:
+) -> Callable[[Num[Tensor, "b ..."], Int[Tensor, " b"]], Float[Tensor, "b L"]]:
     """Return a function that computes per-sample gradients by ``vmap``, and their norms."""
     parameters, layer_of = {}, []
     for index, name in enumerate(names):
@@ -158,7 +161,7 @@ def _norms_of_gradients(
     return norms
 
 
-def _once_and_flat(module: nn.Module, modules: Sequence[nn.Module], x: Float[Tensor, "1 ..."]) -> bool:
+def _once_and_flat(module: nn.Module, modules: Sequence[nn.Module], x: Num[Tensor, "1 ..."]) -> bool:
     """Tell whether each of these layers is used once, on one vector for each point."""
     with _recorded(modules) as record:
         module(x)

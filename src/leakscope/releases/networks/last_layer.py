@@ -46,8 +46,8 @@ def taylor(module: nn.Module, data: TrainingData) -> Float[Array, "N 2"] | None:
     Returns
     -------
     array of shape (N, 2) or None
-        In nats. None unless the loss is the cross-entropy and the output of the network is that of a trained linear
-        layer, used once and on a vector; and if that layer has more than 65,536 parameters.
+        In nats. None unless the network has a number for each class, the loss is the cross-entropy and the output is
+        that of a trained linear layer, used once and on a vector; and if that layer has more than 65,536 parameters.
 
     Notes
     -----
@@ -69,6 +69,9 @@ def taylor(module: nn.Module, data: TrainingData) -> Float[Array, "N 2"] | None:
     >>> taylor(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)), data).shape
     (6, 2)
     """
+    data = data.in_fastest_layout(module)
+    if not data.has_gradients or data.device.type == "mps":  # which has no float64
+        return None
     layer = _last_linear(module, data)
     if data.recipe.loss != "cross_entropy" or len(data.label) < 4 or layer is None:
         return None
@@ -354,7 +357,7 @@ def _last_linear(module: nn.Module, data: TrainingData) -> nn.Linear | None:
     linear = [part for part in module.modules() if isinstance(part, nn.Linear)]
     handles = [layer.register_forward_hook(note) for layer in linear]
     try:
-        network_output = module(laid_out(data.inputs.batch(np.arange(2), data.device)))
+        network_output = module(laid_out(data.inputs.batch(np.arange(2), data.device), data.channels_last is not False))
     finally:
         for handle in handles:
             handle.remove()

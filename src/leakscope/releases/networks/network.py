@@ -8,26 +8,29 @@ import os
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import nn
 
 from leakscope.core.checks import count
 from leakscope.core.seeds import integer
 from leakscope.core.types import Points
 from leakscope.core.untrusted import in_one_line, refuse_archive
-from leakscope.releases.networks.architecture import Architecture, built, columns_of, refuse_softmax
+from leakscope.data.records import Fields
+from leakscope.releases.networks.architecture import Architecture, built, refuse_softmax
 from leakscope.releases.networks.devices import device_of, working
 from leakscope.releases.networks.gradient_norms import Layers, layers_of
+from leakscope.releases.networks.heads import Head, head_of, provisional_labels
+from leakscope.releases.networks.interface import Reading, reading_of, reading_of_array, refuse_sigmoid
 from leakscope.releases.networks.last_layer import taylor
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
-from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
+from leakscope.releases.networks.tensors import collated_inputs, field_inputs
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, reason, versions
@@ -47,7 +50,9 @@ class Network:
     ----------
     make : callable
         A function or class that makes a network (``torch.nn.Module``) whose output has one number for each class; its
-        softmax are the probabilities. How points become tensors: ``leakscope.releases.networks.tensors``.
+        softmax are the probabilities. Other outputs: ``leakscope.releases.networks.heads``. They may be the attribute
+        or entry ``logits`` of what the network returns, or the first of several tensors. How points become tensors:
+        ``leakscope.releases.networks.tensors``.
     recipe : Recipe
     name : str
         What the report calls it; the name of the function or class unless given.
@@ -114,7 +119,9 @@ class Network:
     def description(self) -> str:
         """The factory, its parameters and the recipe."""
         parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.recipe!r}"
+        collate = self.recipe.collate
+        batches = "" if collate is None else f", collate={getattr(collate, '__name__', type(collate).__name__)}"
+        return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.recipe!r}{batches}"
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return import path and parameters of the factory, architecture, recipe and versions; None for a lambda.
@@ -159,24 +166,28 @@ class Network:
         """
         if not member.any(axis=1).all():
             raise ValueError(f"{self.name} needs training points, and a model has none")
-        inputs = inputs_of(points.x)
-        classes, label = labels_of(points, self.name)
-        label = columns_of(self._built(0), inputs, classes, label, self.name)
+        module = self._built(0)
+        reading, head = read(module, points, self.name, self.recipe)
+        inputs, interface = reading.inputs, reading.interface
         if self.recipe.augment != "none" and not inputs.image:
-            raise ValueError(f"augment={self.recipe.augment!r} is for images; points have shape {inputs.shape}")
+            raise ValueError(f"augment={self.recipe.augment!r} is for images, not for {inputs.title}")
         with working(self.recipe) as device:
-            data = TrainingData(
-                inputs.on(device), torch.as_tensor(label, device=device), self.recipe, device, self.name
-            )
+            data = TrainingData(inputs.on(device), head.target(device), self.recipe, device, self.name, head)
             members = [np.flatnonzero(row) for row in member]
-            modules = trained(self._built, self.architecture, data, members, seeds.tolist())
-            rows = [self._signals(module, data, want) for module in modules]
+
+            data = data.in_fastest_layout(interface.adapt(module).to(device).train())
+
+            def build(seed: int) -> nn.Module:
+                return interface.adapt(self._built(seed))
+
+            modules = trained(build, self.architecture, data, members, seeds.tolist())
+            rows = [self._signals(module, data, want, interface.names(self.layers)) for module in modules]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def _signals(
-        self, module: nn.Module, data: TrainingData, want: Sequence[str]
+        self, module: nn.Module, data: TrainingData, want: Sequence[str], layers: Layers
     ) -> Mapping[str, Float[Array, "N ..."]]:
-        signals = dict(signals_of(module, data, want, self.layers))
+        signals = dict(signals_of(module, data, want, layers))
         if "taylor" in want:
             terms = taylor(module, data)
             if terms is not None:
@@ -185,6 +196,51 @@ class Network:
 
     def _built(self, seed: int) -> nn.Module:
         return built(self.make, self.parameters, integer(seed, "init"))
+
+
+def read(
+    module: nn.Module, points: Points, name: str, recipe: Recipe, classes: Shaped[Array, " K"] | None = None
+) -> tuple[Reading, Head]:
+    """Find how a network reads points, and what its outputs mean.
+
+    Parameters
+    ----------
+    module : nn.Module
+    points : Points
+    name : str
+        Of the release, for errors.
+    recipe : Recipe
+        Its collate function and its loss.
+    classes : array of shape (K,), optional
+        The label of each column.
+
+    Returns
+    -------
+    reading : Reading
+    head : Head
+
+    Raises
+    ------
+    ValueError
+        In one line, if the points or their labels do not fit the network.
+    """
+    if recipe.collate is not None:
+        inputs = collated_inputs(points.x, provisional_labels(points, name), recipe.collate)
+        reading = reading_of(module, inputs, name)
+        head = head_of(reading.n_outputs, points, name, classes)
+        # the function gets the same labels as the loss
+        reading = replace(reading, inputs=replace(inputs, labels=head.values))
+    else:
+        if isinstance(points.x, Fields):
+            reading = reading_of(module, field_inputs(points.x), name)
+        else:
+            reading = reading_of_array(module, points.x, name)
+        head = head_of(reading.n_outputs, points, name, classes)
+    if head.kind != "classes" and recipe.loss != "cross_entropy":
+        raise ValueError(f"{name}: loss={recipe.loss!r} is of networks with a number for each class; leave it out")
+    if head.kind in ("one_logit", "labels"):
+        refuse_sigmoid(reading, name)
+    return reading, head
 
 
 @in_one_line
@@ -306,21 +362,10 @@ class Trained:
         """Compute the network's signals at every point, as one row."""
         module = copy.deepcopy(self.module).eval()
         device = next(module.parameters()).device
-        recipe = Recipe(device="cuda" if device.type == "cuda" else "cpu")
-        inputs = inputs_of(points.x)
+        recipe = Recipe(device=str(device) if device.type in ("cuda", "mps") else "cpu")
+        reading, head = read(module, points, self.name, recipe, self.classes)
         with working(recipe):
-            label = torch.as_tensor(self._columns(module, inputs, points), device=device)
-            data = TrainingData(inputs.on(device), label, recipe, device, self.name)
-            row = signals_of(module, data, want, self.layers)
+            data = TrainingData(reading.inputs.on(device), head.target(device), recipe, device, self.name, head)
+            adapted = reading.interface.adapt(module)
+            row = signals_of(adapted, data, want, reading.interface.names(self.layers))
         return {name: array[None] for name, array in row.items()}
-
-    def _columns(self, module: nn.Module, inputs: Inputs, points: Points) -> Int[Array, " N"]:
-        classes, label = labels_of(points, self.name)
-        if self.classes is None:
-            return columns_of(module, inputs, classes, label, self.name)
-        column_labels = list(self.classes)
-        missing = [value for value in classes if value not in column_labels]
-        if missing:
-            raise ValueError(f"{self.name}: the label {str(missing[0])!r} is none of classes=")
-        columns = columns_of(module, inputs, np.asarray(column_labels), np.arange(len(column_labels)), self.name)
-        return columns[np.array([column_labels.index(value) for value in classes])][label]

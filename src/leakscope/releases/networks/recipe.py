@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from leakscope.core.checks import count, fraction, non_negative, one_of, positive, probability
-from leakscope.releases.specs import from_words
+from leakscope.releases.specs import canonical, from_words
 
 OPTIMISERS = ("adam", "adamw", "sgd")
 LOSSES = ("cross_entropy", "mse")
@@ -16,7 +17,8 @@ SCHEDULES = ("constant", "step", "cosine")
 DECAY = 0.1  # of the step size in a "step" schedule
 AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
 SHIFT = 4  # pixels of a crop
-DEVICES = ("cpu", "cuda", "auto")
+DEVICES = ("cpu", "cuda", "mps", "auto")
+Collate = Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,11 @@ class Recipe:
     epochs : int
         Passes over the training data; at most so many if ``stop`` is given.
     batch : int
-        Number of points in a step; the last batch of an epoch may be smaller.
+        Number of points in a step; the last batch of an epoch may be smaller. A mapping may call it ``batch_size``.
     loss : {"cross_entropy", "mse"}
         Mean over the batch of the cross-entropy in nats, or of the squared distance of the softmax from the
-        one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5).
+        one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5). A network with one logit for two
+        classes or for each of several labels has binary cross-entropies, a regression the mean squared error.
     stop : float, optional
         Training ends after an epoch whose mean training loss differs from that of the epoch before by less than this.
     augment : {"none", "flip", "crop", "flip_crop"}
@@ -55,8 +58,8 @@ class Recipe:
         direction, with zeros at the edges.
     shift : int, optional
         Of crops, in pixels: 4 unless given.
-    device : {"cpu", "cuda", "auto"}
-        ``auto``: a GPU if there is one.
+    device : {"cpu", "cuda", "cuda:N", "mps", "auto"}
+        ``cuda:1`` is the second GPU, ``mps`` that of an Apple computer; ``auto``: a GPU of CUDA if there is one.
     fast_matmul : bool
         Multiply float32 matrices at PyTorch's precision "medium". On processors without hardware for bfloat16 that is
         another library at full precision, up to twice as fast; refused if its relative error is more than 2e-6.
@@ -64,6 +67,10 @@ class Recipe:
         Products and convolutions in bfloat16, parameters and losses in float32 (``torch.autocast``): for networks that
         are trained in this way. More than twice as fast on processors and GPUs with hardware for bfloat16, and several
         times slower on processors without it, where it is emulated.
+    collate : callable, optional
+        Makes a batch, as the ``collate_fn`` of a DataLoader: from a list of pairs (x, y) to (inputs, labels), the
+        labels in the same order. y is the index of the class, or the response. It is needed for rows of different
+        lengths.
 
     Raises
     ------
@@ -90,16 +97,23 @@ class Recipe:
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
     shift: int | None = None
-    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    device: str = "cpu"
     fast_matmul: bool = False
     mixed_precision: bool = False
+    collate: Collate | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         one_of("optimiser", self.optimiser, OPTIMISERS)
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("loss", self.loss, LOSSES)
         one_of("augment", self.augment, AUGMENTATIONS)
-        one_of("device", self.device, DEVICES)
+        if not (isinstance(self.device, str) and re.fullmatch(r"cuda:\d+", self.device)):
+            one_of("device", self.device, DEVICES)
+        if self.collate is not None and not callable(self.collate):
+            raise ValueError(
+                "collate must be a function from a list of (x, y) to (inputs, labels), "
+                f"got a {type(self.collate).__name__}"
+            )
         for name in ("fast_matmul", "mixed_precision"):
             value = getattr(self, name)
             if not isinstance(value, bool):
@@ -180,10 +194,30 @@ class Recipe:
         Raises
         ------
         ValueError
-            For an unknown name, with the nearest known one, and as the recipe itself.
+            For an unknown name, with the nearest known one, for ``batch`` and ``batch_size`` together, and as the
+            recipe itself.
+
+        Examples
+        --------
+        >>> from leakscope.releases.networks.recipe import Recipe
+        >>> Recipe.of({"batch_size": 32}).batch
+        32
         """
-        return from_words(cls, words, "train")
+        if "batch_size" in words and "batch" in words:
+            raise ValueError("train has both batch and batch_size, which are the same; give one of them")
+        own_words = {"batch" if name == "batch_size" else name: value for name, value in words.items()}
+        return from_words(cls, own_words, "train")
 
     def describe(self) -> dict[str, Any]:
-        """Return every field as plain data."""
-        return asdict(self)
+        """Return every field as plain data; a collate function by its import path and its code.
+
+        Raises
+        ------
+        NoCanonicalForm
+            If the collate function has none, as a lambda.
+        """
+        words = asdict(replace(self, collate=None))
+        del words["collate"]
+        if self.collate is not None:
+            words["collate"] = canonical(self.collate)
+        return words

@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from leakscope.releases import readout
 from leakscope.releases.networks.devices import with_less
 from leakscope.releases.networks.ensemble import in_layout, laid_out
 from leakscope.releases.networks.gradient_norms import Layers, gradient_norms
+from leakscope.releases.networks.heads import Head
+from leakscope.releases.networks.tensors import Inputs
 from leakscope.releases.networks.training import TrainingData
 
 Array = np.ndarray
@@ -39,7 +40,8 @@ def signals_of(
     Returns
     -------
     mapping
-        Of the softmax in float64, as ``readout.probabilities``; ``gradient_norm``: the norm over these layers.
+        Of the outputs in float64, as `Head.signals`; ``gradient_norm``: the norm over these layers. Heads other than
+        a number for each class, and inputs of more than one tensor, have no gradients.
 
     Raises
     ------
@@ -47,13 +49,19 @@ def signals_of(
         If the answers are not finite.
     """
     signals: dict[str, Array] = {}
+    data = data.in_fastest_layout(module)
     if any(name in _OF_LOGITS for name in want):
-        logits = logits_of(module, data).astype(np.float64)
-        weight = np.exp(logits - logits.max(axis=1, keepdims=True))
-        label = data.label.cpu().numpy()
-        signals |= readout.probabilities(weight / weight.sum(axis=1, keepdims=True), label, want)
-    if "gradient_norm" in want:
-        norms = gradient_norms(module, data.inputs, data.label, loss=data.recipe.loss, layers=layers)
+        head = Head("classes", data.label.cpu().numpy()) if data.head is None else data.head
+        signals |= head.signals(logits_of(module, data).astype(np.float64), want)
+    if "gradient_norm" in want and data.has_gradients and isinstance(data.inputs, Inputs):
+        norms = gradient_norms(
+            module,
+            data.inputs,
+            data.label,
+            loss=data.recipe.loss,
+            layers=layers,
+            channels_last=data.channels_last is not False,
+        )
         signals["gradient_norm"] = np.sqrt(np.square(norms.astype(np.float64)).sum(axis=1))
     return signals
 
@@ -61,14 +69,15 @@ def signals_of(
 def logits_of(module: nn.Module, data: TrainingData) -> Float[Array, "N C"]:
     """Compute the output of a network at every point."""
     n_points = len(data.inputs)
-    in_layout(module)
+    channels_last = data.channels_last is not False
+    in_layout(module, channels_last)
 
     @torch.no_grad()
     def in_blocks(rows: int) -> Array:
         parts = []
         for start in range(0, n_points, rows):
             indices = np.arange(start, min(start + rows, n_points))
-            x = laid_out(data.inputs.batch(indices, data.device))
+            x = laid_out(data.inputs.batch(indices, data.device), channels_last)
             parts.append(module(x).float().cpu().numpy())
         return np.concatenate(parts)
 

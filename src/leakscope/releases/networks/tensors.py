@@ -1,17 +1,22 @@
-"""Points as tensors: the inputs of a network from an array, a frame or images."""
+"""Points as tensors: the inputs of a network from an array, a frame, images, several arrays or a collate function."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int, Shaped, UInt8
+from jaxtyping import Float, Int, Integer, Num, Shaped, UInt8
 from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from leakscope.core.types import Points
+from leakscope.data.records import Fields, Sequences, Texts
+from leakscope.releases.networks.recipe import Collate
+from leakscope.releases.specs import first_line
 
 Array = np.ndarray
 _CHANNELS = (1, 3)  # grey or colour
@@ -54,9 +59,19 @@ class Inputs:
     @property
     def image(self) -> bool:
         """Whether a point has channels, rows and columns."""
-        return len(self.shape) == 3
+        return len(self.shape) == 3 and not self.integers
 
-    def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Float[Tensor, "B ..."]:
+    @property
+    def integers(self) -> bool:
+        """Whether the network gets whole numbers, as token ids."""
+        return isinstance(self.source, Tensor) and self.source.dtype == torch.int64
+
+    @property
+    def title(self) -> str:
+        """What is read, in an error."""
+        return f"points of shape {self.shape}"
+
+    def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Shaped[Tensor, "B ..."]:
         """Return the inputs of some points.
 
         Parameters
@@ -66,8 +81,8 @@ class Inputs:
 
         Returns
         -------
-        float32 tensor of shape (B, *shape)
-            8-bit pixels are divided by 255.
+        float32 or int64 tensor of shape (B, *shape)
+            8-bit pixels are divided by 255; token ids are int64.
         """
         if isinstance(self.source, Tensor):
             positions = torch.as_tensor(np.asarray(indices, dtype=np.int64), device=self.source.device)
@@ -80,6 +95,213 @@ class Inputs:
     def on(self, device: torch.device | str) -> Inputs:
         """Move the inputs to a device if they are in memory."""
         return replace(self, source=self.source.to(device)) if isinstance(self.source, Tensor) else self
+
+
+@dataclass(frozen=True, eq=False)
+class FieldInputs:
+    """The inputs of a network that takes several tensors by name.
+
+    Parameters
+    ----------
+    parts : mapping of str to Inputs
+        Of the same points.
+    """
+
+    parts: Mapping[str, Inputs]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    @property
+    def image(self) -> bool:
+        """False: a dictionary is no image."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What is read, in an error."""
+        return ", ".join(f"{name} of shape {part.shape}" for name, part in self.parts.items())
+
+    def batch(
+        self, indices: Int[Array, " B"], device: torch.device | str = "cpu"
+    ) -> dict[str, Shaped[Tensor, "B ..."]]:
+        """Return the tensors of some points by name."""
+        return {name: part.batch(indices, device) for name, part in self.parts.items()}
+
+    def on(self, device: torch.device | str) -> FieldInputs:
+        """Move the tensors to a device."""
+        return FieldInputs({name: part.on(device) for name, part in self.parts.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class CollatedInputs:
+    """The inputs that a user-supplied function makes of a list of points.
+
+    Parameters
+    ----------
+    records : array, Fields, Sequences or Texts
+    labels : array of shape (N,) or (N, L)
+        Given to the function with the points: indices of classes, or responses.
+    collate : callable
+        As ``Recipe.collate``.
+    """
+
+    records: Shaped[Array, "N ..."] | Fields | Sequences | Texts
+    labels: Num[Array, "N ..."]
+    collate: Collate
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def image(self) -> bool:
+        """False: what the function makes is not augmented."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What is read, in an error."""
+        return "points that collate puts together"
+
+    def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Any:
+        """Return what the function makes of some points, on the device.
+
+        Raises
+        ------
+        ValueError
+            If the function fails, or does not return inputs and the labels in their order.
+        """
+        labels = self.labels[indices]
+        pairs = [
+            (self._record(int(index)), label.item() if np.ndim(label) == 0 else label)
+            for index, label in zip(indices, labels, strict=True)
+        ]
+        try:
+            collated = self.collate(pairs)
+        except Exception as error:  # the function is the user's: it may raise anything
+            raise ValueError(f"collate fails on {len(pairs):,} points: {first_line(error)}") from error
+        if not isinstance(collated, list | tuple) or len(collated) != 2:
+            raise ValueError(f"collate must return a pair (inputs, labels), got a {type(collated).__name__}")
+        inputs, returned = collated
+        values = returned.detach().cpu().numpy() if isinstance(returned, Tensor) else np.asarray(returned)
+        # a function that sorts its batch by length would mix up the points
+        if values.size != labels.size or not np.allclose(values.reshape(-1), labels.reshape(-1), rtol=1e-5):
+            raise ValueError("collate must return the labels that it gets, in the order of the points")
+        return _moved(inputs, device)
+
+    def on(self, device: torch.device | str) -> CollatedInputs:
+        """Return the same inputs: batches are moved one by one."""
+        return self
+
+    def _record(self, index: int) -> Any:
+        if isinstance(self.records, Fields):
+            return {name: array[index] for name, array in self.records.arrays.items()}
+        if isinstance(self.records, Sequences):
+            return self.records.rows[index]
+        if isinstance(self.records, Texts):
+            return self.records.values[index]
+        return self.records[index]
+
+
+AnyInputs = Inputs | FieldInputs | CollatedInputs
+
+
+def field_inputs(fields: Fields) -> FieldInputs:
+    """Convert several arrays to tensors: whole numbers to int64, truth values to bool, other numbers to float32.
+
+    Pixels in 8 bits, of 3 or 4 axes, are images as in `inputs_of`.
+
+    Raises
+    ------
+    ValueError
+        If numbers are missing or infinite.
+    """
+    parts = {}
+    for name, array in fields.arrays.items():
+        if array.dtype == np.uint8 and array.ndim in (3, 4):
+            source = _channels_first(torch.from_numpy(np.array(array)))
+        elif array.dtype.kind == "b":
+            source = torch.from_numpy(np.array(array))
+        elif array.dtype.kind in "iu":
+            source = _whole_numbers(array)
+        else:
+            source = torch.from_numpy(_finite(array))
+        parts[name] = Inputs(source, tuple(source.shape[1:]))
+    return FieldInputs(parts)
+
+
+def token_inputs(x: Shaped[Array, "N ..."]) -> Inputs | None:
+    """Convert an array of whole numbers to int64, for networks that look them up; None for other arrays and pixels."""
+    if x.dtype.kind not in "iu" or (x.dtype == np.uint8 and x.ndim in (3, 4)):
+        return None
+    source = _whole_numbers(x)
+    return Inputs(source, tuple(source.shape[1:]))
+
+
+def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> CollatedInputs:
+    """Give the points of a batch to a user-supplied function.
+
+    Raises
+    ------
+    ValueError
+        For a frame or images, which have no rows to give.
+    """
+    if not isinstance(x, np.ndarray | Fields | Sequences | Texts):
+        raise ValueError(f"collate takes rows of arrays, lists or texts, and x is a {type(x).__name__}")
+    return CollatedInputs(x, labels, collate)
+
+
+def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
+    """Read all points of a data set of PyTorch, in their stored order.
+
+    Parameters
+    ----------
+    dataset : TensorDataset, data set whose points are pairs (x, y), or DataLoader
+        Of a DataLoader the data set is read: neither its order nor its batches matter.
+
+    Returns
+    -------
+    X : array of shape (N, ...), dict of arrays, or list of arrays of different lengths
+    y : array of shape (N,) or (N, L), or None
+        None if a TensorDataset has a single tensor.
+
+    Raises
+    ------
+    ValueError
+        If it has no positions to read, or its points are not pairs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from leakscope.releases.networks.tensors import from_dataset
+    >>> dataset = TensorDataset(torch.eye(3), torch.tensor([0, 1, 0]))
+    >>> X, y = from_dataset(DataLoader(dataset, batch_size=2, shuffle=True))
+    >>> X.tolist()[1], y.tolist()
+    ([0.0, 1.0, 0.0], [0, 1, 0])
+    """
+    if isinstance(dataset, DataLoader):
+        dataset = dataset.dataset
+    if isinstance(dataset, TensorDataset):
+        if len(dataset.tensors) > 2:
+            raise ValueError(f"a TensorDataset of features and labels has 2 tensors, got {len(dataset.tensors)}")
+        arrays = [_as_array(tensor) for tensor in dataset.tensors]
+        return arrays[0], arrays[1] if len(arrays) == 2 else None
+    name = type(dataset).__name__
+    if isinstance(dataset, IterableDataset) or not isinstance(dataset, Sized):
+        raise ValueError(f"{name} has no length and cannot be read point by point; give a data set with positions")
+    features, labels = [], []
+    for index in range(len(dataset)):
+        point = dataset[index]
+        if not isinstance(point, list | tuple) or len(point) != 2:
+            raise ValueError(f"the points of {name} must be pairs (x, y), got a {type(point).__name__}")
+        features.append(point[0])
+        labels.append(_as_array(point[1]))
+    if not features:
+        raise ValueError(f"{name} has no points")
+    if isinstance(features[0], Mapping):
+        return {key: _joined([row[key] for row in features]) for key in features[0]}, np.stack(labels)
+    return _joined(features), np.stack(labels)
 
 
 def inputs_of(x: Any) -> Inputs:
@@ -120,6 +342,13 @@ def inputs_of(x: Any) -> Inputs:
         source = torch.from_numpy(_of_frame(x))
     elif isinstance(x, np.ndarray):
         source = _of_array(x)
+    elif isinstance(x, Fields):
+        raise ValueError("several arrays by name are read by networks that are not trained by DP-SGD; give one array")
+    elif isinstance(x, Sequences):
+        raise ValueError(
+            "the rows of x have different lengths; pad them, or give train={'collate': FUNCTION}, which makes a batch "
+            "of a list of (x, y)"
+        )
     else:
         raise ValueError(f"networks read arrays, frames and images, got a {type(x).__name__}")
     return Inputs(source, tuple(source.shape[1:]))
@@ -146,6 +375,8 @@ def labels_of(points: Points, name: str) -> tuple[Shaped[Array, " K"], Int[Array
     """
     if points.y is None:
         raise ValueError(f"{name} needs labels")
+    if np.ndim(points.y) > 1:
+        raise ValueError(f"{name} takes one label for each point, got {np.shape(points.y)[1]}")
     classes, label = np.unique(np.asarray(points.y), return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"{name} needs at least 2 classes, got only {classes[0]}")
@@ -161,11 +392,45 @@ def _of_array(x: Shaped[Array, "N ..."]) -> Shaped[Tensor, "N ..."]:
         raise ValueError(f"x must have a row for each point and a value in it, got shape {x.shape}")
     if x.dtype == np.uint8 and x.ndim in (3, 4):
         return _channels_first(torch.from_numpy(np.array(x)))
+    return _channels_first(torch.from_numpy(_finite(x)))
+
+
+def _finite(x: Shaped[Array, "N ..."]) -> Float[Array, "N ..."]:
+    """Convert numbers to float32."""
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
         values = np.array(x, dtype=np.float32)
     if not np.isfinite(values).all():
         raise ValueError("the features have missing or infinite values; networks need finite numbers")
-    return _channels_first(torch.from_numpy(values))
+    return values
+
+
+def _whole_numbers(x: Integer[Array, "N ..."]) -> Int[Tensor, "N ..."]:
+    return torch.from_numpy(np.array(x, dtype=np.int64))
+
+
+def _as_array(value: Any) -> Array:
+    """Convert a tensor, a number or whatever else a data set holds to an array."""
+    if not isinstance(value, Tensor):
+        return np.asarray(value)
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def _joined(rows: list[Any]) -> Any:
+    """Stack rows of equal shape; a list of those of different shapes."""
+    arrays = [_as_array(row) for row in rows]
+    return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else arrays
+
+
+def _moved(value: Any, device: torch.device | str) -> Any:
+    """Move all tensors in what a collate function returned to a device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {name: _moved(item, device) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_moved(item, device) for item in value)
+    return value.to(device) if callable(getattr(value, "to", None)) else value  # a packed sequence
 
 
 def _channels_first(values: Shaped[Tensor, "N ..."]) -> Shaped[Tensor, "N ..."]:

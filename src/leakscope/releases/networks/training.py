@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -15,10 +17,17 @@ from leakscope.core.seeds import integer, stream
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.augmentation import Augmentation, augment
 from leakscope.releases.networks.devices import seeded, with_less
-from leakscope.releases.networks.ensemble import BatchedEnsemble, Learner, VmapEnsemble, single_model
+from leakscope.releases.networks.ensemble import (
+    BatchedEnsemble,
+    Learner,
+    VmapEnsemble,
+    single_model,
+    works_channels_last,
+)
+from leakscope.releases.networks.heads import Head, HeadKind, binary_losses, squared_losses
 from leakscope.releases.networks.optimisers import Optimiser
 from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import Inputs
+from leakscope.releases.networks.tensors import AnyInputs, Inputs
 
 Array = np.ndarray
 
@@ -29,20 +38,43 @@ class TrainingData:
 
     Parameters
     ----------
-    inputs : Inputs
-    label : int tensor of shape (N,)
-        The column of each point's class, on the device.
+    inputs : Inputs, FieldInputs or CollatedInputs
+    label : int tensor of shape (N,), or float tensor of shape (N, L)
+        The column of each point's class, on the device; or another target of the head.
     recipe : Recipe
     device : torch.device
     name : str
         Of the release, for errors.
+    head : Head, optional
+        What the outputs mean; a number for each class unless given.
+    channels_last : bool, optional
+        Whether images are in the layout in which convolutions are fastest; see `in_fastest_layout`.
     """
 
-    inputs: Inputs
-    label: Int[Tensor, " N"]
+    inputs: AnyInputs
+    label: Num[Tensor, "N ..."]
     recipe: Recipe
     device: torch.device
     name: str
+    head: Head | None = None
+    channels_last: bool | None = None
+
+    @property
+    def head_kind(self) -> HeadKind:
+        """What the outputs mean."""
+        return "classes" if self.head is None else self.head.kind
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether signals of the gradients of single points are computed: of classes, and inputs in one tensor."""
+        return self.head_kind == "classes" and isinstance(self.inputs, Inputs)
+
+    def in_fastest_layout(self, module: nn.Module) -> TrainingData:
+        """Find out, by a trial, whether a network works in the layout in which convolutions are fastest."""
+        if self.channels_last is not None:
+            return self
+        x = self.inputs.batch(np.arange(min(2, len(self.inputs))), self.device)
+        return replace(self, channels_last=works_channels_last(module, x))
 
 
 def trained(
@@ -78,6 +110,7 @@ def trained(
         If memory does not suffice for one network.
     """
     learner_of = _learner(build, architecture, data)
+    one_at_a_time = learner_of not in (BatchedEnsemble, VmapEnsemble)
     n_steps = [n_batches(len(points), data.recipe.batch) for points in members]
     networks: dict[int, nn.Module] = {}
 
@@ -95,7 +128,7 @@ def trained(
                 modules += train_rows(rows[start : start + size])
             return modules
 
-        largest = 1 if learner_of is single_model else len(rows)
+        largest = 1 if one_at_a_time else len(rows)
         modules = with_less(in_parts, largest, _too_large(data))
         networks.update(zip(rows, modules, strict=True))
     return [networks[row] for row in range(len(members))]
@@ -156,7 +189,9 @@ def n_batches(n_points: int, batch: int) -> int:
     return max(1, n_points // batch + (n_points % batch > 1))
 
 
-def losses(logits: Float[Tensor, "*b C"], label: Int[Tensor, "*b"], kind: str) -> Float[Tensor, "*b"]:
+def losses(
+    logits: Float[Tensor, "*b C"], label: Num[Tensor, "..."], kind: str, head: HeadKind = "classes"
+) -> Float[Tensor, "*b"]:
     """Compute the loss of each answer.
 
     Parameters
@@ -164,10 +199,13 @@ def losses(logits: Float[Tensor, "*b C"], label: Int[Tensor, "*b"], kind: str) -
     logits : tensor of shape (..., C)
         One column for each class, before any softmax.
     label : int tensor of shape (...)
-        Column of the true class.
+        Column of the true class; of several labels or responses a float tensor of shape (..., C).
     kind : {"cross_entropy", "mse"}
         As ``leakscope.releases.networks.recipe.Recipe.loss``: in nats, or the mean over the classes of the squared
         difference of softmax and one-hot label.
+    head : {"classes", "one_logit", "labels", "responses"}
+        As ``leakscope.releases.networks.heads.Head.kind``. The loss of one logit is the binary cross-entropy, that of
+        several labels the sum of theirs, and that of responses the mean of the squared errors, whatever `kind` is.
 
     Returns
     -------
@@ -180,6 +218,12 @@ def losses(logits: Float[Tensor, "*b C"], label: Int[Tensor, "*b"], kind: str) -
     >>> losses(torch.zeros(2, 4), torch.tensor([0, 3]), "mse").tolist()
     [0.1875, 0.1875]
     """
+    if head == "one_logit":
+        return binary_losses(logits, label[..., None])
+    if head == "labels":
+        return binary_losses(logits, label)
+    if head == "responses":
+        return squared_losses(logits, label)
     rows, true_class = logits.reshape(-1, logits.shape[-1]), label.reshape(-1)
     if kind == "cross_entropy":
         return cross_entropy(rows, true_class, reduction="none").reshape(label.shape)
@@ -212,13 +256,17 @@ class _Epoch:
         ends = [recipe.batch * step for step in range(1, n_steps)]
         return cls(order, counts, augmentation, [*ends, shape[1]])
 
-    def batches(self, data: TrainingData) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Yield inputs (K, b, ...), labels (K, b) and, where some do not count, weights in the mean (K, b)."""
+    def batches(self, data: TrainingData) -> Iterator[tuple[Any, Tensor, Tensor | None]]:
+        """Yield inputs (K, b, ...), labels (K, b) and, where some do not count, weights in the mean (K, b).
+
+        Inputs that are more than one tensor are those of a single model, in a list.
+        """
         label = data.label[torch.as_tensor(self.order, device=data.device)]
         for start, end in zip([0, *self.ends], self.ends, strict=False):
             batch = slice(start, end)
             order, counts = self.order[:, batch], self.counts[:, batch]
-            x = data.inputs.batch(order.reshape(-1), data.device).unflatten(0, order.shape)
+            x: Any = data.inputs.batch(order.reshape(-1), data.device)
+            x = x.unflatten(0, order.shape) if isinstance(data.inputs, Inputs) else [x]
             if self.augmentation is not None:
                 x = augment(x, self.augmentation[batch])
             weight = None
@@ -236,7 +284,7 @@ def _train_epoch(learner: Learner, optimiser: Optimiser, data: TrainingData, epo
     for step, (x, label, weight) in enumerate(epoch.batches(data)):
         with torch.autocast(data.device.type, torch.bfloat16, enabled=data.recipe.mixed_precision):
             logits = learner.logits(x)
-        loss = losses(logits.float(), label, data.recipe.loss)
+        loss = losses(logits.float(), label, data.recipe.loss, data.head_kind)
         mean = loss.mean(dim=1) if weight is None else (loss * weight).sum(dim=1)
         optimiser.step(torch.autograd.grad(mean.sum(), learner.parameters, materialize_grads=True))
         last = step == len(epoch.ends) - 1
@@ -248,17 +296,18 @@ def _learner(
     build: Callable[[int], nn.Module], architecture: Architecture, data: TrainingData
 ) -> Callable[[Sequence[nn.Module]], Learner]:
     """Choose how several networks are trained: one at a time where ``vmap`` has no rule for what they do."""
+    one_at_a_time = partial(single_model, channels_last=data.channels_last is not False)
+    if architecture.kind == "one" or not isinstance(data.inputs, Inputs):
+        return one_at_a_time
     if architecture.kind == "stack":
         return BatchedEnsemble
-    if architecture.kind == "one":
-        return single_model
     try:
         with seeded(0, data.device):  # a trial; dropout draws
             modules = [build(seed).to(data.device).train() for seed in (0, 1)]
             points = data.inputs.batch(np.zeros(4, dtype=np.int64), data.device).unflatten(0, (2, 2))
             VmapEnsemble(modules).logits(points).sum().backward()
     except Exception:  # the network is the user's: it may raise anything
-        return single_model
+        return one_at_a_time
     return VmapEnsemble
 
 

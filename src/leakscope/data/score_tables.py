@@ -1,0 +1,137 @@
+"""Tables from other tools and languages: attack scores, or a model's probabilities, a row for each record."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from leakscope.core.untrusted import in_one_line
+from leakscope.data.files import has_column, read_table
+from leakscope.data.points import some
+
+Array = np.ndarray
+TABLES = (".csv", ".parquet")
+
+
+@in_one_line
+def read_scores(path: str | os.PathLike[str]) -> tuple[Float[Array, "T J"], Bool[Array, "T J"]]:
+    """Read attack scores from a table.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0) and ``score`` (larger means
+        member); with a column ``model``, the rows of each model in the same order of records.
+
+    Returns
+    -------
+    value : array of shape (T, J)
+        Scores of T models.
+    member : bool array of shape (T, J)
+
+    Raises
+    ------
+    ValueError
+        In one line: for a column that is not there, or values that are none.
+    """
+    path = Path(path)
+    frame = _table(path, ("member", "score"))
+    member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
+    if "model" not in frame.columns:
+        return value[None], member[None]
+    code, names = pd.factorize(frame["model"])
+    sizes = np.bincount(code, minlength=len(names))
+    if (code < 0).any() or len(set(sizes)) > 1:
+        raise ValueError(
+            f"{path}: each model needs a row for each record, in one order; rows of a model: {sizes.min():,} to "
+            f"{sizes.max():,}"
+        )
+    order = np.argsort(code, kind="stable").reshape(len(names), -1)
+    return value[order], member[order]
+
+
+@in_one_line
+def read_answers(
+    path: str | os.PathLike[str],
+) -> tuple[Bool[Array, " n"], Int[Array, " n"], Float[Array, "n K"]]:
+    """Read the probabilities of one trained model from a table.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
+        each label: the model's probability of it.
+
+    Returns
+    -------
+    member : bool array of shape (n,)
+    label : int array of shape (n,)
+        The column of each record's label among the probabilities.
+    p : array of shape (n, K)
+
+    Raises
+    ------
+    ValueError
+        In one line: for a column that is not there, or values that are none.
+    """
+    path = Path(path)
+    frame = _table(path, ("member", "label"))
+    columns = [name for name in map(str, frame.columns) if name.startswith("p_")]
+    if len(columns) < 2:
+        raise ValueError(
+            f"{path}: needs a column p_LABEL for each label, with its probability; columns: {some(frame.columns)}"
+        )
+    label = _columns_of(path, pd.Series(frame["label"]), columns)
+    return _truths(path, pd.Series(frame["member"])), label, _numbers(path, frame, columns)
+
+
+def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame:
+    if path.suffix not in TABLES:
+        raise ValueError(f"{path}: a table is a file of {' or '.join(TABLES)}")
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    frame, _ = read_table(path)
+    for name in needed:
+        has_column(frame, name, path)
+    return frame
+
+
+def _truths(path: Path, column: pd.Series) -> Bool[Array, " n"]:
+    """Read true and false as R, Julia and Python write them."""
+    words = {"true": True, "t": True, "1": True, "1.0": True, "false": False, "f": False, "0": False, "0.0": False}
+    truths = column.astype(str).str.lower().map(words)
+    if truths.isna().any():
+        odd = column.to_numpy()[truths.isna().to_numpy()][0]
+        raise ValueError(f"{path}: member must be true or false, or 1 or 0; got {odd!r}")
+    member = truths.to_numpy(dtype=bool)
+    if member.all() or not member.any():
+        count = "all" if member.all() else "none"
+        raise ValueError(f"{path}: needs members and others; {count} of the rows are members")
+    return member
+
+
+def _numbers(path: Path, frame: pd.DataFrame, names: list[str]) -> Float[Array, "n c"]:
+    columns = []
+    for name in names:
+        column = pd.Series(frame[name])
+        values = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float)
+        if not np.isfinite(values).all():
+            row = int(np.argmax(~np.isfinite(values)))
+            raise ValueError(f"{path}: {name} must hold finite numbers; row {row + 1} has {column.iloc[row]!r}")
+        columns.append(values)
+    return np.column_stack(columns)
+
+
+def _columns_of(path: Path, label: pd.Series, columns: list[str]) -> Int[Array, " n"]:
+    """Find the column of each row's label."""
+    place: dict[Any, int] = {name.removeprefix("p_"): idx for idx, name in enumerate(columns)}
+    found = label.astype(str).map(place)
+    if found.isna().any():
+        missing = str(label.to_numpy()[found.isna().to_numpy()][0])
+        raise ValueError(f"{path}: no column p_{missing} for the label {missing!r}; columns: {some(columns)}")
+    return found.to_numpy(dtype=int)
