@@ -130,7 +130,7 @@ PROTECTIONS: list[tuple[str, ...]] = [
     (f"{OF_OWN}:nothing", "nothing cannot be computed on any of 8 data sets: ", NO_NUMBERS),
     (f"{OF_OWN}:nans", "nans cannot be computed on any of 8 data sets: ", NO_NUMBERS),
     # DP-SGD
-    ("calibrate dpsgd", "calibrate dpsgd: the key 'sample_rate' is missing"),
+    ("calibrate dpsgd", "calibrate dpsgd: give sample_rate and steps, or epochs, batch_size and records; got none"),
     (DPSGD, f"{TARGETS} none"),
     (f"{DPSGD} --advantage 0.1 --epsilon 1", f"{TARGETS} advantage, epsilon"),
     (f"{DPSGD} --fpr 0.01", f"{TARGETS} fpr"),

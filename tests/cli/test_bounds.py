@@ -99,7 +99,10 @@ def test_a_column_with_a_name_of_html(leakscope) -> None:
         ("bound dp --epsilon nan", "bound dp: epsilon: Input should be greater than or equal to 0, got nan"),
         ("bound dp --epsilon much", "Invalid value for '--epsilon': "),
         ("bound dp --epsilon 1 --sigma 3", "No such option: --sigma"),
-        ("bound dpsgd --noise-multiplier 1 --sample-rate 0.1", "bound dpsgd: the key 'steps' is missing"),
+        (
+            "bound dpsgd --noise-multiplier 1 --sample-rate 0.1",
+            "bound dpsgd: give sample_rate and steps, or epochs, batch_size and records; got",
+        ),
         ("bound total --column hours", "bound total: the key 'data' is missing"),
         ("bound total --data people.csv --column pya", "people.csv: no column 'pya' (did you mean 'pay'?); columns: "),
         ("bound total --data people.csv --column '<b>'", "people.csv: no column holds numbers; columns: <b>"),

@@ -41,7 +41,9 @@ class Report:
     """A report with one attack accuracy."""
 
     def __init__(self, low: float) -> None:
-        finding = type("Finding", (), {"quantity": "accuracy", "value": low + 0.05, "low": low, "high": 1.0})
+        finding = type(
+            "Finding", (), {"quantity": "accuracy", "release": "m", "value": low + 0.05, "low": low, "high": 1.0}
+        )
         self.findings = [finding]
 
 

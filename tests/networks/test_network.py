@@ -284,6 +284,7 @@ def test_from_the_command_line(tmp_path, image_folder):
 
 
 def test_an_unknown_word_of_train_is_met_with_the_nearest(tmp_path, image_folder, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "own", raising=False)  # of another test
     (tmp_path / "own.py").write_text("from torch import nn\n\ndef net():\n    return nn.Flatten()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

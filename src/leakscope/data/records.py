@@ -11,10 +11,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 from jaxtyping import Int, Shaped, UInt64
-from pandas.util import hash_array
 from scipy import sparse
 
 Array = np.ndarray
+
+
+def _hashed(values: Shaped[Array, " n"]) -> UInt64[Array, " n"]:
+    """Hash each value: equal ones have equal hashes."""
+    return pd.util.hash_array(values)  # pyright: ignore[reportAttributeAccessIssue] -- exported lazily
 
 
 @runtime_checkable
@@ -68,7 +72,7 @@ class Texts:
     @property
     def content(self) -> UInt64[Array, " N"]:
         """A hash of each text."""
-        return hash_array(self.values)
+        return _hashed(self.values)
 
     @property
     def as_given(self) -> list[str] | pd.Series | Shaped[Array, " N"]:
@@ -109,7 +113,7 @@ class Sparse:
     def content(self) -> UInt64[Array, " N"]:
         """A hash of the columns and values of each row that are not 0."""
         starts, columns, values = self.matrix.indptr, self.matrix.indices, self.matrix.data
-        entries = hash_array(columns.astype(np.int64)) * np.uint64(31) + hash_array(values)
+        entries = _hashed(columns.astype(np.int64)) * np.uint64(31) + _hashed(values)
         # sums of hashes, modulo 2^64, do not depend on the order of a row's entries
         total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
         return total[starts[1:]] - total[starts[:-1]]

@@ -186,6 +186,8 @@ class PrivateNetwork:
         classes, label = labels_of(points, self.name)
         with working(recipe) as device, clear_of_memory(self._too_large):
             inputs = inputs_of(points.x).on(device)
+            if not isinstance(inputs, Inputs):
+                raise ValueError(f"{self.name}: DP-SGD takes features in one array, got a {type(points.x).__name__}")
             rows = []
             for inside, seed in zip(member, seeds, strict=True):
                 module = built(self.make, self.parameters, integer(int(seed), "init")).to(device)
@@ -213,7 +215,7 @@ class _Training:
 
     def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
         """Train the network, and return the wanted signals."""
-        network, inputs, label = module, self.data.inputs, self.data.label
+        network, inputs, label = module, self._inputs, self.data.label
         if self.release.train is not None and self.release.coordinates:
             watched = np.array(self.release.watched)
             network, inputs, label = marked(network, inputs, label, watched, LENGTH * self.release.dpsgd.clip)
@@ -308,4 +310,10 @@ class _Training:
 
     def _batch(self, indices: Int[Array, " b"]) -> tuple[Float[Tensor, "b ..."], Int[Tensor, " b"]]:
         """Return inputs and columns of records."""
-        return self.data.inputs.batch(indices, self.data.device), self.data.label[torch.from_numpy(indices)]
+        return self._inputs.batch(indices, self.data.device), self.data.label[torch.from_numpy(indices)]
+
+    @property
+    def _inputs(self) -> Inputs:
+        """The features, which are in one array."""
+        assert isinstance(self.data.inputs, Inputs)
+        return self.data.inputs

@@ -241,6 +241,18 @@ def token_inputs(x: Shaped[Array, "N ..."]) -> Inputs | None:
 def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> CollatedInputs:
     """Give the points of a batch to a user-supplied function.
 
+    Parameters
+    ----------
+    x : array, Fields, Sequences or Texts
+    labels : array of shape (N, ...)
+        As they are trained.
+    collate : callable
+        From a list of pairs (features, label) to inputs and labels.
+
+    Returns
+    -------
+    CollatedInputs
+
     Raises
     ------
     ValueError
@@ -291,8 +303,9 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     if isinstance(dataset, IterableDataset) or not isinstance(dataset, Sized):
         raise ValueError(f"{name} has no length and cannot be read point by point; give a data set with positions")
     features, labels = [], []
+    reader: Any = dataset
     for index in range(len(dataset)):
-        point = dataset[index]
+        point = reader[index]
         if not isinstance(point, list | tuple) or len(point) != 2:
             raise ValueError(f"the points of {name} must be pairs (x, y), got a {type(point).__name__}")
         features.append(point[0])
