@@ -53,8 +53,9 @@ def test_a_notebook_runs_and_draws_the_picture_of_the_page(paper):
     assert drawn.shape == shown.shape
     with mpl.rc_context(figures.LOOK):
         font = font_manager.findfont(font_manager.FontProperties())
-    # of 255: wider letters move everything beside them
-    assert np.abs(drawn - shown).mean() < (3 if LETTERS in font else 15)
+    # of 255: wider letters move everything beside them, and older releases of matplotlib place titles elsewhere
+    as_kept = LETTERS in font and mpl.__version_info__ >= (3, 11)
+    assert np.abs(drawn - shown).mean() < (3 if as_kept else 15)
 
 
 def test_without_sliders_the_values_of_the_first_cell_are_shown(monkeypatch):

@@ -143,7 +143,7 @@ def test_an_audit_of_sparse_rows_equals_that_of_dense_ones():
 
 
 def test_a_wide_sparse_matrix_becomes_a_narrow_one_for_the_test_of_one_source():
-    wide = sparse.random_array((50, 20_000), density=0.01, rng=0, format="csr")
+    wide = sparse.random(50, 20_000, density=0.01, random_state=0, format="csr")
     found = features(from_arrays(wide), np.arange(50))
     assert found.values.shape[1] <= 1100
 
