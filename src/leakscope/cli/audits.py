@@ -337,7 +337,9 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
         words["classes"] = _classes(options["classes"], sides[0].y)
     places = {name: options.get(name) for name in ("n_jobs", "tmp", "weights")} | {"store": store}
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
-    return auditing.audit_model(model, *pairs, references=references, name=str(options[flag]), **places, **words)
+    # the report holds no path of this machine
+    name = options["model_file"].name if flag == "model_file" else options[flag]
+    return auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:
