@@ -40,7 +40,7 @@ CASES = [
     Bad(
         "audit --data ragged.csv --label label",
         "ragged.csv: cannot be read as csv: ",
-        "Expected 3 fields in line 3, saw 5",
+        "Expected 3 fields in line 3, saw 5; if another sign separates the columns, name it with --separator",
     ),
     Bad("audit --data prose.csv --label label", "prose.csv: no column 'label'; ", "Dear all, Unnamed: 1"),
     Bad("audit --data no_text.csv --label label", "no_text.csv: cannot be read as csv: 'charmap' codec can't decode"),
@@ -144,7 +144,8 @@ CASES = [
     Bad("audit syntax.toml", "syntax.toml: not TOML: Invalid value (at line 1, column 12)"),
     Bad("audit latin.toml", "latin.toml: not TOML: 'utf-8' codec can't decode"),
     Bad(
-        "audit key.toml", "key.toml: unknown key 'modles' (did you mean 'n_models'?); known: title, unit, date, dataset"
+        "audit key.toml",
+        "key.toml: unknown key 'modles' (did you mean 'n_models'?); known: title, unit, date, author, ",
     ),
     Bad(
         "audit deep_key.toml", "deep_key.toml: unknown key 'model.0.sett' (did you mean 'set'?); known: spec, name, set"

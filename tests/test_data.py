@@ -171,7 +171,7 @@ class TestNamedSets:
     def test_their_label_is_their_own(self):
         with pytest.raises(ValueError) as caught:
             data.load("wine", label="target")
-        assert str(caught.value) == ("wine comes with its own label; label, group and drop are columns of files")
+        assert str(caught.value) == ("wine comes with its own label; label, group, drop and id are columns of files")
 
     def test_the_nearest_name(self):
         with pytest.raises(ValueError) as caught:
@@ -370,7 +370,7 @@ def test_dropped_columns_are_no_features(tmp_path):
     assert data.repeated(points).tolist() == [False, True, False]
     with pytest.raises(ValueError, match="no column 'idd' \\(did you mean 'id'"):
         data.load(str(file), "income", drop=["idd"])
-    with pytest.raises(ValueError, match="label, group and drop are columns of files"):
+    with pytest.raises(ValueError, match="label, group, drop and id are columns of files"):
         data.load("wine", drop=["id"])
 
 

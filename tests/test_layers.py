@@ -44,14 +44,14 @@ HEAVY = {
     "sklearn": r"data/files\.py|releases/(estimator|answers|preparation|taylor|statistics/logistic)\.py"
     r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
-    "pandas": r"data/(points|files|columns|candidates|features|records|csv_dialect|score_tables)\.py"
+    "pandas": r"data/(points|files|columns|candidates|features|records|csv_dialect|score_tables|slices)\.py"
     r"|releases/(preparation|model_files|networks/tensors)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/html\.py",
-    "rich": r"runtime/observe\.py",
+    "rich": r"runtime/progress\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
-    "pydantic": r"plans/(plan|limits|audits|bounds|protects)\.py|reports/(about|content)\.py",
+    "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects)\.py|reports/(about|content)\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/pool\.py",
     "typer": r"cli/.*\.py",

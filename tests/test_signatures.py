@@ -38,11 +38,11 @@ from leakscope.plans.plan import Plan
 from leakscope.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
 
 EXECUTION = {"store", "n_jobs", "tmp"}  # where work is done: no part of what is asked
-OF_FILES = {"data", "dataset", "label", "drop"}  # a call takes arrays
+OF_FILES = {"data", "dataset", "label", "drop", "separator", "decimal"}  # a call takes arrays
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
-    "game", "sampling", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins", "n_models",
-    "references", "seed",
+    "game", "sampling", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
+    "n_models", "references", "seed",
 }  # fmt: skip
 
 
@@ -81,12 +81,12 @@ CALLS = {
         {"name", "points", "n_jobs"},
     ),
     "calibrate": Call(
-        protection.calibrate, CalibrationPlan, {"data", "label", "drop", "statistic"}, EXECUTION
+        protection.calibrate, CalibrationPlan, OF_FILES - {"dataset"} | {"statistic"}, EXECUTION
     ),
     "protect": Call(
         protection.protect,
         ProtectionPlan,
-        {"data", "label", "drop", "statistic", "declare"},  # `protection.declare` is a call of its own
+        OF_FILES - {"dataset"} | {"statistic", "declare"},  # `protection.declare` is a call of its own
         EXECUTION,
         {"insecure_seed": "seed"},  # the flag and the field warn, for they are typed where releases are made
     ),
@@ -220,6 +220,7 @@ ON_A_PAGE = {"out", "as_json"}
 AUDIT_OWN = {
     "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores", "probabilities",
     "members", "others", "signals", "records", "publish", "allow_modules",
+    "pdf",
     "dry_run",
 } | ON_A_PAGE | EXECUTION  # fmt: skip
 FITTED = {"signals", "allow_modules"} | EXECUTION | ON_A_PAGE
@@ -275,12 +276,44 @@ def test_help_of_every_command(name: str, command: Any) -> None:
         panels = {each.rich_help_panel for each in command.params if each.name != "plan"}
         assert None not in panels
         assert len(panels) >= 3
-    if name.split()[1:2] in ([], ["store"]):
+    if name == "leakscope":
         return
     words = shlex.split(command.epilog.removeprefix("Example: "))
     assert words[: len(name.split())] == name.split()
-    if name != "leakscope bound":  # whose example is of a command below it
+    if name not in ("leakscope bound", "leakscope store"):  # whose example is of a command below it
         command.make_context(name, words[len(name.split()) :])
+
+
+@pytest.mark.parametrize(("name", "command"), all_commands(), ids=[name for name, _ in all_commands()])
+def test_help_fits_80_columns_and_nothing_is_cut(name: str, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = CliRunner().invoke(cli.app, [*name.split()[1:], "--help"]).output
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\u2026" not in text
+    shown = " ".join(re.sub(r"[\u2500-\u257f]", " ", text).split())
+    for parameter in command.params:
+        flags = [flag for flag in parameter.opts if flag.startswith("--")]
+        assert all(flag in shown for flag in flags), flags
+    if command.epilog:
+        assert " ".join(command.epilog.split()) in shown
+
+
+def test_the_name_alone_shows_all_commands() -> None:
+    left = CliRunner().invoke(cli.app, [])
+    assert left.exit_code == 0
+    for name, _ in all_commands():
+        assert len(name.split()) != 2 or name.split()[1] in left.output
+    for panel in ("Measure", "Bound", "Limit"):
+        assert panel in left.output
+
+
+@pytest.mark.slow
+def test_a_shell_gets_its_script_of_completion() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m leakscope --show-completion"], capture_output=True, text=True, check=True
+    )
+    assert "complete" in done.stdout
+    assert "_COMPLETE=complete_bash" in done.stdout
 
 
 @pytest.mark.slow

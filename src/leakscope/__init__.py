@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leakscope.papers import reproduce
     from leakscope.protection import calibrate, protect
     from leakscope.reports import Report
+    from leakscope.reports.comparison import compare
     from leakscope.runtime.observe import signals_of
     from leakscope.runtime.repeat import repeat
 
@@ -55,6 +56,7 @@ _HOME = {  # the module that holds each name
     "audit_signals": "auditing.api",
     "bound": "bounding.api",
     "calibrate": "protection",
+    "compare": "reports.comparison",
     "protect": "protection",
     "repeat": "runtime.repeat",
     "signals_of": "runtime.observe",
@@ -106,6 +108,7 @@ __all__ = [
     "bounds",
     "calibrate",
     "claims",
+    "compare",
     "covariance",
     "data",
     "dpsgd",

@@ -325,3 +325,60 @@ def test_a_single_model_is_tested():
     report = ls.audit_model(answers, sides[0], later, **words)
     assert exit_code(report, ["auc=1e-9"]) == 3
     assert exit_code(report) == 0  # no limit and no claim: nothing to judge
+
+
+class TestInputsOfNetworks:
+    """Several arrays by name and sequences of different lengths are compared, too; seeds are fixed.
+
+    Without a difference the lower end is above 1/2 in at most 2.5 % of seeds; a planted one leads to areas above 0.7.
+    """
+
+    MEMBER = np.arange(400) < 200
+
+    def of(self, x):
+        return source_test(x, self.MEMBER, np.arange(400) % 2)
+
+    def tokens(self, extra):
+        """Sequences of ids below 1,000, with ``extra`` more of the id 77 for members on average."""
+        rng = np.random.default_rng(0)
+        rows = []
+        for inside in self.MEMBER:
+            ids = rng.integers(1000, size=rng.integers(5, 30))
+            ids[: rng.poisson(extra * inside)] = 77
+            rows.append(ids.tolist())
+        return rows
+
+    def test_sequences_of_token_ids(self):
+        assert not self.of(self.tokens(0)).found
+        planted = self.of(self.tokens(2))
+        assert planted.found
+        assert planted.number.value > 0.7
+
+    def test_sequences_of_another_length(self):
+        rng = np.random.default_rng(0)
+        lengths = rng.integers(5, 30, size=400) + 8 * self.MEMBER
+        assert self.of([rng.integers(9, size=length) for length in lengths]).found
+
+    def test_sequences_of_measurements(self):
+        rng = np.random.default_rng(0)
+        lengths = rng.integers(5, 30, size=400)
+        for shift in (0.0, 1.0):
+            means = shift * self.MEMBER
+            rows = [rng.normal(mean, size=(length, 2)) for mean, length in zip(means, lengths, strict=True)]
+            assert self.of(rows).found == (shift > 0)
+
+    def test_fields(self):
+        rng = np.random.default_rng(0)
+        fields = {"ids": rng.integers(50, size=(400, 6)), "image": rng.normal(size=(400, 3, 8, 8))}
+        assert not self.of(fields).found
+        assert self.of(fields | {"image": fields["image"] + 0.5 * self.MEMBER[:, None, None, None]}).found
+        mask = (rng.random((400, 6)) < np.where(self.MEMBER, 0.9, 0.5)[:, None]).astype(int)
+        assert self.of(fields | {"mask": mask}).found
+
+    def test_an_empty_sequence_has_no_values(self):
+        made = features(data.from_arrays([[], [1.5], [2.0, 4.0]]), np.arange(3))
+        np.testing.assert_array_equal(made.values, [[0, np.nan, np.nan, np.nan], [1, 1.5, 1.5, 1.5], [2, 3, 2, 4]])
+        ids = features(data.from_arrays([[], [65], [1, 129, 2]]), np.arange(3)).values
+        assert ids[:, 0].tolist() == [0, 1, 3]
+        assert ids[:, 2].tolist() == [0, 1, 2]  # 65, 1 and 129 share a bucket
+        assert ids.shape == (3, 65)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from leakscope import data
@@ -83,3 +85,50 @@ def test_the_fit_that_is_timed_is_the_first_of_the_audit(monkeypatch):
 def test_workers_are_counted(n_jobs):
     with pytest.raises(ValueError, match=f"n_jobs must be >= 1, got {n_jobs}"):
         list(cost(plan(TREE), n_jobs=n_jobs))
+
+
+class TestAttacksThatCannotRun:
+    """What the audit refuses after its trial fits, the dry run refuses by the fit that it makes anyway."""
+
+    MARGINS = ModelPlan(spec="sklearn.svm:LinearSVC", name="svc")
+
+    def test_a_named_attack_without_its_signal(self, monkeypatch):
+        asked = plan(self.MARGINS, n=4, attacks=("loss", "gap"))
+        with pytest.raises(ValueError, match=r"^attack 'loss' cannot run: needs the signal loss") as of_the_run:
+            run(asked, n_jobs=1)
+        fits, real = [], Estimator.observe
+
+        def spy(self, *words):
+            fits.append(words)
+            return real(self, *words)
+
+        monkeypatch.setattr(Estimator, "observe", spy)
+        with pytest.raises(ValueError) as of_the_dry_run:
+            list(cost(asked))
+        assert str(of_the_dry_run.value) == str(of_the_run.value)
+        assert len(fits) == 1
+
+    def test_one_release_that_can_is_enough(self):
+        assert len(list(cost(plan(self.MARGINS, TREE, n=4, attacks=("loss",))))) == 3
+
+    def test_attacks_that_were_not_named_are_left_out(self):
+        assert len(list(cost(plan(self.MARGINS, n=4, attacks=("default",))))) >= 2
+
+    @pytest.mark.parametrize(("attack", "model"), [("lira", TREE), ("loss", MARGINS), ("gradient_norm", TREE)])
+    def test_the_same_where_an_attribute_is_guessed(self, tmp_path, attack, model):
+        x = np.random.default_rng(0).integers(3, size=(60, 3))
+        frame = pd.DataFrame(x, columns=["a", "b", "secret"]).assign(label=x.sum(axis=1) % 2)
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        asked = AuditPlan(
+            data=tmp_path / "people.csv",
+            label="label",
+            attribute="secret",
+            n_models=4,
+            attacks=(attack,),
+            model=(model,),
+        )
+        with pytest.raises(ValueError, match=rf"^attack '{attack}' cannot run: ") as of_the_run:
+            run(asked, n_jobs=1)
+        with pytest.raises(ValueError) as of_the_dry_run:
+            list(cost(asked))
+        assert str(of_the_dry_run.value) == str(of_the_run.value)

@@ -21,9 +21,10 @@ def test_scores_of_one_model(tmp_path, words, suffix):
     path = tmp_path / f"scores{suffix}"
     frame = pd.DataFrame({"member": np.where(MEMBER, words[0], words[1]), "score": SCORE})
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    value, member = read_scores(path)
+    value, member, names = read_scores(path)
     np.testing.assert_allclose(value, SCORE[None])
     np.testing.assert_array_equal(member, MEMBER[None])
+    assert names is None
 
 
 def test_scores_of_several_models(tmp_path):
@@ -32,9 +33,21 @@ def test_scores_of_several_models(tmp_path):
     model = np.repeat(["a", "b"], 100)
     frame = pd.DataFrame({"model": model, "member": np.tile(MEMBER, 2), "score": np.arange(200.0)})
     frame.sort_values("score", kind="stable").iloc[np.argsort(order % 2, kind="stable")].to_csv(path, index=False)
-    value, member = read_scores(path)
+    value, member, names = read_scores(path)
     assert value.shape == member.shape == (2, 100)
     np.testing.assert_array_equal(member, MEMBER[(value % 100).astype(int)])
+    assert names is None
+
+
+def test_a_column_names_the_records(tmp_path):
+    frame = pd.DataFrame({"id": list("abab"), "model": [1, 1, 2, 2], "member": [1, 0, 0, 1], "score": range(4)})
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    assert read_scores(tmp_path / "scores.csv")[2].tolist() == ["a", "b"]
+    frame.assign(id=list("abba")).to_csv(tmp_path / "scores.csv", index=False)
+    with pytest.raises(
+        ValueError, match="each model needs its rows in the same order of records, and their ids differ"
+    ):
+        read_scores(tmp_path / "scores.csv")
 
 
 def test_probabilities_give_the_signals_of_a_model_that_answers_so(tmp_path):

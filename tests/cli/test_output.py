@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from leakscope.bounding.api import bound
-from leakscope.cli.output import TOGETHER, command_line, emit, refuse_file, write
+from leakscope.cli import main as cli
+from leakscope.cli.output import TOGETHER, command_line, emit, refuse_file, width, write
 from leakscope.core.temporary import part_of
 from leakscope.reports import Report
 
@@ -86,3 +88,45 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
     (left / "report.json").write_text("{}")
     write(bound("dp", epsilon=1.0), tmp_path, True, time.time())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json", "run.json"]
+
+
+class Terminal(io.StringIO):
+    """Standard output on a terminal."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(20, 60), (60, 60), (80, 80), (100, 100), (200, 100)])
+def test_the_width_of_the_terminal(monkeypatch, columns, expected):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert width() == 100  # a file
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert width() == expected
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "attacks",
+        "bound dp --epsilon 1 --delta 1e-5",
+        "calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1",
+        "compare first.json second.json",
+        "reproduce --list",
+    ],
+)
+def test_what_commands_print_fits_the_terminal(monkeypatch, tmp_path, command, columns):
+    monkeypatch.chdir(tmp_path)
+    for name, epsilon in (("first", 1.0), ("second", 2.0)):
+        bound("dp", epsilon=epsilon).to_json(tmp_path / f"{name}.json")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "argv", ["leakscope", *command.split()])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 0
+    lines = terminal.getvalue().splitlines()
+    assert columns // 2 < max(map(len, lines)) <= columns

@@ -45,6 +45,25 @@ def test_signals_with_their_records(leakscope):
     assert "This was accepted" in " ".join(said.out.split())
 
 
+@pytest.mark.slow
+def test_scores_with_their_records(leakscope):
+    rng = np.random.default_rng(1)
+    member = np.arange(N) < N // 2
+    table = np.column_stack([member, rng.normal(size=N)])
+    np.savetxt("scores.csv", table, delimiter=",", header="member,score", comments="")
+    plain = f"audit --scores scores.csv --n-jobs 1 {GATE}"
+    said = leakscope(plain)
+    assert said.code == 0
+    assert "was not tested: the records were not given" in " ".join(said.out.split())
+    said = leakscope(f"{plain} --data same.csv")
+    assert said.code == 0
+    assert "does not tell members from others" in " ".join(said.out.split())
+    assert leakscope(f"{plain} --data numbered.csv").code == 3
+    assert leakscope(f"{plain} --data numbered.csv --drop c").code == 0
+    assert leakscope(f"{plain} --data numbered.csv --label c").code == 3  # the label is compared, too
+    assert leakscope(f"{plain} --data numbered.csv --accept-shift").code == 0
+
+
 def test_bad_words(leakscope):
     said = leakscope("audit --dataset wine --accept-shift")
     assert (said.code, said.out) == (1, "")
@@ -53,3 +72,12 @@ def test_bad_words(leakscope):
     said = leakscope("audit --signals signals.npz --data short.csv --label b")
     assert (said.code, said.out) == (1, "")
     assert "--data has 5 records, the signals have 400 points" in said.err
+    np.savetxt("scores.csv", [[1, 1], [0, 0], [1, 1], [0, 0]], delimiter=",", header="score,member", comments="")
+    said = leakscope("audit --scores scores.csv --data short.csv --label b")
+    assert (said.code, said.out) == (1, "")
+    assert "--data has 5 records, the scores have 4 points; they must agree" in said.err
+    for flag in ("label", "drop"):
+        for kind, file in (("--scores", "scores.csv"), ("--signals", "signals.npz")):
+            said = leakscope(f"audit {kind} {file} --{flag} b")
+            assert (said.code, said.out) == (1, "")
+            assert f"{kind} takes no --{flag} without --data FILE, the records that they are of" in said.err

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.auditing.attribute import game
 from leakscope.releases.specs import imported, only_from
@@ -221,3 +223,52 @@ def test_an_edited_report_is_compared_on_request_alone(leakscope):
     assert (left.code, left.out) == (1, "")
     assert "is not as it was written" in left.err
     assert leakscope("compare out/report.json out/report.json --unverified").code == 0
+
+
+class TestPaths:
+    """A report holds names of files and no folder of the machine."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        """A trained model, its data, other data and a table of scores, in a folder with a telling name."""
+        folder = tmp_path / "ada-lovelace" / "clinic"
+        folder.mkdir(parents=True)
+        frame = pd.read_csv("people.csv")
+        frame[::2].to_csv(folder / "in.csv", index=False)
+        frame[1::2].to_csv(folder / "out.csv", index=False)
+        model = DecisionTreeClassifier(random_state=0).fit(frame[::4][["a", "b"]].to_numpy(), frame["a"][::4] > 0)
+        joblib.dump(model, folder / "model.joblib")
+        frame.assign(member=frame["label"], score=frame["a"])[["member", "score"]].to_csv(folder / "s.csv", index=False)
+        Path("trained.py").write_text(
+            "import numpy as np\n"
+            "def answer(x):\n"
+            "    p = 1 / (1 + np.exp(-np.asarray(x)[:, 0]))\n"
+            "    return np.stack([1 - p, p], axis=1)\n"
+        )
+        return folder
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth",
+            "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth "
+            "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --tmp {0} --store {0}/store",
+            "audit --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth",
+            "audit --scores {0}/s.csv",
+        ],
+    )
+    @pytest.mark.slow
+    def test_a_trained_model(self, leakscope, folder, command):
+        for side in ("in.csv", "out.csv"):
+            frame = pd.read_csv(folder / side)
+            frame.assign(truth=frame["a"] > 0).drop(columns="label").to_csv(folder / side, index=False)
+        left = leakscope(command.format(folder) + f" --out {folder}/report")
+        assert left.code == 0, left.err
+        shown = {"text": left.out}
+        for file in ("report.json", "report.html"):
+            shown[file] = (folder / "report" / file).read_text(encoding="utf-8")
+        for name, text in shown.items():
+            for part in (str(folder), "ada-lovelace", "clinic"):
+                assert part not in text, (name, part)
+        word = next(word for word in command.split()[1:] if "." in word or ":" in word)
+        assert Path(word).name.removesuffix(".csv") in shown["report.json"]

@@ -11,7 +11,6 @@ import pytest
 from leakscope.attacks import ATTACKS
 from leakscope.core import games
 from leakscope.core.findings import Finding, Term
-from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Game, NotApplicable, Points, Scores, Signals
 
 
@@ -125,7 +124,13 @@ class TestSignals:
     @pytest.mark.parametrize(
         ("name", "array", "message"),
         [
-            ("los", np.zeros((4, 6)), "unknown signal 'los'; known: " + ", ".join(SIGNALS)),
+            ("mine", np.zeros((6, 4)), "signal 'mine' has shape (6, 4); its first two axes must be (M, N) = (4, 6)"),
+            ("mine", np.full((4, 6, 2), np.nan), "signal 'mine' has NaN or infinite values"),
+            (
+                "mine",
+                np.full((4, 6), "high"),
+                "signal 'mine' must be an array of numbers by model and point, got array of <U4",
+            ),
             (
                 "loss",
                 np.zeros((6, 4)),
@@ -154,6 +159,13 @@ class TestSignals:
         with pytest.raises(ValueError) as caught:
             signals_of(self.game, **{name: array})
         assert str(caught.value) == message
+
+    @pytest.mark.usefixtures("as_users_run_it")
+    def test_a_signal_that_is_no_array_gets_one_line(self):
+        with pytest.raises(ValueError, match=r"^signal 'loss' must be an array of numbers .*, got list$"):
+            signals_of(self.game, loss=[[0.0] * 6] * 4)
+        with pytest.raises(ValueError, match=r"^signal 'mine' has shape \(4,\); its first two axes must be \(M, N\)"):
+            signals_of(self.game, mine=np.zeros(4))
 
     def test_an_axis_of_two_signals_has_one_length(self):
         steps = np.zeros((4, 6, 3))

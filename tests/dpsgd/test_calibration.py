@@ -16,6 +16,8 @@ from leakscope.dpsgd.accountant import dpsgd
 from leakscope.dpsgd.calibration import Target
 from tests.marks import nightly
 
+MOST_ACCOUNTANTS = 20  # curves of a noise multiplier in the time that a search may take
+
 ADJACENCIES = ("add_remove", "replace_one")
 
 
@@ -63,10 +65,13 @@ def test_an_advantage_of_one_tenth(rate, steps, adjacency, expected):
         pytest.param({"epsilon": 0.0, "delta": 0.2}, "add_remove", marks=pytest.mark.nightly),
     ],
 )
-def test_other_targets_in_seconds(adjacency, target):
+def test_other_targets_by_few_accountants(adjacency, target):
+    start = time.process_time()
+    dpsgd(1.0, 0.01, 1000, adjacency)
+    one = time.process_time() - start
     start = time.process_time()
     noise = dpsgd_multiplier(0.01, 1000, adjacency=adjacency, **target)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < MOST_ACCOUNTANTS * one
     assert_least(noise, 0.01, 1000, adjacency, target)
 
 

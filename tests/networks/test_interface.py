@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -397,6 +397,12 @@ def test_dropout_of_zero_is_no_dropout(kind):
 
 def test_batch_size_is_another_name_of_batch():
     assert Recipe.of({"batch_size": 32, "epochs": 2}) == Recipe(batch=32, epochs=2)
+    assert Recipe(batch_size=32, epochs=2) == Recipe(batch=32, epochs=2)
+    assert replace(Recipe(batch_size=32), epochs=2) == Recipe(batch=32, epochs=2)
+    assert Recipe(batch_size=64).describe() == Recipe().describe()
+    for batch in (32, 64):
+        with pytest.raises(ValueError, match=r"^train has both batch and batch_size, which are the same; give one of"):
+            Recipe(batch=batch, batch_size=32)
     with pytest.raises(ValueError, match=r"^train has both batch and batch_size, which are the same; give one of"):
         Recipe.of({"batch_size": 32, "batch": 32})
     with pytest.raises(ValueError, match="batch must be >= 1"):

@@ -126,6 +126,23 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
         assert part in page
 
 
+@pytest.mark.parametrize("references", ["", "--n-models 2 --train epochs=2"])
+def test_the_report_holds_no_folder(leakscope, tmp_path, references):
+    folder = tmp_path / "ada-lovelace" / "clinic"
+    folder.mkdir(parents=True)
+    torch.save(of_width(4).state_dict(), folder / "net.pt")
+    for side in ("in.npz", "out.npz"):
+        Path(side).rename(folder / side)
+    sides = f"--members {folder}/in.npz --others {folder}/out.npz --n-jobs 1"
+    left = leakscope(f"audit --model {SPEC} --weights {folder}/net.pt {sides} {references} --out {folder}/a")
+    assert left.code == 0, left.err
+    texts = [left.out, *((folder / "a" / file).read_text() for file in ("report.json", "report.html"))]
+    for text in texts:
+        assert "net.pt" in text
+        assert "ada-lovelace" not in text
+        assert "clinic" not in text
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

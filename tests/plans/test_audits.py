@@ -6,15 +6,20 @@ import pytest
 
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml, refuse_unknown
 from leakscope.plans.plan import read
+from leakscope.plans.policies import policy_of
 
 FULL = """
 title = "Who is in the forest?"
 unit = "person"
 date = "2024-05-01"
+author = "A. Lovelace"
 data = "people.csv"
 label = "income"
 group = "household"
 drop = ["id"]
+separator = ";"
+decimal = ","
+id = "name"
 game = "canaries"
 sampling = "poisson"
 target = [3, 8]
@@ -25,6 +30,7 @@ seed = 7
 fpr = [0.001, 0.1, 0.1, 0.01]
 confidence = 0.9
 fail_above = ["tpr@0.01=0.05", "auc=0.6"]
+policy = "research"
 
 [[model]]
 spec = "sklearn.ensemble:RandomForestClassifier"
@@ -63,10 +69,14 @@ class TestFiles:
             title="Who is in the forest?",
             unit="person",
             date="2024-05-01",
+            author="A. Lovelace",
             data="people.csv",
             label="income",
             group="household",
             drop=("id",),
+            separator=";",
+            decimal=",",
+            id="name",
             game="canaries",
             sampling="poisson",
             target=(3, 8),
@@ -77,14 +87,19 @@ class TestFiles:
             fpr=(0.1, 0.01, 0.001),
             confidence=0.9,
             fail_above=("tpr@0.01=0.05", "auc=0.6"),
+            policy=policy_of("research"),
             model=(forest, ModelPlan(spec="sklearn.naive_bayes:GaussianNB")),
             claim=(
                 ClaimPlan(epsilon=3.0, delta=1e-5, adjacency="add_remove", model="forest"),
                 ClaimPlan(eta=0.05),
             ),
         )
-        # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others
-        others = {"dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift"}
+        # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others,
+        # only a single model is varied, and slices are compared in half_split
+        others = {
+            "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
+            "slice",
+        }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 
     def test_canaries_that_nobody_names_are_planted_in_one_model(self, tmp_path):

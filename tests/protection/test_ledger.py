@@ -396,6 +396,7 @@ WITHOUT_INFLUENCE = {
     "ranges": {"wage": (0.0, 80.0)},
 }
 OF_THE_CALL = {"ledger", "declare", "insecure_seed"}  # the file itself; what is done; compared with the file's key
+OF_CSV = {"separator", "decimal"}  # how the file is read: its records are compared, however they are written
 OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "pairs_seed": 3}
 CHANGED = {
     "data": "other.csv",
@@ -440,7 +441,7 @@ def identity(**words):
 class TestEveryFieldOfThePlan:
     def test_every_field_has_its_place(self):
         """A new field belongs to the query, or to those without influence: whoever adds it says which."""
-        placed = set(CHANGED) | set(WITHOUT_INFLUENCE) | OF_THE_CALL | {"by", "levels"}
+        placed = set(CHANGED) | set(WITHOUT_INFLUENCE) | OF_THE_CALL | OF_CSV | {"by", "levels"}
         assert placed == set(ProtectionPlan.model_fields)
 
     @pytest.mark.parametrize("field", sorted(set(CHANGED) - {"label"}))
@@ -455,6 +456,20 @@ class TestEveryFieldOfThePlan:
         base |= {"drop": ("age",)} if field == "drop" else {}
         assert identity(**base) == identity(**base)
         assert identity(**base | {field: CHANGED[field]}) != identity(**base)
+
+    def test_how_a_file_is_written_is_not_compared_and_its_records_are(self, people):
+        base = {"statistic": "mean", "eta": 0.1}
+        frame = pd.read_csv(people)[["hours", "wage"]].assign(pay="1,234")
+        frame["pay"] = [f"{number},{number + 200}" for number in range(1, 61)]
+        frame.to_csv("colons.csv", index=False, sep=":")
+        frame.to_csv("semicolons.csv", index=False, sep=";")
+        read_as = [
+            identity(**base, data=file, separator=sign, decimal=decimal)
+            for file, sign in (("colons.csv", ":"), ("semicolons.csv", None))
+            for decimal in (".", ",")
+        ]
+        assert read_as[:2] == read_as[2:]
+        assert len(set(read_as)) == 2
 
     def test_so_is_the_label(self, people):
         base = {"data": people, "statistic": "ols", "eta": 0.1, "drop": ("town", "side")}

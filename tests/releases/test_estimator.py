@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import leakscope as ls
 from leakscope.core.types import Points, Release
 from leakscope.data import from_arrays
 from leakscope.releases.estimator import Estimator, from_spec, imported
@@ -481,3 +482,29 @@ class TestFixed:
     def test_logits_are_refused(self):
         with pytest.raises(ValueError, match=r"^rows must be probabilities: .*; apply softmax to logits first$"):
             self.loss(PretrainedModel(table(np.log(self.p))), [0, 1, 2] * 3)
+
+
+RAGGED = [[1.0] * (1 + row % 3) for row in range(60)]
+BY_NAME = {"a": np.arange(120.0).reshape(60, 2), "b": np.arange(60.0)}
+
+
+@pytest.mark.parametrize(
+    ("x", "form"), [(RAGGED, "has rows of different lengths"), (BY_NAME, "is a dictionary of arrays")]
+)
+def test_records_that_no_estimator_of_scikit_learn_takes_get_one_line(x, form):
+    y = np.arange(60) % 2
+    line = rf"x {form}; allowed: an array of numbers, or a frame with a column for each feature$"
+    with pytest.raises(RuntimeError, match=rf"^LogisticRegression cannot be fitted on 30 points: {line}"):
+        ls.audit(LogisticRegression(), x, y, n_models=4, attacks=["loss"], n_jobs=1)
+    fitted = LogisticRegression().fit(np.arange(60.0)[:, None], y)
+    with pytest.raises(RuntimeError, match=rf"^model gives no numbers for \d+ points: {line}"):
+        ls.audit_model(fitted, (x, y), (x, y))
+
+
+def test_an_estimator_of_the_user_has_its_own_error():
+    class Counts(DecisionTreeClassifier):
+        def fit(self, x, y):
+            raise ValueError("a list of counts")
+
+    with pytest.raises(RuntimeError, match=r"cannot be fitted on 30 points: a list of counts$"):
+        ls.audit(Counts(), RAGGED, np.arange(60) % 2, n_models=4, attacks=["loss"], n_jobs=1)

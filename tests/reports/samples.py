@@ -7,7 +7,7 @@ record is in and N(0, 1) if not, on top of a difficulty of the record that only 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from leakscope.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
 from leakscope.reports import Curve, Report, Verdict, Word
 from leakscope.reports.about import AnyAbout
 from tests.reports.abouts import about as about_with
+from tests.reports.abouts import changed
 
 Array = np.ndarray
 FPR = (0.01, 0.001)
@@ -53,6 +54,71 @@ def two_models() -> Report:
         play("regression", "Logistic regression", 0.35, n_models=64, n_records=1500),
     )
     return audit(releases, claims={"forest": "refuted", "regression": "not_refuted"})
+
+
+@cache
+def judged() -> Report:
+    """Three models with their quality and the verdicts of a policy; a name that tries to break out of the page."""
+    evil = "<script>alert(1)</script>"
+    releases = (
+        play("forest", "Random forest", 2.6, n_models=16, n_records=300),
+        play("regression", "Logistic regression", 0.35, n_models=16, n_records=300),
+        play("constant", evil, 0.0, n_models=16, n_records=300),
+    )
+    report = audit(releases)
+    qualities = {"forest": (0.95, 0.05, 0), "regression": (0.9, 0.01, 0), "constant": (0.6, 0.0, 16)}
+    findings = [
+        Finding(
+            "test_accuracy",
+            value,
+            value - 0.01,
+            min(value + 0.01, 1.0),
+            confidence=0.95,
+            release=name,
+            source="student1908",
+            detail={"training": value + gap, "gap": gap, "baseline": 0.6, "models_of_one_class": n, "classes": 2},
+        )
+        for name, (value, gap, n) in qualities.items()
+    ]
+    auc = {"check": "auc", "limit": 0.6, "attack": "lira"}
+    leaf = {"check": "smallest_leaf", "limit": 10}
+    no_leaves = {"reason": {"id": "no_leaves", "values": {}}}
+    decisions = [
+        {
+            "release": "forest",
+            "verdict": "do_not_release",
+            "checks": [
+                {**auc, "outcome": "not_kept", "value": 0.9, "low": 0.88, "high": 0.92},
+                {**leaf, "outcome": "not_kept", "value": 1},
+            ],
+        },
+        {
+            "release": "regression",
+            "verdict": "ask",
+            "checks": [
+                {**auc, "outcome": "open", "reason": {"id": "interval_includes_limit", "values": {}}}
+                | {"value": 0.58, "low": 0.55, "high": 0.61},
+                {**leaf, "outcome": "kept", **no_leaves},
+            ],
+        },
+        {
+            "release": "constant",
+            "verdict": "release",
+            "checks": [
+                {**auc, "outcome": "kept", "value": 0.5, "low": 0.49, "high": 0.51},
+                {**leaf, "outcome": "kept", **no_leaves},
+            ],
+        },
+    ]
+    policy = {
+        "title": f"Policy {evil}",
+        "confidence": 0.95,
+        "signs": ["Researcher", evil],
+        "then": {"release": "Archive.", "ask": "Two people decide.", "do_not_release": evil},
+    }
+    plan = {"author": f"Ada {evil}", "policy": policy}
+    about = changed(report.about, decisions=decisions, plan=plan)
+    return replace(report, about=about, findings=(*report.findings, *findings))
 
 
 @cache

@@ -1,13 +1,20 @@
 import itertools
+import os
+import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+import leakscope as ls
 from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
-from leakscope.reports.comparison import compare
-from tests.reports import made_bounds
+from leakscope.reports.comparison import apart, compare, rows_of
+from tests.reports import made_bounds, made_guesses, made_protected, samples
 from tests.reports.abouts import about
+from tests.reports.page_reading import Page
 
 
 def auc(value: float | None, low: float | None = None, high: float | None = None, **words: Any) -> Finding:
@@ -31,11 +38,11 @@ def one(*findings: Finding) -> Report:
     ],
 )
 def test_intervals_are_apart_or_not(first, second, difference):
-    assert [row["difference"] for row in compare(one(auc(*first)), one(auc(*second)))] == [difference]
+    assert [row["difference"] for row in rows_of(one(auc(*first)), one(auc(*second)))] == [difference]
 
 
 def test_numbers_are_shown_with_their_intervals():
-    (row,) = compare(one(auc(0.61234, 0.6, 0.62)), one(auc(0.7)))
+    (row,) = rows_of(one(auc(0.61234, 0.6, 0.62)), one(auc(0.7)))
     assert row == {
         "attack": "lira", "quantity": "auc", "first": "0.6123 (0.6..0.62)", "second": "0.7", "difference": "+0.0877",
     }  # fmt: skip
@@ -43,7 +50,7 @@ def test_numbers_are_shown_with_their_intervals():
 
 def test_what_one_report_lacks_is_a_dash():
     gap, lira = auc(0.55, attack="gap"), auc(0.7)
-    rows = compare(one(gap), one(lira, auc(None, attack="gap", reason=Term("no"))))
+    rows = rows_of(one(gap), one(lira, auc(None, attack="gap", reason=Term("no"))))
     assert [(row["attack"], row["first"], row["second"], row["difference"]) for row in rows] == [
         ("gap", "0.55", "-", "-"),
         ("lira", "-", "0.7", "-"),
@@ -52,29 +59,42 @@ def test_what_one_report_lacks_is_a_dash():
 
 def test_rates_are_matched_by_where_they_were_taken():
     rates = [Finding("tpr", 0.1 * n, operating_point={"fpr": 10.0**-n, "prior": 0.5}, attack="lira") for n in (1, 2)]
-    rows = compare(one(*rates), one(*rates[::-1]))
+    rows = rows_of(one(*rates), one(*rates[::-1]))
     assert [(row["quantity"], row["difference"]) for row in rows] == [("tpr fpr 0.1", "+0"), ("tpr fpr 0.01", "+0")]
 
 
 def test_releases_are_matched_by_name_unless_a_report_has_one_only():
     forest, tree = auc(0.6), auc(0.7, release="tree")
-    rows = compare(one(forest, tree), one(tree, forest))
+    rows = rows_of(one(forest, tree), one(tree, forest))
     assert [(row["release"], row["difference"]) for row in rows] == [("forest", "+0"), ("tree", "+0")]
-    (row,) = compare(one(forest), one(tree))
+    (row,) = rows_of(one(forest), one(tree))
     assert row["difference"] == "+0.1"
     assert "release" not in row
 
 
 def test_one_release_against_several_is_compared_with_each():
-    rows = compare(one(auc(0.6)), one(auc(0.7, release="tree"), auc(0.8, release="net")))
+    rows = rows_of(one(auc(0.6)), one(auc(0.7, release="tree"), auc(0.8, release="net")))
     assert [row["difference"] for row in rows] == ["+0.1", "+0.2"]
 
 
 @pytest.mark.parametrize("quantity", ["epsilon", "most_exposed"])
 def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
     first, second = (Finding(quantity, value, attack=attack) for value, attack in ((0.5, "gap"), (0.75, "lira")))
-    (row,) = compare(one(first), one(second))
+    (row,) = rows_of(one(first), one(second))
     assert (row["attack"], row["difference"]) == ("-", "+0.25")
+
+
+@pytest.mark.parametrize("quantity", ["accuracy", "ppv"])
+def test_numbers_at_different_priors_are_not_compared(quantity):
+    def at(prior, value):
+        point = {"prior": prior}
+        return Finding(quantity, value, value - 0.01, value + 0.01, attack="lira", operating_point=point)
+
+    rows = rows_of(one(at(0.5, 0.6)), one(at(0.1, 0.9)))
+    assert [(row["quantity"], row["first"], row["second"], row["difference"]) for row in rows] == [
+        (quantity, "0.6 (0.59..0.61)", "-", "-"),
+        (f"{quantity} prior 0.1", "-", "0.9 (0.89..0.91)", "-"),
+    ]
 
 
 def test_bounds_are_matched_by_side_and_prior():
@@ -85,7 +105,7 @@ def test_bounds_are_matched_by_side_and_prior():
 
     first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))
     second = one(bound(0.51, "lower"), bound(0.8, source="kl"), bound(0.8, "point"), bound(0.7, source="other"))
-    rows = compare(first, second)
+    rows = rows_of(first, second)
     assert [(row["quantity"], row["first"], row["second"]) for row in rows] == [
         ("accuracy prior 0.5, upper bound", "0.85", "0.8"),
         ("accuracy prior 0.5, lower bound", "0.51", "0.51"),
@@ -96,7 +116,7 @@ def test_bounds_are_matched_by_side_and_prior():
 
 
 def test_reports_of_bounds_are_compared():
-    rows = compare(made_bounds.dp(1.0), made_bounds.dp(2.0))
+    rows = rows_of(made_bounds.dp(1.0), made_bounds.dp(2.0))
     (accuracy,) = [row for row in rows if row["quantity"].startswith("accuracy")]
     assert (accuracy["first"], accuracy["second"], accuracy["difference"]) == ("0.7311", "0.8808", "+0.15")
     assert "advantage, upper bound" in [row["quantity"] for row in rows]
@@ -105,6 +125,204 @@ def test_reports_of_bounds_are_compared():
 
 def test_two_orders_of_the_same_findings_are_the_same():
     found = [auc(0.5 + n / 10, attack=name) for n, name in enumerate(("gap", "loss", "lira"))]
-    tables = [compare(one(*found), one(*order)) for order in itertools.permutations(found)]
+    tables = [rows_of(one(*found), one(*order)) for order in itertools.permutations(found)]
     assert all(table == tables[0] for table in tables)
-    assert compare(one(), one()) == []
+    assert rows_of(one(), one()) == []
+
+
+def audited(seed: int, leak: float, n_models: int = 16, n_points: int = 150, **words: Any) -> Report:
+    game = ls.games.half_split(n_points, n_models, seed=seed)
+    loss = np.random.default_rng(seed).exponential(np.where(game.member, 1 - leak, 1.0))
+    return ls.audit_signals(ls.Signals(game, None, {"loss": loss}), **words)
+
+
+LEAKS, TIGHT = audited(0, 0.7, name="forest"), audited(1, 0.1, name="tree")
+
+
+class TestHeadline:
+    def test_a_difference_is_stated_where_the_intervals_are_apart(self):
+        for first, second in ((LEAKS, TIGHT), (TIGHT, LEAKS)):
+            said = compare(first, second).headline
+            pattern = (
+                r"forest reveals more than tree: an attacker is right in ([\d.]+) of 100 cases "
+                r"\(([\d.]+) to ([\d.]+)\) against ([\d.]+) \(([\d.]+) to ([\d.]+)\); the intervals do not overlap\."
+            )
+            numbers = [float(number) for number in re.fullmatch(pattern, said).groups()]
+            assert numbers[1] > numbers[5]
+
+    def test_intervals_that_overlap_show_no_difference(self):
+        said = compare(audited(0, 0.3, name="forest"), audited(1, 0.3, name="tree")).headline
+        assert said.startswith("No difference between forest and tree is shown: an attacker is right in ")
+        assert said.endswith("; the intervals overlap.")
+
+    def test_releases_of_the_same_name_get_those_of_the_reports(self, tmp_path):
+        reports = [replace(report, observations={}) for report in (audited(0, 0.7), audited(1, 0.1))]
+        assert compare(*reports).headline.startswith(
+            "signals (the first report) reveals more than signals (the second report): "
+        )
+        paths = [tmp_path / "before.json", tmp_path / "after.json"]
+        for report, path in zip(reports, paths, strict=True):
+            report.to_json(path)
+        assert compare(*paths).headline.startswith("signals (before) reveals more than signals (after): ")
+        folders = [tmp_path / name / "report.json" for name in ("v1", "v2")]
+        for report, path in zip(reports, folders, strict=True):
+            report.to_json(path)
+        assert compare(*map(str, folders)).headline.startswith("signals (v1) reveals more than signals (v2): ")
+        assert compare(paths[0], paths[0]).names == ("the first report", "the second report")
+
+    @pytest.mark.parametrize(
+        ("first", "second", "said"),
+        [
+            (
+                made_bounds.dp(1.0),
+                made_bounds.dp(2.0),
+                "The second report allows more than the first report: at most 88.1 of 100 cases against at most 73.2.",
+            ),
+            (
+                made_bounds.dp(1.0),
+                made_protected.means(),
+                "The first report allows more than the second report: at most 73.2 of 100 cases against at most 55.0.",
+            ),
+            (
+                LEAKS,
+                made_bounds.dp(1.0),
+                "forest was measured: an attacker is right in . of 100 cases (.). The second report is a ceiling: at "
+                "most 73.2 of 100. Whether a ceiling holds for a model is tested by an audit with that claim.",
+            ),
+            (LEAKS, samples.tiny(), ". cannot be compared in one number: . has 6 guesses, too few for a percentage."),
+            (
+                LEAKS,
+                audited(1, 0.1, name="tree", prior=0.25),
+                "forest and tree cannot be compared in one number: their accuracies are at different priors, 0.5 and "
+                "0.25.",
+            ),
+            (LEAKS, one(), "forest and . cannot be compared in one number: the second report has none."),
+            (
+                made_guesses.two(),
+                made_guesses.two(),
+                "No difference between . is shown: they add . of 100 correct guesses (.) and . (.); the intervals "
+                "overlap.",
+            ),
+            (made_guesses.two(), LEAKS, ". cannot be compared in one number: one is about an attribute, the other "
+            "about membership."),
+        ],
+    )  # fmt: skip
+    def test_what_is_said_of_each_kind(self, first, second, said):
+        pattern = ".+".join(re.escape(part) for part in re.split(r"(?<!\w)\.(?=[\s)])", said))
+        assert re.fullmatch(pattern, compare(first, second).headline)
+
+    def test_members_of_another_source_are_no_leak_to_compare(self):
+        shifted = Finding("membership_without_model", 0.8, 0.7, 0.9, release="forest")
+        report = replace(LEAKS, findings=(*LEAKS.findings, shifted))
+        said = compare(report, TIGHT).headline
+        assert said.startswith("forest and tree cannot be compared in one number: members and others of forest do not ")
+
+    def test_notes_say_how_it_was_judged_and_what_else_differs(self):
+        scores = ls.audit_scores(np.random.default_rng(0).normal(np.arange(400) < 200), np.arange(400) < 200)
+        text = " ".join(repr(compare(LEAKS, scores)).split())
+        assert "only where two intervals (95 %) do not overlap" in text
+        assert "different games (signals, scores)" in text.replace("half split", "signals")
+        assert "The interval of scores is over the records of its models" in text
+
+    @pytest.mark.statistics
+    def test_two_audits_of_the_same_leak_seldom_differ(self):
+        """At most 5 %: then 9 or more of 60 pairs have a probability of 0.3 %, a false alarm."""
+        attacks = ["loss", "mast", "lira", "rmia"]
+        differences = 0
+        for pair in range(60):
+            first, second = (audited(2 * pair + which, 0.2, 12, 60, attacks=attacks) for which in (0, 1))
+            differences += "reveals more" in compare(first, second).headline
+        assert differences <= 8
+
+
+class TestComparison:
+    comparison = compare(LEAKS, TIGHT)
+
+    def test_it_shows_its_table_and_the_sentence(self):
+        text = repr(self.comparison)
+        assert text.splitlines()[0].split() == ["attack", "quantity", "first", "second", "difference"]
+        assert max(map(len, text.splitlines())) <= 100
+        assert " ".join(text.split()).count(self.comparison.headline) == 1
+        assert self.comparison.rows == rows_of(LEAKS, TIGHT)
+
+    def test_the_frame_holds_the_numbers(self):
+        frame = self.comparison.to_frame()
+        (auc,) = frame[(frame["attack"] == "lira") & (frame["quantity"] == "auc")].to_dict("records")
+        first, second = (
+            next(row for row in report.findings if row.attack == "lira" and row.quantity == "auc")
+            for report in (LEAKS, TIGHT)
+        )
+        assert (auc["first"], auc["second_high"]) == (first.value, second.high)
+        assert auc["difference"] == second.value - first.value
+        assert auc["apart"] == (first.low > second.high)
+        assert len(frame) == len(self.comparison.rows)
+
+    def test_both_curves_are_on_the_plot(self):
+        axes = self.comparison.plot(Figure().subplots())
+        names = [text.get_text() for text in axes.texts]
+        assert any("forest, Loss (MALT)" in name for name in names)
+        assert any("tree, Loss (MALT)" in name for name in names)
+        with pytest.raises(ValueError, match=r"^neither report has a curve to draw"):
+            compare(one(auc(0.5)), one(auc(0.6))).plot(Figure().subplots())
+
+    def test_the_page_has_sentence_plot_and_table(self, tmp_path):
+        text = self.comparison.to_html(tmp_path / "page.html")
+        assert (tmp_path / "page.html").read_text(encoding="utf-8") == text == self.comparison.to_html()
+        page = Page(text)
+        assert self.comparison.headline in page.whole
+        assert (len(page.all("svg")), len(page.all("script"))) == (1, 1)
+        assert len(page.all("tr")) == len(self.comparison.rows) + 2  # two heads
+        assert LEAKS.digest() in page.whole
+        assert "leakscope compare" in page.whole
+
+    def test_reports_without_curves_have_a_page_too(self):
+        page = Page(compare(one(auc(0.6)), one(auc(0.7))).to_html())
+        assert page.all("svg") == []
+        assert "No number of one report is shown to differ" in page.whole
+
+    def test_the_notebook_has_the_same(self):
+        html = self.comparison._repr_html_()
+        page = Page(html)
+        assert page.elements[0] == ("div", {"class": "leakscope"})
+        assert self.comparison.headline in page.whole
+        assert (len(page.all("svg")), page.all("script")) == (1, [])
+
+    def test_names_are_escaped(self):
+        report = audited(0, 0.7, name="<script>alert(1)</script>")
+        for html in (compare(report, TIGHT).to_html(), compare(report, TIGHT)._repr_html_()):
+            assert "<script>alert" not in html
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+    def test_the_page_is_for_the_owner_unless_it_is_published(self, tmp_path):
+        self.comparison.to_html(tmp_path / "owner.html")
+        published = self.comparison.to_html(tmp_path / "public.html", publish=True)
+        modes = [(tmp_path / name).stat().st_mode & 0o077 for name in ("owner.html", "public.html")]
+        assert modes[0] == 0
+        assert modes[1] & 0o044
+        (exposed,) = [row for row in self.comparison.rows if row["quantity"] == "most_exposed"]
+        assert exposed["first"] in self.comparison.to_html()
+        bare = compare(LEAKS.without_records(), TIGHT.without_records())
+        (hidden,) = [row for row in bare.rows if row["quantity"] == "most_exposed"]
+        assert hidden["first"] == hidden["second"] == "-"
+        assert published == bare.to_html()
+
+    @pytest.mark.usefixtures("as_users_run_it")
+    def test_what_is_no_report_gets_one_line(self):
+        with pytest.raises(ValueError, match=r"^expected a report or the path of one, got a int$"):
+            compare(LEAKS, 3)
+
+
+@pytest.mark.parametrize(
+    ("one_number", "other", "is_apart"),
+    [
+        (Finding("auc", 0.6, 0.5, 0.7), Finding("auc", 0.8, 0.7, 0.9), False),  # they touch
+        (Finding("auc", 0.6, 0.5, 0.7), Finding("auc", 0.8, 0.71, 0.9), True),
+        (Finding("auc", 0.6, 0.5, 0.7), Finding("auc", 0.8, 0.71, 0.9, refused="too_few_models"), False),
+        (Finding("auc", 0.6), Finding("auc", 0.8), False),
+        (Finding("eta", 0.6, status="certified"), Finding("eta", 0.8, status="certified"), True),
+        (Finding("eta", 0.6, status="certified"), Finding("eta", 0.6, status="certified"), False),
+        (Finding("epsilon", 1.0, 1.0, float("inf")), Finding("epsilon", 2.0, 2.0, float("inf")), False),
+    ],
+)
+def test_numbers_are_apart_if_their_intervals_do_not_overlap(one_number, other, is_apart):
+    assert apart(one_number, other) == apart(other, one_number) == is_apart

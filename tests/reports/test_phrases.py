@@ -24,7 +24,6 @@ from leakscope.auditing.gates import exit_code, failures
 from leakscope.core import reasons
 from leakscope.core.findings import Scope
 from leakscope.reports import Report, comparison, phrases
-from leakscope.reports.render import text as text_tables
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.protected import costs
 from tests.marks import nightly, nightly_but
@@ -77,6 +76,10 @@ ORIGINAL_HEADS = dict(costs.HEADS)
 ORIGINAL = {name: dict(table) for name, table in TABLES.items()}
 
 
+# Cells stay in one line, for the lines of two cells that wrap are mixed.
+WIDE = 4000
+
+
 def without_charts(text: str) -> str:
     """Without the charts, in which long names are shortened."""
     return re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
@@ -85,12 +88,6 @@ def without_charts(text: str) -> str:
 def plainly(text: str) -> str:
     """Without charts, line breaks and columns, in small letters."""
     return re.sub(r"[\s-]+", " ", without_charts(text)).lower()
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables whose cells stay in one line, for the lines of two cells that wrap are mixed."""
-    monkeypatch.setattr(text_tables, "WIDTH", 4000)
 
 
 @pytest.fixture
@@ -136,12 +133,12 @@ FAST = ("gap", "information", "cells", "attribute")
 def test_other_phrases_change_the_words_of_a_report_and_nothing_else(name, marked) -> None:
     make = MADE[name]
     report = make()
-    table, page, published = report.table(), report.to_html(), report.to_html(publish=True)
+    table, page, published = report.table(WIDE), report.to_html(), report.to_html(publish=True)
     marked()
     again = make()
     assert again.to_json() == report.to_json()
     assert again.to_json(publish=True) == report.to_json(publish=True)
-    for text, other in ((page, again.to_html()), (published, again.to_html(publish=True)), (table, again.table())):
+    for text, other in ((page, again.to_html()), (published, again.to_html(publish=True)), (table, again.table(WIDE))):
         assert plainly(with_phrases(other)) == plainly(text)
 
 
@@ -167,9 +164,9 @@ def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: C
 def test_other_words_match_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports are compared by quantity, operating point and bound type, not by the words for them."""
     first, second = made_bounds.dp(1.0), made_bounds.dp(2.0)
-    before = comparison.compare(first, second)
+    before = comparison.rows_of(first, second)
     monkeypatch.setattr(comparison, "BOUND_TYPES", dict.fromkeys(comparison.BOUND_TYPES, "bound"))
-    after = comparison.compare(first, second)
+    after = comparison.rows_of(first, second)
     columns = ("first", "second", "difference")
     assert [[row[name] for name in columns] for row in after] == [[row[name] for name in columns] for row in before]
 
@@ -178,7 +175,7 @@ def test_markers_are_seen(marked) -> None:
     """The test above compares something: the page of a bound holds markers."""
     marked()
     assert "\u27e6PHRASES/bisection" in ls.bound("dp", at_most="accuracy=0.6").to_html()
-    assert "\u27e6SCOPES/one" in ls.bound("information", information=0.1).table()
+    assert "\u27e6SCOPES/one" in ls.bound("information", information=0.1).table(WIDE)
 
 
 def test_a_proof_for_every_record_says_so_whatever_the_record_is_called(marked) -> None:
@@ -186,9 +183,9 @@ def test_a_proof_for_every_record_says_so_whatever_the_record_is_called(marked) 
     said = "whoever the record is and whatever the attacker computes"
     report = made_bounds.bound([made_bounds.dp().findings[0]], bound="table")
     exposed = Report(report.about, [replace(report.findings[0], scope=Scope("worst", name="Rome"))])
-    assert said in plainly(exposed.table())
+    assert said in plainly(exposed.table(WIDE))
     marked()
-    assert said in plainly(exposed.table())
+    assert said in plainly(exposed.table(WIDE))
 
 
 def ids(call: str) -> set[str]:

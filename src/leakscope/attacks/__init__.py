@@ -6,16 +6,39 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leakscope.core.checks import one_of
-from leakscope.core.types import Scores, Signals
+from leakscope.core.types import Scores, Signals, WrongScores
+
+if TYPE_CHECKING:
+    from leakscope.attacks.moments import Moments, in_moments, out_moments
+
+__all__ = [
+    "ATTACKS",
+    "DEFAULT",
+    "Attack",
+    "Moments",
+    "find",
+    "from_function",
+    "in_moments",
+    "out_moments",
+]
+Score = Callable[..., np.ndarray]  # of signals and keywords, to scores of shape (T, J)
+_IN_MOMENTS = ("Moments", "in_moments", "out_moments")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the helpers for attacks when they are first used (PEP 562)."""
+    if name in _IN_MOMENTS:
+        return getattr(import_module(f"{__name__}.moments"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)
@@ -28,8 +51,8 @@ class Attack:
         Users ask for it by this name, which holds the parameters that were set: ``"lira(variance=pooled)"``.
     title : str
         As a report prints it.
-    function : str
-        Import path, ``"package.module:name"``, of a function ``(signals, *, parameters) -> array (T, J)``.
+    function : str or callable
+        A function ``(signals, *, parameters) -> array (T, J)``, or its import path, ``"package.module:name"``.
     signals : tuple of str
         The signals to ask of a release: all that the attack can use, alternatives included.
     source : str
@@ -59,7 +82,7 @@ class Attack:
 
     name: str
     title: str
-    function: str
+    function: str | Score
     signals: tuple[str, ...]
     source: str
     summary: str
@@ -76,13 +99,15 @@ class Attack:
         ------
         NotApplicable
             If the signals or the references do not suffice, with the reason.
+        WrongScores
+            In one line, if the function returns no array of numbers, another shape, or NaN or infinite scores.
         """
-        from leakscope.attacks.balance import apart, design_of  # here, for the table imports no attack
+        from leakscope.attacks.balance import apart, design_of  # here: ATTACKS is read where nothing is attacked
 
         function = self._function()
 
         def score(part: Signals) -> np.ndarray:
-            return function(part, **self.parameters)
+            return checked(self.name, function(part, **self.parameters), part.game.target_member.shape)
 
         dependent = design_of(signals) if self.needs_references else None
         if dependent is None:
@@ -90,7 +115,8 @@ class Attack:
         else:
             value = apart(signals.only(self.signals), dependent, score)
         variance_inflation = self.variance_inflation if self.needs_references and signals.game.leave_one_out else 1.0
-        return Scores(self.name, value, signals.game.target_member, self.source, variance_inflation)
+        game = signals.game
+        return Scores(self.name, value, game.target_member, self.source, variance_inflation, game.target_points)
 
     def with_parameters(self, **parameters: float | str) -> Attack:
         """Set parameters of the attack; its name lists them.
@@ -123,7 +149,9 @@ class Attack:
         listed = ", ".join(f"{name}={value}" for name, value in merged.items())
         return replace(self, name=f"{base}({listed})" if merged else base, parameters=merged)
 
-    def _function(self) -> Callable[..., np.ndarray]:
+    def _function(self) -> Score:
+        if not isinstance(self.function, str):
+            return self.function
         module, _, name = self.function.partition(":")
         return getattr(import_module(module), name)
 
@@ -285,13 +313,97 @@ ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS
 DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")
 
 
-def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
+# Signals that every classifier gives: what a function gets that does not say what it needs.
+_USUAL_SIGNALS = ("correct", "log_odds", "log_prob", "loss")
+
+
+def from_function(
+    function: Score,
+    *,
+    name: str = "",
+    title: str = "",
+    signals: Sequence[str] = _USUAL_SIGNALS,
+    source: str = "given by the user",
+    needs_references: bool = True,
+    needs_population: bool = False,
+    variance_inflation: float | None = None,
+) -> Attack:
+    """Make an attack of a function of your own, which an audit takes like an attack of the table.
+
+    An audit does this by itself where it gets a function: ``ls.audit(..., attacks=["lira", my_function])``.
+
+    Parameters
+    ----------
+    function : callable
+        From ``Signals`` to scores of shape (T, J), higher = member. Its keywords are the parameters of the attack.
+    name : str
+        The name of the function unless given.
+    title : str
+        As a report prints it; the name unless given.
+    signals : sequence of str
+        What to ask of a release: by default what every classifier gives.
+    source : str
+        Where the score is defined.
+    needs_references : bool
+        Whether the score of a target depends on other models. If it does not, intervals are narrower.
+    needs_population : bool
+        Whether it compares with points that are in no model, which the audit then sets aside.
+    variance_inflation : float, optional
+        As in `Attack`. Unless given, the largest that was measured of any attack with references, which is safe.
+
+    Returns
+    -------
+    Attack
+        Under the name of the function, with the first line of its docstring as its summary.
+
+    Raises
+    ------
+    ValueError
+        In one line: for what is no function, or has no name of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> def negative_loss(signals):
+    ...     return -signals.targets("loss")
+    >>> game = ls.Game("signals", np.array([[True, False]]), np.array([True, True]), 1)
+    >>> attack = ls.attacks.from_function(negative_loss, needs_references=False)
+    >>> attack.name, attack(ls.Signals(game, None, {"loss": np.array([[0.5, 2.0]])})).value.tolist()
+    ('negative_loss', [[-0.5, -2.0]])
+    """
+    if not callable(function):
+        raise ValueError(f"expected the name of an attack or a function of signals, got a {type(function).__name__}")
+    own_name = name or getattr(function, "__name__", "")
+    if not own_name or own_name == "<lambda>":
+        raise ValueError(
+            "an attack needs a name: define it by def, or use ls.attacks.from_function(function, name=...)"
+        )
+    if own_name in ATTACKS:
+        raise ValueError(f"{own_name!r} is an attack of leakscope; give your own another name")
+    if variance_inflation is None:
+        variance_inflation = max(row.variance_inflation for row in _ROWS) if needs_references else 1.0
+    return Attack(
+        own_name,
+        title or own_name,
+        function,
+        tuple(signals),
+        source,
+        (inspect.getdoc(function) or "").partition("\n")[0],
+        needs_references,
+        needs_population,
+        variance_inflation,
+    )
+
+
+def find(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> tuple[Attack, ...]:
     """List the attacks that are asked for, each once, in the order of their first mention.
 
     Parameters
     ----------
-    attacks : str, Attack, or iterable of them
-        Names of ``ATTACKS``, ``"default"``, ``"all"``, or attacks with parameters of their own.
+    attacks : str, Attack, callable, or iterable of them
+        Names of ``ATTACKS``, ``"default"``, ``"all"``, attacks with parameters of their own, or functions: see
+        `from_function`.
 
     Returns
     -------
@@ -301,7 +413,7 @@ def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest known one, and for none at all.
+        For an unknown name, with the nearest known one, for none at all, and for two functions of one name.
 
     Examples
     --------
@@ -309,16 +421,70 @@ def find(attacks: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
     >>> [attack.name for attack in find(["lira", "gap", "lira"])]
     ['lira', 'gap']
     """
-    items = [attacks] if isinstance(attacks, (str, Attack)) else attacks
     by_their_names: dict[str, Attack] = {}
-    for item in items:
+    for item in listed(attacks):
         by_name = isinstance(item, Attack) or item in ATTACKS
         for attack in [item] if isinstance(item, Attack) else _of_name(item):
             known = by_their_names.get(attack.name, attack)
+            if known.function != attack.function:
+                raise ValueError(f"two attacks have the name {attack.name!r}; give each a name of its own")
             by_their_names[attack.name] = replace(known, by_name=known.by_name or by_name)
     if not by_their_names:
         raise ValueError("no attack is asked for; 'default' asks for the usual ones")
     return tuple(by_their_names.values())
+
+
+def listed(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> list[str | Attack]:
+    """List what is asked for; a function becomes an attack.
+
+    Examples
+    --------
+    >>> listed("lira")
+    ['lira']
+    """
+    items = [attacks] if isinstance(attacks, (str, Attack)) or callable(attacks) else attacks
+    return [item if isinstance(item, (str, Attack)) else from_function(item) for item in items]
+
+
+def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Check what the function of an attack returns.
+
+    Parameters
+    ----------
+    name : str
+        Of the attack.
+    value : object
+    shape : (int, int)
+        T and J.
+
+    Returns
+    -------
+    array of shape (T, J)
+
+    Raises
+    ------
+    WrongScores
+        In one line, with what was returned and what was expected.
+
+    Examples
+    --------
+    >>> checked("mine", np.zeros((1, 2), dtype=int), (1, 2)).tolist()
+    [[0.0, 0.0]]
+    """
+    expected = f"expected {shape}: a score for each of {shape[0]:,} attacked models and {shape[1]:,} target points"
+    if not isinstance(value, np.ndarray):
+        raise WrongScores(f"attack {name!r} returned a {type(value).__name__}, {expected}, as an array of numbers")
+    if value.shape != shape:
+        raise WrongScores(f"attack {name!r} returned an array of shape {value.shape}, {expected}, higher = member")
+    if value.dtype.kind not in "biuf":
+        raise WrongScores(f"attack {name!r} returned an array of {value.dtype}, {expected}, as numbers")
+    if not np.isfinite(value).all():
+        n_bad = int(value.size - np.isfinite(value).sum())
+        raise WrongScores(
+            f"attack {name!r} returned {n_bad:,} NaN or infinite scores of {value.size:,}, in an array of shape "
+            f"{value.shape}; expected finite numbers: give a point that says nothing the score of a guess"
+        )
+    return value if value.dtype.kind == "f" else value.astype(np.float64)
 
 
 def _of_name(name: str) -> list[Attack]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.attacks import ATTACKS, Attack, find
+from leakscope.attacks import ATTACKS, Attack, Score, find, listed
 from leakscope.attacks.threshold import confidence
 from leakscope.core.checks import one_of
 from leakscope.core.types import NotApplicable, Signals
@@ -135,13 +135,14 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     return -signals.targets("gradient_norm")
 
 
-def strategies(names: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
+def strategies(names: str | Attack | Score | Iterable[str | Attack | Score]) -> tuple[Attack, ...]:
     """List the strategies that are asked for: those of this file, and attacks on membership.
 
     Parameters
     ----------
-    names : str, Attack, or iterable of them
-        Names of ``STRATEGIES`` or ``ATTACKS``, ``"default"``, ``"all"``, or attacks with parameters of their own.
+    names : str, Attack, callable, or iterable of them
+        Names of ``STRATEGIES`` or ``ATTACKS``, ``"default"``, ``"all"``, attacks with parameters of their own, or
+        functions.
 
     Returns
     -------
@@ -162,7 +163,7 @@ def strategies(names: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ..
     known = {**ATTACKS, **STRATEGIES}
     groups = {"default": DEFAULT, "all": tuple(known)}
     chosen: dict[str, Attack] = {}
-    for item in [names] if isinstance(names, (str, Attack)) else names:
+    for item in listed(names):
         if isinstance(item, Attack):
             chosen[item.name] = replace(item, by_name=True)
             continue

@@ -114,14 +114,18 @@ def score_points(
     return scores.T
 
 
-def require_references(signals: Signals, *, without: bool = False, both: bool = False, least: int = 2) -> None:
-    """Refuse games with too few references, or whose references never lack (never differ in) a target point.
+def require_references(
+    signals: Signals, *, without: bool = False, including: bool = False, both: bool = False, least: int = 2
+) -> None:
+    """Refuse games with too few references, or whose references never lack (have, differ in) a target point.
 
     Parameters
     ----------
     signals : Signals
     without : bool
         Some target point must have references without it.
+    including : bool
+        Some target point must have references with it.
     both : bool
         Some target point must have references with and without it.
     least : int
@@ -143,6 +147,8 @@ def require_references(signals: Signals, *, without: bool = False, both: bool = 
 
     if without and all(member.all() for member in members()):
         raise NotApplicable("no_reference_without")
+    if including and not any(member.any() for member in members()):
+        raise NotApplicable("no_reference_with")
     if both and not any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members()):
         raise NotApplicable("no_reference_of_both")
 

@@ -34,5 +34,6 @@ class Given:
 
     def __call__(self, signals: Signals) -> Scores:
         """Return the scores of the targets of this game."""
-        member = signals.game.target_member
-        return Scores(self.name, self.value[: len(member)], member, self.source)
+        game = signals.game
+        value = self.value[: game.n_targets]
+        return Scores(self.name, value, game.target_member, self.source, points=game.target_points)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope import data as data_room
-from leakscope.attacks import Attack, find
+from leakscope.attacks import Attack, Score, find
 from leakscope.attacks.attribute import strategies
 from leakscope.attacks.balance import design_of
 from leakscope.attacks.given import Given
@@ -22,6 +22,7 @@ from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import attacks_on, planned, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
 from leakscope.auditing.observed import ObservedRelease
+from leakscope.auditing.policy import refuse_unknown_attacks
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import assemble
 from leakscope.auditing.run import claims_of, play
@@ -30,13 +31,17 @@ from leakscope.core import games
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Game, Points, Signals
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes
+from leakscope.data.columns import identifier_notes, repeated_names, without_names
+from leakscope.data.points import with_names
+from leakscope.data.slices import Slices, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
+from leakscope.plans.variants import variants
 from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes, release_of, trained_release
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_dataset, only_from, own
+from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution, not_stored, observe
 
@@ -51,12 +56,14 @@ def audit(
     y: Any = None,
     *,
     n_models: int | None = None,
-    attacks: str | Sequence[str | Attack] = "default",
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
     claim: Claims = (),
     train: Recipe | Mapping[str, Any] | None = None,
     layers: str | tuple[str, ...] = (),
     dpsgd: DpSgd | Mapping[str, Any] | None = None,
     group: Any = None,
+    id: Any = None,
+    slice: Slices = (),
     game: Literal["half_split", "per_datum", "average_datum", "canaries"] = "half_split",
     sampling: Literal["fixed", "poisson"] = "fixed",
     target: Sequence[int] = (),
@@ -73,6 +80,9 @@ def audit(
     title: str = "",
     unit: str = "record",
     date: str = "",
+    author: str = "",
+    policy: Any = None,
+    vary: Mapping[str, Sequence[Any]] | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -95,8 +105,9 @@ def audit(
         Labels (numbers or text) or responses; L of them for each point.
     n_models : int, optional
         Models for each release: 64 unless given, and 1 if canaries are planted.
-    attacks : "default", "all", or sequence of str or Attack
-        Names of rows of ``leakscope.attacks.ATTACKS``, or rows with parameters of their own.
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
+        Names of rows of ``leakscope.attacks.ATTACKS``, rows with parameters of their own, or functions from `Signals`
+        to scores: see ``leakscope.attacks.from_function``.
     claim : str, ClaimPlan, mapping, or sequence of them
         What was promised, as ``"epsilon=3,delta=1e-5,adjacency=replace_one"``; each is put to the test.
     train : Recipe or mapping, optional
@@ -108,6 +119,12 @@ def audit(
         mapping as of ``leakscope.auditing.canaries.private_network``. Takes the place of ``train`` and ``layers``.
     group : array of shape (N,), optional
         The unit of privacy of each point, where a person has several.
+    id : column of X, or array of shape (N,), optional
+        What you call the records: shown to you in the report, no feature, and without influence on any number. The
+        index of a frame unless given. As the word is that of the plan and of the flag, it hides Python's ``id`` here.
+    slice : column of X, sequence of them, or mapping of str to array of shape (N,)
+        Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
+        name. See ``leakscope.auditing.slices.by_slice``.
     game : {"half_split", "per_datum", "average_datum", "canaries"}
         Who is in and who is out.
     sampling : {"fixed", "poisson"}
@@ -141,8 +158,14 @@ def audit(
         The question on top of the page.
     unit : str
         The unit of privacy in words: record, person, household.
-    date : str
-        Printed on the page as it is given.
+    date, author : str
+        Printed on the page as they are given.
+    policy : path, str, mapping or PolicyPlan, optional
+        Limits that give each model a verdict (release, do not release, ask): a TOML file, ``"research"``, which comes
+        with leakscope, or the content of such a file.
+    vary : mapping of str to sequence, optional
+        Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
+        ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
     store : path, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional
@@ -173,7 +196,10 @@ def audit(
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
-    releases = [_release(model, name, train, dpsgd, layers) for name, model in by_name.items()]
+    if vary:
+        releases = _variants(by_name, vary, train, dpsgd, layers)
+    else:
+        releases = [_release(model, name, train, dpsgd, layers) for name, model in by_name.items()]
     plan = _plan(
         n_models=n_models,
         claim=_claims(claim),
@@ -186,6 +212,8 @@ def audit(
         knowledge=knowledge,
         attribute=None if attribute is None else named(attribute),
         bins=_many(bins),
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
         seed=seed,
         fpr=_many(fpr),
         confidence=confidence,
@@ -193,15 +221,23 @@ def audit(
         title=title,
         unit=unit,
         date=date,
+        author=author,
+        policy=policy,
+        vary=dict(vary or {}),
     )
     if attribute is not None:
         attack_rows = strategies(attacks)
     else:
         attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1)
+        refuse_unknown_attacks(plan.policy, attack_rows)
     # the report names the attacks that were run, not "default" or "all"
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
     X, y = _features_and_labels(X, y)
-    loaded = Data(data_room.from_arrays(X, y, group), "arrays")
+    X, names = without_names(X, id)
+    points = data_room.from_arrays(X, y, group, names)
+    slices = sliced(points, slice)
+    refuse_without_groups(slices)
+    loaded = Data(points, "arrays", slices=slices)
     execution = Execution(store, n_jobs, tmp)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
@@ -249,13 +285,16 @@ def run(
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     """Run a plan and return its report."""
-    releases = [planned(model) for model in plan.model]
+    releases = [planned(model) for model in plan.releases]
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
-    loaded = data_room.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
+    source = plan.data or plan.dataset or "digits"
+    loaded = data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+    refuse_without_groups(loaded.slices)
     if plan.attribute is not None:
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+    refuse_unknown_attacks(plan.policy, attacks)
     return play(plan, attacks, releases, loaded, execution, command)
 
 
@@ -270,10 +309,12 @@ def audit_model(
     n_models: int = 16,
     classes: Any = None,
     layers: str | tuple[str, ...] = (),
+    id: Any = None,
+    slice: Slices = (),
     name: str = "model",
     weights: str | os.PathLike[str] | None = None,
     sources: str = "members and others",
-    attacks: str | Sequence[str | Attack] = "default",
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
     claim: Claims = (),
     accept_shift: bool = False,
     seed: int = 0,
@@ -283,6 +324,8 @@ def audit_model(
     title: str = "",
     unit: str = "record",
     date: str = "",
+    author: str = "",
+    policy: Any = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -312,13 +355,17 @@ def audit_model(
         The label of each column of the answer.
     layers : "all", "last", a name, or tuple of names
         Of a network: whose gradients are seen; all unless given.
+    id : column of both X, or array of shape (members + others,), optional
+        What you call the records, as in ``audit``; members first. The indices of two frames unless given.
+    slice : column of both X, sequence of them, or mapping of str to array of shape (members + others,)
+        Groups of records to compare, as in ``audit``; members first.
     name : str
         What the report calls the model.
     weights : path, optional
         The file that the model's weights were read from: the report holds its name and SHA-256.
     sources : str
         What the report calls the data.
-    attacks : "default", "all", or sequence of str or Attack
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
         As in ``audit``.
     claim : str, ClaimPlan, mapping, or sequence of them
         What was promised; each is put to the test.
@@ -332,8 +379,10 @@ def audit_model(
         Of the intervals.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date : str
+    title, unit, date, author : str
         On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
     store : path, optional
     n_jobs : int, optional
     tmp : path, optional
@@ -370,10 +419,19 @@ def audit_model(
         title=title,
         unit=unit,
         date=date,
+        author=author,
+        policy=policy,
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
     )
-    inside = data_room.from_arrays(*_pair("members", members))
-    outside = data_room.from_arrays(*_pair("others", others))
+    inside, outside = (_side(role, part, id) for role, part in (("members", members), ("others", others)))
+    refuse_unknown_attacks(plan.policy, attack_rows)
+    shared = data_room.shared(inside, outside)
     points = data_room.join(inside, outside)
+    if id is not None and not isinstance(id, str):
+        points = with_names(points, id)
+    slices = sliced(points, slice)
+    refuse_without_groups(slices)
     recipe = None if recipe is None else adapted(recipe, points)
     n_references = n_models if recipe is not None else 0
     game = games.one_model(
@@ -385,7 +443,9 @@ def audit_model(
     )
     want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp)
     # row 0 of the memberships is the audited model; the rows after it are the references
-    arrays = observe(audited, points, game.member[:1], want, execution=Execution(n_jobs=1))
+    arrays = observe(audited, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
+    if shared == len(outside):
+        raise ValueError("all of the others are among the members; others must be records that the model has not seen")
     shapes = {name: array.shape[2:] for name, array in arrays.items()}
     if recipe is not None and any(attack.by_name for attack in attack_rows):
         # an attack that compares with references can use only the signals that both give
@@ -395,15 +455,14 @@ def audit_model(
             shapes = {name: shape for name, shape in shapes.items() if name in reference_shapes}
     refuse_idle(attack_rows, [Rehearsal(game, shapes)])
     if recipe is not None:
-        reference_arrays = observe(recipe, points, game.member[1:], want, seed, execution)
+        reference_arrays = observe(recipe, points.unnamed, game.member[1:], want, seed, execution)
         arrays = {
             name: np.concatenate([array, reference_arrays[name]])
             for name, array in arrays.items()
             if name in reference_arrays
         }
-    shared = data_room.shared(inside, outside)
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
-    notes += identifier_notes(points)
+    notes += [*identifier_notes(points), *repeated_names(points)]
     notes += [] if recipe is None else [*preparation_notes([recipe]), *not_stored([recipe], execution)]
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
@@ -411,6 +470,9 @@ def audit_model(
             f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
             "compare with them are weaker than with references of its size"
         )
+    structure = None
+    if plan.policy is not None and plan.policy.structure is not None:
+        structure = structure_of(model, inside)
     observed = ObservedRelease(
         audited.name,
         Signals.observed(game, points, arrays),
@@ -418,6 +480,9 @@ def audit_model(
         claims_of(plan, audited.name, game),
         _origin(audited, recipe, weights),
         sources=_sources(plan, points, game, n_jobs),
+        n_shared=shared,
+        structure=structure,
+        slices=slices,
     )
     report = assemble(plan, attack_rows, [observed], notes)
     facts = {"execution": execution.facts, "owner_notes": () if recipe is None else tuple(owner_notes([recipe]))}
@@ -428,7 +493,9 @@ def audit_model(
 def audit_signals(
     signals: Signals,
     *,
-    attacks: str | Sequence[str | Attack] = "default",
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    id: Any = None,
+    slice: Slices = (),
     name: str = "signals",
     claim: Claims = (),
     accept_shift: bool = False,
@@ -438,6 +505,8 @@ def audit_signals(
     title: str = "",
     unit: str = "record",
     date: str = "",
+    author: str = "",
+    policy: Any = None,
     n_jobs: int | None = None,
 ) -> Report:
     """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
@@ -447,8 +516,12 @@ def audit_signals(
     signals : Signals
         With their game: who was in which model's data. With their ``points`` it is tested whether members and others
         come from one source.
-    attacks : "default", "all", or sequence of str or Attack
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
         As in ``audit``.
+    id : array of shape (N,), optional
+        What you call the records; the names of the ``points`` unless given.
+    slice : column of the points, sequence of them, or mapping of str to array of shape (N,)
+        Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the release.
     claim : str, ClaimPlan, mapping, or sequence of them
@@ -461,8 +534,10 @@ def audit_signals(
         Of the intervals.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date : str
+    title, unit, date, author : str
         On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
 
@@ -493,13 +568,21 @@ def audit_signals(
         title=title,
         unit=unit,
         date=date,
+        author=author,
+        policy=policy,
+        slice=_names(slice),
     )
+    records = _records_of(signals) if id is None else with_names(_records_of(signals), id)
+    slices = sliced(records, slice)
+    refuse_without_groups(slices)
     # where the game drew the members at random, they come from the source of the others by construction
     split_is_given = signals.game.kind in GIVEN_SPLITS
     sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
-    observed = ObservedRelease(name, signals, None, claims_of(plan, name, signals.game), sources=sources)
+    claims = claims_of(plan, name, signals.game)
+    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
-    report = assemble(plan, attack_rows, [observed], [] if design is None else [design.note])
+    notes = [*([] if design is None else [design.note]), *repeated_names(records)]
+    report = assemble(plan, attack_rows, [observed], notes)
     for attack in attack_rows:
         # an attack that does not apply has a single finding, which holds the reason
         attack_findings = [finding for finding in report.findings if finding.attack == attack.name]
@@ -515,6 +598,8 @@ def audit_scores(
     member: Bool[Array, "*T J"],
     *,
     points: Any = None,
+    id: Any = None,
+    slice: Slices = (),
     name: str = "scores",
     claim: Claims = (),
     accept_shift: bool = False,
@@ -524,6 +609,8 @@ def audit_scores(
     title: str = "",
     unit: str = "record",
     date: str = "",
+    author: str = "",
+    policy: Any = None,
     n_jobs: int | None = None,
 ) -> Report:
     """Audit the scores of an attack of your own; higher = member.
@@ -536,6 +623,10 @@ def audit_scores(
         The truth.
     points : array or frame of J rows, or pair (X, y), optional
         The records that the scores are of. With them it is tested whether members and others come from one source.
+    id : column of the points, or array of shape (J,), optional
+        What you call the records, as in ``audit``.
+    slice : column of the points, sequence of them, or mapping of str to array of shape (J,)
+        Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the attack.
     claim : str, ClaimPlan, mapping, or sequence of them
@@ -548,8 +639,10 @@ def audit_scores(
         Of the intervals.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date : str
+    title, unit, date, author : str
         On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
 
@@ -582,19 +675,31 @@ def audit_scores(
         title=title,
         unit=unit,
         date=date,
+        author=author,
+        policy=policy,
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
     )
     member = member.astype(bool)
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
-    records = None if points is None else _records(points, member.shape[1])
-    sources = _sources(plan, records, game, n_jobs)
-    observed = ObservedRelease(name, Signals(game, None, {}), None, claims_of(plan, name, game), sources=sources)
-    return assemble(plan, (Given(name, value),), [observed])
+    records_behind = None if points is None else _records(points, member.shape[1], id)
+    sources = _sources(plan, records_behind, game, n_jobs)
+    signals = Signals(game, None, {})
+    records = _records_of(signals) if records_behind is None else records_behind
+    if id is not None and (records_behind is None or not isinstance(id, str)):
+        records = with_names(records, id)
+    slices = sliced(records, slice)
+    refuse_without_groups(slices)
+    claims = claims_of(plan, name, game)
+    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
+    return assemble(plan, (Given(name, value),), [observed], repeated_names(records))
 
 
-def _records(points: Any, n_points: int) -> Points:
+def _records(points: Any, n_points: int, id: Any) -> Points:
     """Check the records that belong to scores: there must be as many as there are scores."""
     x, y = points if isinstance(points, tuple) else (points, None)
-    records = data_room.from_arrays(x, y)
+    x, names = without_names(x, id if isinstance(id, str) else None)
+    records = data_room.from_arrays(x, y, names=names)
     if len(records) != n_points:
         raise ValueError(f"points has {len(records):,} records for {n_points:,} scores a model; give one a score")
     return records
@@ -619,15 +724,42 @@ def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
     return tuple(ClaimPlan.parse(item) if isinstance(item, str) else item for item in claims)
 
 
-def _release(model: Any, name: str, train: Any, dpsgd: Any, layers: Any) -> Described:
-    """Make the release of an estimator or network of a call."""
+def _release(
+    model: Any, name: str, train: Any, dpsgd: Any, layers: Any, settings: Mapping[str, Any] | None = None
+) -> Described:
+    """Make the release of an estimator or network of a call, with some of its parameters changed."""
     if dpsgd is None:
-        return release_of(model, name, train, layers)
+        return release_of(model, name, train, layers, settings)
     if train is not None:
         raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
     if layers:
         raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
-    return private_network(model, dpsgd, name)
+    return private_network(model, dpsgd, name, settings)
+
+
+def _variants(
+    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], train: Any, dpsgd: Any, layers: Any
+) -> list[Described]:
+    """Make a release of each variant of one model."""
+    if len(by_name) != 1:
+        raise ValueError(f"vary is of one model, and there are {len(by_name)}")
+    ((name, model),) = by_name.items()
+    releases = []
+    for variant in variants(vary, private=dpsgd is not None):
+        title = f"{name} {variant.name}".strip()
+        private = _with(dpsgd, variant.dpsgd) if variant.dpsgd else dpsgd
+        recipe = _with(train, variant.train) if variant.train else train
+        releases.append(_release(model, title, recipe, private, layers, variant.set))
+    return releases
+
+
+def _with(settings: Recipe | DpSgd | Mapping[str, Any] | None, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Change some of the fields of a recipe or of DP-SGD."""
+    if isinstance(settings, Recipe):  # its fields hold defaults that depend on each other
+        raise ValueError(f"vary changes {', '.join(changed)} of train; give train as a mapping, not as a Recipe")
+    if isinstance(settings, DpSgd):
+        settings = settings.describe()
+    return {**(settings or {}), **changed}
 
 
 def _origin(model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None) -> dict[str, Any]:
@@ -661,6 +793,23 @@ def _pair(role: str, part: Any) -> tuple[Any, Any]:
     if not isinstance(part, tuple) or len(part) != 2:
         raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
     return part
+
+
+def _side(role: str, part: Any, id: Any) -> Points:
+    """Return members or others as points, with the names that a column or their index gives them."""
+    X, y = _pair(role, part)
+    X, names = without_names(X, id if isinstance(id, str) else None)
+    return data_room.from_arrays(X, y, names=names)
+
+
+def _records_of(signals: Signals) -> Points:
+    """Return the records behind signals; records without any column where they were not given."""
+    return signals.points or Points(np.empty((signals.game.member.shape[1], 0)))
+
+
+def _names(slice: Slices) -> tuple[str, ...]:
+    """Names of the columns that records are sliced by, as the plan has them."""
+    return (slice,) if isinstance(slice, str) else tuple(slice)
 
 
 def _many(value: float | Sequence[float]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.attacks import ATTACKS, Attack, find
+from leakscope.attacks import ATTACKS, Attack, Score, find, listed
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.setup import wanted
 from leakscope.core import games
@@ -128,7 +128,9 @@ def is_private(release: Release) -> TypeGuard[PrivateNetwork]:
 
 
 def attacks_on(
-    releases: Sequence[Release], names: str | Sequence[str | Attack], one_run: bool = False
+    releases: Sequence[Release],
+    attacks: str | Attack | Score | Sequence[str | Attack | Score],
+    one_run: bool = False,
 ) -> tuple[Attack, ...]:
     """Choose the attacks, given that some releases show the steps of DP-SGD.
 
@@ -138,7 +140,7 @@ def attacks_on(
     Parameters
     ----------
     releases : sequence of Release
-    names : as in `leakscope.attacks.find`
+    attacks : as in `leakscope.attacks.find`
     one_run : bool
         By default, leave out the attacks that compare with other models.
 
@@ -153,20 +155,21 @@ def attacks_on(
     ['gap', 'confidence', 'loss', 'entropy']
     """
     rates = sorted({release.dpsgd.sample_rate for release in releases if is_private(release)})
-    rows = find(names)
+    asked = listed(attacks)
+    rows = find(asked)
     likelihood_ratio = ATTACKS["likelihood_ratio"]
-    if names == "default" or tuple(names) == ("default",):
+    if asked == ["default"]:
         rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))
         if rates:
             rows = (likelihood_ratio, *rows)
-    attacks: list[Attack] = []
+    chosen: list[Attack] = []
     for attack in rows:
         # one with parameters of its own has another name, and stays as it is
         if attack.name == likelihood_ratio.name and rates:
-            attacks += [attack.with_parameters(rate=rate) for rate in rates]
+            chosen += [attack.with_parameters(rate=rate) for rate in rates]
         else:
-            attacks.append(attack)
-    return tuple(attacks)
+            chosen.append(attack)
+    return tuple(chosen)
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,9 @@ class Setting:
             n_records = len(points) - self.game.n_target_points
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)
         signals = Signals.observed(self.game, None if dirac else points, arrays)
-        return ObservedRelease(name, signals, None if dirac else self.data, claims, facts)
+        return ObservedRelease(
+            name, signals, None if dirac else self.data, claims, facts, slices={} if dirac else self.data.slices
+        )
 
 
 def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -14,12 +14,16 @@ from leakscope import data
 from leakscope.attacks import Attack
 from leakscope.attacks.attribute import strategies
 from leakscope.auditing.attribute.game import imputation, lay_out
-from leakscope.auditing.attribute.run import of_records, signals_of
+from leakscope.auditing.attribute.run import of_records, refuse_unanswerable, signals_of
 from leakscope.auditing.canaries import Setting, attacks_on, is_private, planned
+from leakscope.auditing.rehearsal import Rehearsal, refuse_idle
 from leakscope.auditing.run import claims_of, promise, setting
+from leakscope.auditing.setup import draw
 from leakscope.core import seeds
+from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Points
 from leakscope.data import Data
+from leakscope.data.slices import refuse_without_groups
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.factory import Described
@@ -40,11 +44,14 @@ class Fit:
         Of its signals in the store.
     warned : tuple of str
         What its fit warns of.
+    shapes : mapping of str to tuple of int
+        The signals that it gives, with the lengths of their axes behind (M, N).
     """
 
     seconds: float
     n_bytes: int
     warned: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def lines(self, name: str, n_models: int, workers: int) -> Iterator[str]:
         """Yield a line about all models, and one for each warning."""
@@ -75,10 +82,13 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     Raises
     ------
     ValueError
-        For whatever the audit itself would refuse before its first fit, in one line.
+        For whatever the audit itself would refuse before its first fit, in one line; for an attack that was asked for
+        by its name and can run on none of the releases after the fits that show it.
     """
-    releases = [_not_quiet(planned(model)) for model in plan.model]
-    loaded = data.load(plan.data or plan.dataset or "digits", plan.label, plan.group, plan.drop)
+    releases = [_not_quiet(planned(model)) for model in plan.releases]
+    source = plan.data or plan.dataset or "digits"
+    loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+    refuse_without_groups(loaded.slices)
     workers = pool.workers(n_jobs)
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
@@ -99,6 +109,7 @@ def _of_membership(
     settings = [_quickly_set(plan, attacks, release, loaded) for release in releases]
     # of all releases before the first fit: a release that promises nothing is refused here
     promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
+    rehearsals = []
     for place, (audited, accountant_claim) in enumerate(zip(settings, promises, strict=True)):
         points, game, name = audited.data.points, audited.game, audited.release.name
         if place == 0 and audited.planted:
@@ -117,6 +128,8 @@ def _of_membership(
             yield f"{name}: the canaries are chosen in one more training"
         fit = _one(audited.release, points, game.member[:1], audited.wanted(attacks), plan.seed)
         yield from fit.lines(name, game.n_models, workers)
+        rehearsals.append(Rehearsal(game, fit.shapes, points.group))
+    refuse_idle(attacks, rehearsals)
 
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
@@ -136,6 +149,7 @@ def _of_attribute(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data, workers: int
 ) -> Iterator[str]:
     """Yield the candidates, then the cost of the forests that guess without a release, and of each release."""
+    refuse_unanswerable(attacks)
     attribute_game = lay_out(plan, attacks, loaded)
     rows, game, n_values = attribute_game.rows, attribute_game.game, len(attribute_game.attribute.names)
     yield (
@@ -147,9 +161,13 @@ def _of_attribute(
     imputer, known, outside = imputation(attribute_game)
     fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed)
     yield from fit.lines("imputation, without any release", len(outside), workers)
+    records = rows.points.take(np.flatnonzero(rows.own))  # as the releases train on them, with the attribute
+    rehearsals = []
     for release in releases:
         fit = _one(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
         yield from fit.lines(release.name, game.n_models, workers)
+        rehearsals.append(Rehearsal(draw(plan, records, attacks), fit.shapes, records.group))
+    refuse_idle(attacks, rehearsals)
 
 
 def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
@@ -163,7 +181,7 @@ def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: S
     step_seconds = max(0.0, more.seconds - first.seconds) / FEW
     step_bytes = (more.n_bytes - first.n_bytes) // FEW
     seconds = first.seconds + (n_steps - 1) * step_seconds
-    return Fit(seconds, first.n_bytes + (n_steps - 1) * step_bytes, more.warned)
+    return Fit(seconds, first.n_bytes + (n_steps - 1) * step_bytes, more.warned, first.shapes)
 
 
 def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
@@ -175,4 +193,5 @@ def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want:
     seconds = time.perf_counter() - started
     warned = sorted({str(warning.message).splitlines()[0] for warning in caught})
     n_bytes = 4 * sum(array.size for array in arrays.values())  # the store holds single precision
-    return Fit(seconds, n_bytes, tuple(warned))
+    shapes = {name: array.shape[2:] for name, array in arrays.items() if name in SIGNALS}
+    return Fit(seconds, n_bytes, tuple(warned), shapes)

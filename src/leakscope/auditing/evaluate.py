@@ -12,7 +12,10 @@ import numpy as np
 from leakscope import metrics
 from leakscope.auditing.claim_tests import ClaimTest, verdict
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.policy import Ends, Levels, ends_of, structure_findings
+from leakscope.auditing.quality import quality
 from leakscope.auditing.records import record_risk
+from leakscope.auditing.slices import by_slice
 from leakscope.bounds import BOUNDS
 from leakscope.bounds.generalisation import gap_bound
 from leakscope.core.claims import Claim
@@ -21,8 +24,9 @@ from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Attack, NotApplicable, Scores
 from leakscope.metrics import epsilon
+from leakscope.plans.limits import Limit
 from leakscope.reports import Curve, Verdict
-from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts
+from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts, SliceFacts
 
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
@@ -38,10 +42,17 @@ class Judgement:
     curves: Sequence[Curve]
     records: Mapping[str, Sequence[Any]]
     facts: ReleaseFacts
+    ends: Sequence[Ends] = ()
 
 
 def judge(
-    observed: ObservedRelease, attacks: Sequence[Attack], fpr: Sequence[float], confidence: float, prior: float = 0.5
+    observed: ObservedRelease,
+    attacks: Sequence[Attack],
+    fpr: Sequence[float],
+    confidence: float,
+    prior: float = 0.5,
+    limits: Sequence[Limit] = (),
+    levels: Levels | None = None,
 ) -> Judgement:
     """Attack one release and measure how far the attacks get.
 
@@ -58,6 +69,10 @@ def judge(
     prior : float
         Fraction of members at which accuracy and precision are reported, whatever it is in the game: a model that
         reveals nothing is then guessed right as often as its baseline says, also where members are many.
+    limits : sequence of Limit
+        Of a policy, for which each attack is measured once more at the levels of its verdicts.
+    levels : Levels, optional
+        Needed with ``limits``.
 
     Returns
     -------
@@ -65,6 +80,7 @@ def judge(
     """
     findings: list[Finding] = []
     curves: list[Curve] = []
+    ends: list[Ends] = []
     for attack in attacks:
         try:
             scores = observed.by_unit(attack(observed.signals))
@@ -75,14 +91,20 @@ def judge(
         findings += measured
         if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
+        if levels is not None:
+            ends.append(ends_of(attack.name, scores, limits, levels))
     best = strongest(findings)
     best_attack = next((attack for attack in attacks if attack.name == best), None)
     exposure = record_risk(observed, best_attack, confidence)
+    sliced = by_slice(observed, best_attack, fpr, confidence, prior)
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [_baseline(observed, prior), *_without_model(observed)]
+    findings += [*quality(observed, confidence), *structure_findings(observed)]
     curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
-    return Judgement(findings, curves, exposure.records, _facts(observed, best, exposure.games))
+    # slices are judged by no claim: the tests of claims are over all records
+    findings += sliced.findings
+    return Judgement(findings, curves, exposure.records, _facts(observed, best, exposure.games, sliced.facts), ends)
 
 
 def measure(
@@ -244,7 +266,7 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
-def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> ReleaseFacts:
+def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
     game, data = observed.signals.game, observed.data
     facts = {
@@ -268,5 +290,6 @@ def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None) -> Re
         "games": games,
         "knowledge": None,
         "files": {},
+        "slices": slices,
     }
     return ReleaseFacts(**{**facts, **observed.facts})

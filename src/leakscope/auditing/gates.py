@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from leakscope.core.reasons import words
 from leakscope.plans.limits import Limit
 from leakscope.reports import Report, phrases
-from leakscope.reports.about import releases_of
+from leakscope.reports.about import decisions_of, releases_of
 
 
 def refuted(report: Report) -> list[str]:
@@ -50,6 +50,11 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
                 lines.append(f"{release}: {text} could not be tested: {shifted[release]}")
             else:
                 lines += _exceeded(report, release, limit, text)
+    lines += [
+        f"{decision.release}: the policy says {phrases.DECISIONS[decision.verdict]}"
+        for decision in decisions_of(report.about)
+        if decision.verdict != "release"
+    ]
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
     lines += [
         f"{name}: {phrases.claim(verdict)} could not be tested: {shifted[name]}"
@@ -88,6 +93,7 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         for finding in report.findings
         if finding.release == release
         and finding.bound_type != "upper"  # a ceiling is not what was found
+        and finding.scope.kind != "slice"  # limits are for all records
         and finding.quantity == gate.quantity
         and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]

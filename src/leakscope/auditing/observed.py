@@ -15,6 +15,7 @@ from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Scores, Signals
 from leakscope.data import Data
+from leakscope.releases.structure import Structure
 
 Array = np.ndarray
 
@@ -60,6 +61,14 @@ class ObservedRelease:
         What the report says about the release beyond its game.
     sources : SourceTest or None
         Whether members and others come from one source, where the user says who was in; None where we drew it.
+    n_shared : int
+        How many of the others are among the members too, where the user says who was in.
+    structure : Structure or None
+        Of the fitted model that would be released, where a policy asks for it.
+    names : array of shape (N,), optional
+        What the owner calls the records; those of the points of the signals unless given.
+    slices : mapping of str to array of shape (N,)
+        Columns by whose values the records are grouped.
     """
 
     name: str
@@ -68,6 +77,19 @@ class ObservedRelease:
     claims: Sequence[Claim] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     sources: SourceTest | None = None
+    n_shared: int = 0
+    structure: Structure | None = None
+    names: Shaped[Array, " N"] | None = None
+    slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+
+    @property
+    def target_names(self) -> list[str] | None:
+        """What the owner calls each target point; None where they have no names, or units have several rows."""
+        points = self.signals.points
+        names = points.names if self.names is None and points is not None else self.names
+        if names is None or self.group is not None:
+            return None
+        return names[self.signals.game.target_points].tolist()
 
     @property
     def group(self) -> Shaped[Array, " J"] | None:
@@ -86,7 +108,8 @@ class ObservedRelease:
         order = np.argsort(unit, kind="stable")
         starts = np.r_[0, np.cumsum(rows)[:-1]]
         mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
-        return replace(scores, value=mean.astype(scores.value.dtype), member=scores.member[:, first])
+        value = mean.astype(scores.value.dtype)
+        return replace(scores, value=value, member=scores.member[:, first], points=None)
 
     def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
         """Make a finding of this release from a measured number, or from the reason why there is none."""

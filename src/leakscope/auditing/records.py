@@ -107,7 +107,7 @@ def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Arra
     game, points = observed.signals.game, observed.signals.points
     n_units = len(record_games.won)
     group, single = observed.group, observed.group is None
-    names = game.target_points if group is None else np.unique(group)
+    units = game.target_points if group is None else np.unique(group)
     labels = None
     if single and points and points.y is not None:
         labels = [str(value) for value in points.y[game.target_points]]
@@ -122,9 +122,11 @@ def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Arra
             members[place] = game.member[: game.n_targets, column].astype(int).tolist()
         if observed.data is not None:
             previews[place] = preview(observed.data, column)
+    names = observed.target_names  # of single records; a unit of several rows is named by its group
     return {
         "release": [observed.name] * n_units,
-        "record": names.tolist(),
+        "record": units.tolist(),
+        **({} if names is None else {"name": names}),
         "label": labels or [""] * n_units,
         "games": [record_games.games] * n_units,
         "won": record_games.won.tolist(),

@@ -20,8 +20,7 @@ from leakscope.auditing.canaries import is_private
 from leakscope.core import seeds
 from leakscope.core.findings import Term
 from leakscope.core.reasons import words
-from leakscope.core.signals import SIGNALS
-from leakscope.core.types import Game, NotApplicable, Points, Release, Signals
+from leakscope.core.types import Game, NotApplicable, Points, Release, Signals, WrongScores
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import first_line
 
@@ -172,7 +171,9 @@ def idle_reason(attack: Attack, rehearsal: Rehearsal) -> Term | None:
             attack(Signals.observed(part, Points(np.zeros((len(points), 1)), group=group), arrays))
     except NotApplicable as reason:
         return reason.reason
-    except Exception:  # of an attack of the user's own, which random numbers may surprise
+    except WrongScores:  # of an attack of the user's own: better before the first fit than after the last
+        raise
+    except Exception:  # of the same, which random numbers may surprise
         return None
     return None
 
@@ -205,4 +206,4 @@ def _shapes(
         if release.name in message:
             raise
         raise ValueError(f"{release.name}: {message}") from error
-    return {name: array.shape[2:] for name, array in arrays.items() if name in SIGNALS}
+    return {name: array.shape[2:] for name, array in arrays.items()}

@@ -7,10 +7,12 @@ from typing import Any
 
 from leakscope.auditing.evaluate import Judgement, judge
 from leakscope.auditing.observed import ObservedRelease
+from leakscope.auditing.policy import Levels, decision, with_claims
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.reports import Report
-from leakscope.reports.about import AuditAbout, TheoremFacts, envelope
+from leakscope.reports import Observation, Report
+from leakscope.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
+from leakscope.runtime.progress import progress
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
 
@@ -45,17 +47,36 @@ def assemble(
         If a claim is about a release that is not there.
     """
     refuse_unknown(plan, [observed.name for observed in releases])
-    judgements = [judge(observed, attacks, plan.fpr, plan.confidence, plan.prior) for observed in releases]
-    return Report(
-        _about(plan, attacks, judgements, notes, command),
+    policy = plan.policy
+    limits = () if policy is None else policy.parsed_limits
+    levels = None if policy is None else Levels.shared(policy.confidence, len(releases), len(attacks), len(limits))
+    with progress("attacks", len(releases) if len(releases) > 1 else None) as advance:
+        judgements = []
+        for observed in releases:
+            judgements.append(judge(observed, attacks, plan.fpr, plan.confidence, plan.prior, limits, levels))
+            advance()
+    decisions: list[DecisionFacts] = []
+    if policy is not None:
+        decisions = [
+            decision(policy, observed, judgement.ends) for observed, judgement in zip(releases, judgements, strict=True)
+        ]
+    report = Report(
+        _about(plan, attacks, judgements, decisions, notes, command),
         tuple(finding for judgement in judgements for finding in judgement.findings),
         tuple(curve for judgement in judgements for curve in judgement.curves),
         _joined([judgement.records for judgement in judgements if judgement.records]),
+        {observed.name: Observation(observed.signals, attacks) for observed in releases},
     )
+    return with_claims(report)
 
 
 def _about(
-    plan: AuditPlan, attacks: Sequence[Attack], judgements: Sequence[Judgement], notes: Sequence[str], command: str
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    judgements: Sequence[Judgement],
+    decisions: Sequence[DecisionFacts],
+    notes: Sequence[str],
+    command: str,
 ) -> AuditAbout:
     common = envelope(
         plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
@@ -67,6 +88,7 @@ def _about(
         attacks={attack.name: described(attack) for attack in attacks},
         execution=None,  # of signals from elsewhere; an audit that trained models sets it afterwards
         releases=tuple(judgement.facts for judgement in judgements),
+        decisions=tuple(decisions),
     )
 
 
@@ -76,7 +98,11 @@ def described(attack: Attack) -> TheoremFacts:
 
 
 def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """Tables with the same columns, one below the other."""
-    if not tables:
-        return {}
-    return {name: [item for table in tables for item in table[name]] for name in tables[0]}
+    """Join tables, one below the other; a table without names of records gets empty ones where another has some."""
+    columns = dict.fromkeys(name for table in tables for name in table)
+    joined: dict[str, list[Any]] = {name: [] for name in columns}
+    for table in tables:
+        n_rows = len(table["record"])
+        for name, values in joined.items():
+            values += table.get(name, [""] * n_rows)
+    return joined

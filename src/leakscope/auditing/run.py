@@ -14,6 +14,7 @@ from leakscope.auditing.canaries import Setting, is_private, plant
 from leakscope.auditing.claim_tests import NO_ATTACK, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
 from leakscope.auditing.evaluate import DEFAULT_DELTA
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
 from leakscope.auditing.report import assemble
 from leakscope.auditing.setup import draw
@@ -24,11 +25,12 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes
+from leakscope.data.columns import identifier_notes, repeated_names
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes
+from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, not_stored, observe
+from leakscope.runtime.progress import progress
 
 if TYPE_CHECKING:
     from leakscope.dpsgd.network import PrivateNetwork
@@ -85,16 +87,20 @@ def play(
     claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
     promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
     if len(settings) > 1 or any(attack.by_name for attack in attacks):
-        rehearsals = [
-            rehearse(audited.release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
-            for audited in settings
-        ]
+        with progress("trial fits"):
+            rehearsals = [
+                rehearse(audited.release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
+                for audited in settings
+            ]
         refuse_idle(attacks, rehearsals)
     observed_releases = []
     for audited, own_claims in zip(settings, claims, strict=True):
-        points, member = audited.data.points, audited.game.member
+        points, member = audited.data.points.unnamed, audited.game.member
         arrays = observe(audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
-        observed_releases.append(audited.observed(arrays, own_claims))
+        observed = audited.observed(arrays, own_claims)
+        if plan.policy is not None and plan.policy.structure is not None and isinstance(audited.release, Structured):
+            observed = replace(observed, structure=audited.release.structure(loaded.points, plan.seed))
+        observed_releases.append(observed)
     notes = [*loaded.notes, *_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
     report = assemble(plan, attacks, observed_releases, notes, command)
     facts = {"execution": execution.facts, "owner_notes": tuple(owner_notes(audited.release for audited in settings))}
@@ -102,7 +108,7 @@ def play(
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
             report = _with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
-    return report
+    return with_claims(report)
 
 
 def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
@@ -220,6 +226,7 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     if n_repeated:
         yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
     yield from identifier_notes(points)
+    yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
     yield from not_stored([audited.release for audited in settings], execution)
     for audited in settings:
@@ -280,7 +287,8 @@ def _with_accountant(
         source=source,
     )  # fmt: skip
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
-    own_findings = [finding for finding in report.findings if finding.release == observed.name]
+    of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
+    own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
     findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
     verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals))

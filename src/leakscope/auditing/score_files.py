@@ -16,14 +16,15 @@ SIGNALS = ("loss", "log_odds", "correct", "log_prob")
 
 
 @in_one_line
-def read_probabilities(path: str | os.PathLike[str]) -> Signals:
+def read_probabilities(
+    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
+) -> Signals:
     r"""Read the probabilities of one trained model from a table.
 
     Parameters
     ----------
-    path : path
-        ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
-        each label: the model's probability of it.
+    path, separator, decimal
+        As in `leakscope.data.score_tables.read_answers`.
 
     Returns
     -------
@@ -46,7 +47,7 @@ def read_probabilities(path: str | os.PathLike[str]) -> Signals:
     ...     read_probabilities(file).arrays["correct"].tolist()
     [[1.0, 0.0]]
     """
-    member, label, p = read_answers(path)
+    member, label, p = read_answers(path, separator=separator, decimal=decimal)
     # members first, which is the order of the game
     order = np.argsort(~member, kind="stable")
     try:

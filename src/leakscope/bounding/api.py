@@ -14,6 +14,7 @@ from leakscope.plans.plan import PagePlan, read
 from leakscope.releases.specs import own
 from leakscope.reports import Report
 from leakscope.reports.about import BoundAbout, DataFacts, TheoremFacts, envelope
+from leakscope.runtime.progress import progress
 
 
 @overload
@@ -79,6 +80,8 @@ def bound(
     name: Literal["pmp"],
     *,
     data: str | os.PathLike[str],
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
     mechanism: Literal["mean", "exponential"] = "mean",
     clip: float,
@@ -104,7 +107,10 @@ def bound(
     name: Literal["leakage"],
     *,
     data: str | os.PathLike[str],
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
+    id: str | None = None,
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal",
     released: int | None = None,
     rate: float = 1.0,
@@ -122,6 +128,8 @@ def bound(
     name: Literal["table"],
     *,
     data: str | os.PathLike[str],
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     by: str | Sequence[str],
     sampling: Literal["fixed", "poisson"] = "fixed",
     prior: float = 0.5,
@@ -140,7 +148,10 @@ def bound(
     name: Literal["total"],
     *,
     data: str | os.PathLike[str],
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     column: str,
+    id: str | None = None,
     round: float = 1.0,
     sampling: Literal["fixed", "poisson"] = "poisson",
     prior: float = 0.5,
@@ -188,7 +199,10 @@ def bound(
     name: Literal["regression"],
     *,
     data: str | os.PathLike[str],
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
+    id: str | None = None,
     noise_std: float = 1.0,
     title: str = "",
     unit: str = "record",
@@ -222,21 +236,23 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
         pmp
             Practical membership privacy: ``data``, ``drop=()``, ``mechanism="mean"``, ``clip``, ``scale`` (of a mean),
             ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism), ``candidates=32``,
-            ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``.
+            ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``; of CSV ``separator``, ``decimal``.
         leakage
-            Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``covariance="diagonal"``, ``released``,
-            ``rate=1.0``, ``delta=1e-5``.
+            Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``id``, ``covariance="diagonal"``,
+            ``released``, ``rate=1.0``, ``delta=1e-5``; of CSV ``separator``, ``decimal``.
         table
-            Counts without noise: ``data``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or ``k``, ``eta``.
+            Counts without noise: ``data``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or ``k``, ``eta``; of CSV
+            ``separator``, ``decimal``.
         total
-            The total of a column without noise: ``data``, ``column``, ``round=1.0``, ``sampling="poisson"``,
-            ``prior=0.5`` or ``k``.
+            The total of a column without noise: ``data``, ``column``, ``id``, ``round=1.0``,
+            ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
         gap
             A generalisation gap: ``gap``, ``low=0.0``, ``high=1.0``, ``prior=0.5``.
         information
             Mutual information in nats: ``information``, ``prior=0.5``.
         regression
-            Least squares with a fixed design: ``data``, ``drop=()``, ``noise_std=1.0``.
+            Least squares with a fixed design: ``data``, ``drop=()``, ``id``, ``noise_std=1.0``; of CSV ``separator``,
+            ``decimal``.
 
         ``leakscope bound NAME --help`` says what each means, and so do the fields of
         ``leakscope.plans.BOUND_PLANS[NAME]``.
@@ -261,7 +277,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     row = find(name)
     plan = read(BOUND_PLANS[name], options, f"bound {name}")
     try:
-        stated = own(row.report)(plan, row)
+        with progress(f"bound {name}"):
+            stated = own(row.report)(plan, row)
     except NotApplicable as reason:
         raise ValueError(f"bound {name}: {reason}") from None
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)

@@ -28,11 +28,12 @@ from leakscope.bounds.membership import LARGEST_EPSILON, epsilon_for_accuracy, e
 from leakscope.bounds.regression import linear_regression_bayes
 from leakscope.bounds.tables import Merged, exact_eta_table, related_cells_to_merge, smallest_cell
 from leakscope.bounds.totals import exact_eta_total, on_grid
-from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.findings import Finding, Kind, Scope, Term
 from leakscope.core.lengths import clipped, p_norm
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.data import Data
+from leakscope.data.columns import repeated_names
 from leakscope.noise import GaussianNoise, swap_linear
 from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
 from leakscope.plans.limits import Limit
@@ -52,7 +53,7 @@ EXACT = (
 
 def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     """Score every record of a table, and bound the most exposed and the median one."""
-    data = data_room.read(plan.data, plan.drop)
+    data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
     released = plan.released or len(data.points)
     rows = data_room.numbers(data)
     score = leakage_scores(rows, plan.covariance, released)
@@ -68,8 +69,9 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         ],
     }
     findings, curves = [], []
-    for scope in (Scope("worst", int(order[0])), Scope("median", int(order[(len(order) - 1) // 2]))):
-        record = scope.index
+    places: list[tuple[Kind, int]] = [("worst", order[0]), ("median", order[(len(order) - 1) // 2])]
+    for kind, record in places:
+        scope = _record(kind, int(record), data)
         facts: dict[str, Any] = {**common, "scope": scope}
         curve = leakage_tradeoff(float(score[record]), plan.rate)
         findings += [
@@ -79,22 +81,22 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
                 "epsilon", curve.epsilon(plan.delta), operating_point={"delta": plan.delta}, bound_type="upper", **facts
             ),
         ]
-        curves.append(Curve(scope.kind, "", "asymptotic", curve, scope=scope))
+        curves.append(Curve(kind, "", "asymptotic", curve, scope=scope))
     accuracy = (1 + leakage_advantage(score, plan.rate)) / 2
     drawn = f", of a random fraction {plan.rate:g} of them" if plan.rate < 1 else ""
     return Stated(
         f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
         findings,
         curves,
-        _ranked(order, record=np.arange(len(score)), score=score, accuracy=accuracy, eta=accuracy - 0.5),
+        _ranked(order, **_named(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
         data,
-        _left_out(data),
+        [*_left_out(data), *repeated_names(data.points)],
     )
 
 
 def table(plan: TablePlan, row: Bound) -> Stated:
     """Exact eta of every cell of a table of counts; for a wanted eta the smallest cell and the cells to merge."""
-    data = data_room.read(plan.data)
+    data = data_room.read(plan.data, **plan.csv)
     _, names, sizes = data_room.cells(data, plan.by)
     game = _drawing(plan, len(data.points))
     eta = exact_eta_table(sizes, len(data.points), **game.words)
@@ -129,7 +131,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
 
 def total(plan: TotalPlan, row: Bound) -> Stated:
     """Exact eta of every record of a column that is published as a total."""
-    data = data_room.read(plan.data)
+    data = data_room.read(plan.data, id=plan.id, **plan.csv)
     values = on_grid(data_room.column(data, plan.column), plan.round)
     game = _drawing(plan, len(values))
     eta = exact_eta_total(values, **game.words)
@@ -138,17 +140,18 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
     return Stated(
         f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; "
         + phrases.game(game.term),
-        _exposed(eta, order, Scope("worst", int(order[0])), game.prior, common),
+        _exposed(eta, order, _record("worst", int(order[0]), data), game.prior, common),
         records=_ranked(
-            order, record=np.arange(len(eta)), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
+            order, **_named(data), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
         ),
         data=data,
+        notes=repeated_names(data.points),
     )
 
 
 def pmp(plan: PmpPlan, row: Bound) -> Stated:
     """Practical membership privacy of a noisy mean, or of the exponential mechanism, on these records."""
-    data = data_room.read(plan.data, plan.drop)
+    data = data_room.read(plan.data, plan.drop, **plan.csv)
     rows = data_room.numbers(data)
     n_clipped = int((p_norm(rows) > plan.clip).sum())
     stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped(rows, plan.clip))
@@ -270,7 +273,7 @@ def _promises(everywhere: float, exact: float | None, nominal: float, common: di
 
 def regression(plan: RegressionPlan, row: Bound) -> Stated:
     """Compute the Bayes attacker on least squares, exactly, for every row of the design."""
-    data = data_room.read(plan.data, plan.drop)
+    data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
     leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
     order = np.argsort(-leak.leverage, kind="stable")
     common: dict[str, Any] = {
@@ -297,14 +300,14 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
                 "accuracy",
                 float(accuracy.max()),
                 bound_type="upper",
-                scope=Scope("worst", int(order[0])),
+                scope=_record("worst", int(order[0]), data),
                 source=row.source,
                 **common,
             ),
         ],
-        records=_ranked(order, record=np.arange(len(accuracy)), leverage=leak.leverage, accuracy=accuracy),
+        records=_ranked(order, **_named(data), leverage=leak.leverage, accuracy=accuracy),
         data=data,
-        notes=_left_out(data),
+        notes=[*_left_out(data), *repeated_names(data.points)],
     )
 
 
@@ -372,6 +375,20 @@ def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
     for group, merged in enumerate(groups, start=1):
         number[list(merged.parts)] = group
     return number
+
+
+def _record(kind: Kind, record: int, data: Data) -> Scope:
+    """Return the scope of one record, with its name if it has one."""
+    names = data.points.names
+    return Scope(kind, record, "" if names is None else str(names[record]))
+
+
+def _named(data: Data) -> dict[str, Array]:
+    """Return the columns that say which record a row is: its index, and its name if the records have names."""
+    columns = {"record": np.arange(len(data.points))}
+    if data.points.names is not None:
+        columns["name"] = data.points.names
+    return columns
 
 
 def _left_out(data: Data) -> list[str]:

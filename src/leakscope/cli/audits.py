@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.cli.options import ALLOW, PUBLISH, RECORDS, Spelling, argument, command, grouped, option, options_of
-from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, write
+from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, width, write
 from leakscope.core.checks import printable
 from leakscope.core.system import OWNERS_FOLDER
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakscope.plans.plan import read, settings
+from leakscope.plans.policies import ready_text
+from leakscope.plans.variants import parsed
 
 if TYPE_CHECKING:
-    from leakscope.core.types import Signals
+    from leakscope.data import Data
     from leakscope.reports import Report
 
 TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
-    "sampling", "target", "references",
+    "sampling", "target", "references", "vary",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -37,17 +39,23 @@ NO_MODEL = {
 }  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
-    "an audit with --scores": FLAGS_OF_FITS | NO_MODEL | {"attacks", "label", "probabilities"},
-    "an audit with --probabilities": FLAGS_OF_FITS | NO_MODEL | {"label"},
+    "an audit with --scores": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"attacks", "probabilities"},
+    "an audit with --probabilities": FLAGS_OF_FITS | NO_MODEL | {"label", "id", "slice"},
     "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"} | OF_FILES,
     "an audit with --weights": FLAGS_OF_FITS | OF_FILES,
     "an audit of a model file": FLAGS_OF_FITS | {"layers"},
     "an audit without a trained model": {"classes", "members", "others", "accept_shift"} | OF_FILES,
 }
+FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
+    "an audit with --signals": {"label", "drop", "separator", "decimal"},
+    "an audit with --scores": {"label", "drop"},
+}
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
     "dataset": Spelling(help="digits, breast_cancer or wine."),
     "group": Spelling(help="The column that names the unit of privacy."),
     "drop": Spelling(help="A column that is no feature; repeatable."),
+    "id": Spelling(help="The column that names the records, for you; no feature."),
+    "slice": Spelling(help="Compare the groups that a column makes: label, group or its name; repeatable."),
     "model": Spelling(help="Import path of an estimator or of what makes a network; repeatable."),
     "attacks": Spelling("--attack", "A name of leakscope attacks, or all; repeatable."),
     "attribute": Spelling(help="Guess this column of the members, instead of who is in."),
@@ -55,11 +63,13 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "game": Spelling(help="half_split, or canaries: planted ones, in by a coin each, where one model is enough."),
     "canaries": Spelling(help="dirac (of DP-SGD, by itself), mahalanobis, mislabelled or random."),
     "knowledge": Spelling(help="distribution or others: what who sees the steps knows of the other records."),
-    "claim": Spelling(help="epsilon=3,delta=1e-5,adjacency=replace_one"),
+    "claim": Spelling(help="A promise to test, as eta=0.05, or mu=1,adjacency=replace_one; repeatable."),
     "fpr": Spelling(help="A false positive rate, as a fraction; repeatable. [0.01, 0.001]"),
     "target": Spelling(help="Index of an attacked record: one for per_datum, or the canaries; repeatable."),
     "prior": Spelling(help="Fraction of members at which accuracy is reported, with its baseline. [0.5]"),
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
+    "policy": Spelling(help="A policy in TOML, or research: a verdict on each model; exit code 3 unless all: release."),
+    "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
 }
 OF_THE_RUN = (
     argument("plan", Path, "A plan in TOML (see leakscope init), or ONE trained model: .skops, .onnx, .joblib."),
@@ -74,7 +84,7 @@ OF_THE_RUN = (
     option("classes", list[str] | None, "Of a trained model: the label of each column, in order; repeatable."),
     option("members", str | None, "Of a trained model: the file of its training data."),
     option("others", str | None, "Of a trained model: a file of other data."),
-    option("scores", str | None, "A table of attack scores: member, score[, model]; larger means member."),
+    option("scores", str | None, "A table of attack scores: member, score[, model][, id]; --data has its records."),
     option("probabilities", str | None, "A table of a trained model's answers: member, label, p_LABEL for each label."),
     option("signals", str | None, "An .npz file with member (M, N) and signals (M, N); --data may name its N records."),
     option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
@@ -83,23 +93,24 @@ OF_THE_RUN = (
     option("tmp", str | None, "Where the workers' temporary files lie. [the store]"),
     RECORDS,
     PUBLISH,
+    option("pdf", bool, "Also write OUT/report.pdf: by Chromium, else by WeasyPrint.", False, "--pdf"),
     ALLOW,
     option("dry_run", bool, "Say what would be done, imported and spent, and stop.", False, "--dry-run"),
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 GROUPS = {  # panels of the help, in its order
     "Data": (
-        "dataset", "data", "label", "group", "drop", "attribute", "bins", "members", "others", "signals", "scores",
-        "probabilities",
+        "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
+        "scores", "probabilities", "separator", "decimal",
     ),
     "Model": (
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
-        "classes",
+        "classes", "vary",
     ),
     "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
     "Attack": ("attacks", "fpr", "confidence", "prior"),
-    "Claim": ("claim", "fail_above", "accept_shift"),
-    "Output": ("title", "unit", "date", "out", "records", "publish", "as_json"),
+    "Claim": ("claim", "fail_above", "policy", "accept_shift"),
+    "Output": ("title", "unit", "date", "author", "out", "records", "publish", "pdf", "as_json"),
     "Execution": ("store", "n_jobs", "tmp", "allow_modules", "dry_run"),
 }  # fmt: skip
 
@@ -109,6 +120,7 @@ def _audit(
     out: Path,
     records: bool,
     publish: bool,
+    pdf: bool,
     allow_modules: str | None,
     dry_run: bool,
     as_json: bool,
@@ -116,7 +128,7 @@ def _audit(
 ) -> None:
     """Audit a plan, one trained model, or signals from elsewhere."""
     with import_module("leakscope.releases.specs").only_from(allow_modules):
-        _audited(plan, out, records, publish, dry_run, as_json, flags, allow_modules is not None)
+        _audited(plan, out, records, publish, pdf, dry_run, as_json, flags, allow_modules is not None)
 
 
 def _audited(
@@ -124,6 +136,7 @@ def _audited(
     out: Path,
     records: bool,
     publish: bool,
+    pdf: bool,
     dry_run: bool,
     as_json: bool,
     flags: Mapping[str, Any],
@@ -148,8 +161,13 @@ def _audited(
         report = _audit_table(audit_plan, options)
     elif "signals" in options:
         auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
-        signals = _with_records(observing.read_signals(options["signals"]), audit_plan, options)
-        report = auditing.audit_signals(signals, n_jobs=n_jobs, **_fields_without_training(audit_plan))
+        signals = observing.read_signals(options["signals"])
+        behind = _records(audit_plan, options, "the signals", signals.game.member.shape[1])
+        words = _fields_without_training(audit_plan)
+        if behind is not None:
+            signals = replace(signals, points=behind.points)
+            words["slice"] = behind.slices
+        report = auditing.audit_signals(signals, n_jobs=n_jobs, **words)
     else:
         report = import_module("leakscope.auditing.api").run(
             audit_plan, store=store, n_jobs=n_jobs, tmp=options.get("tmp"), command=command_line()
@@ -158,18 +176,29 @@ def _audited(
         out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
     write(report, out, records, started, publish)
     emit(report if records and not publish else report.without_records(), out, as_json)
+    if pdf:
+        report.to_pdf(out / "report.pdf", records, publish=publish)
+        say(f"wrote {out / 'report.pdf'}")
     _leave(report, audit_plan.fail_above)
 
 
 def init(
     plan: Annotated[Path, typer.Argument(help="The file to write.")] = Path("plan.toml"),
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="Write this policy instead of a plan: research.")
+    ] = None,
 ) -> None:
-    """Write a commented plan to start from."""
+    """Write a commented plan, or a policy, to start from."""
     if plan.exists():
         raise ValueError(f"{plan} exists already; choose another name")
-    text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
+    if policy is None:
+        text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
+        use = f"run it with: leakscope audit {plan}"
+    else:
+        text = ready_text(policy)
+        use = f"use it with: leakscope audit MODEL --members FILE --others FILE --policy {plan}"
     import_module("leakscope.reports").write(plan, text)
-    say(f"wrote {plan}; run it with: leakscope audit {plan}")
+    say(f"wrote {plan}; {use}")
 
 
 def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
@@ -187,7 +216,7 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    print(import_module("leakscope.reports.render.text").columns(rows))
+    print(import_module("leakscope.reports.render.text").columns(rows, width()))
     print("* by default; all is every one of them")
 
 
@@ -198,18 +227,17 @@ def compare(
         bool, typer.Option("--unverified", help="Read reports that were changed since they were written.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="A page (.html) with the plot and the table.")] = None,
 ) -> None:
-    """Put the findings of two reports side by side."""
-    kind = import_module("leakscope.reports").Report
-    reports = [kind.from_json(path, unverified=unverified) for path in (first, second)]
-    rows = import_module("leakscope.reports.comparison").compare(*reports)
-    if as_json:
-        print(json.dumps(rows, indent=1))
-    else:
-        clean = import_module("leakscope.reports.render.text").clean
-        # names and ids come from the files: no control sequence reaches the terminal
-        clean_rows = [{name: clean(cell) for name, cell in row.items()} for row in rows]
-        print(import_module("leakscope.reports.render.text").columns(clean_rows))
+    """Put the findings of two reports side by side, and say whether one reveals more."""
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out {out}: give the file of a page, as comparison.html")
+    comparison = import_module("leakscope.reports.comparison").compare(first, second, unverified=unverified)
+    if out is not None:
+        comparison.to_html(out)
+    print(json.dumps(comparison.rows, indent=1) if as_json else comparison.table(width()))
+    if out is not None:
+        say(f"wrote {out}")
 
 
 def _plan_or_model(file: Path | None) -> tuple[Path | None, Path | None]:
@@ -231,11 +259,18 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
     auditing, files = import_module("leakscope.auditing.api"), import_module("leakscope.auditing.score_files")
     words = _fields_without_training(plan)
     if "probabilities" in options:
-        signals = files.read_probabilities(options["probabilities"])
+        signals = files.read_probabilities(options["probabilities"], **plan.csv)
         return auditing.audit_signals(signals, name=Path(options["probabilities"]).name, **words)
     del words["attacks"]
-    value, member = import_module("leakscope.data.score_tables").read_scores(options["scores"])
-    return auditing.audit_scores(value, member, name=Path(options["scores"]).stem, **words)
+    value, member, names = import_module("leakscope.data.score_tables").read_scores(options["scores"], **plan.csv)
+    behind = _records(plan, options, "the scores", member.shape[1])
+    if behind is not None:
+        points = behind.points
+        words["points"] = points.x if points.y is None else (points.x, points.y)
+        words["slice"] = behind.slices
+        names = points.names if names is None else names
+    name, n_jobs = Path(options["scores"]).stem, options.get("n_jobs")
+    return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
 
 
 def _refuse_idle(names: set[str]) -> None:
@@ -246,14 +281,15 @@ def _refuse_idle(names: set[str]) -> None:
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
+    if "data" not in names:
+        for name in sorted(names & FLAGS_OF_RECORDS.get(kind, set())):
+            raise ValueError(f"{kind} takes no --{name} without --data FILE, the records that they are of")
 
 
 def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     """Make the plan from a file, from flags, or from a file whose fields flags replace."""
     base = from_toml(file) if file is not None else None
-    words = {name: value for name, value in options.items() if name in AuditPlan.model_fields}
-    if "claim" in words:
-        words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
+    words = _words(options)
     for name, flag in (("set_", "--set"), ("train", "--train"), ("layers", "--layers"), ("dpsgd", "--dpsgd")):
         if name in options and "model" not in options:
             raise ValueError(f"{flag} needs a --model")
@@ -267,7 +303,8 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
         words["model"] = models
     # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
-        base = base.model_copy(update=dict.fromkeys(("data", "dataset", "label", "group")) | {"drop": ()})
+        of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal"))
+        base = base.model_copy(update=of_the_file | {"drop": (), "slice": ()})
     content = {} if base is None else base.model_dump(exclude_unset=True)
     if base is None and "data" not in words:
         words.setdefault("dataset", "digits")
@@ -277,29 +314,44 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     return merged.model_copy(update={"model": (ModelPlan(spec=DEFAULT_MODEL),)})
 
 
+def _words(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the fields of the plan, and read those that are written in a short form."""
+    words = {name: value for name, value in options.items() if name in AuditPlan.model_fields}
+    if "vary" in words:
+        words["vary"] = parsed(words["vary"])
+    if "claim" in words:
+        words["claim"] = tuple(ClaimPlan.parse(text) for text in words["claim"])
+    return words
+
+
 def _pairs(options: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
     """Read the ``NAME=VALUE`` of a flag that may be repeated, as a mapping."""
     return {key: value for text in options.get(name, ()) for key, value in settings(text, flag).items()}
 
 
-def _with_records(signals: Signals, plan: AuditPlan, options: Mapping[str, Any]) -> Signals:
-    """Signals with the records that they are of, where --data names them."""
+def _records(plan: AuditPlan, options: Mapping[str, Any], of_what: str, n_points: int) -> Data | None:
+    """Read the records of signals or scores, where --data names them: for the test for one source, names and slices."""
     if "data" not in options:
-        return signals
+        for flag in ("id", "slice"):
+            if getattr(plan, flag):
+                raise ValueError(f"--{flag} is a column of the records behind {of_what}; name their file by --data")
+        return None
     room = import_module("leakscope.data")
     if plan.label is None:
-        points = room.read(plan.data, plan.drop).points
+        loaded = room.read(plan.data, plan.drop, plan.id, plan.slice, **plan.csv)
     else:
-        points = room.load(plan.data, plan.label, None, plan.drop).points
-    n_points = signals.game.member.shape[1]
-    if len(points) != n_points:
-        raise ValueError(f"--data has {len(points):,} records, the signals have {n_points:,} points; they must agree")
-    return replace(signals, points=points)
+        loaded = room.load(plan.data, plan.label, None, plan.drop, plan.id, plan.slice, **plan.csv)
+    n_records = len(loaded.points)
+    if n_records != n_points:
+        raise ValueError(f"--data has {n_records:,} records, {of_what} have {n_points:,} points; they must agree")
+    return loaded
 
 
 def _fields_without_training(plan: AuditPlan) -> dict[str, Any]:
     """Select the fields of a plan that apply to signals from elsewhere."""
-    names = ("attacks", "fpr", "confidence", "prior", "accept_shift", "claim", "title", "unit", "date")
+    names = (
+        "attacks", "fpr", "confidence", "prior", "accept_shift", "claim", "policy", "title", "unit", "date", "author",
+    )  # fmt: skip
     return {name: getattr(plan, name) for name in names}
 
 
@@ -324,8 +376,11 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
         model = factory.trained_from(recipe.spec, recipe.set, options["weights"])
     else:
         raise ValueError("--weights needs the --model that they are of, as --model my_package:make_net")
-    sides = [room.load(options[file], plan.label, None, plan.drop).points for file in ("members", "others")]
-    pairs = [(points.x, points.y) for points in sides]
+    sides = [
+        room.load(options[file], plan.label, None, plan.drop, plan.id, plan.slice, **plan.csv)
+        for file in ("members", "others")
+    ]
+    pairs = [(side.points.x, side.points.y) for side in sides]
     # with --weights the --model is the network of the weights; elsewhere it can only be the recipe
     recipe_flags = {"n_models", "train"} if flag == "weights" else {"model"}
     has_references = bool(recipe_flags & options.keys())
@@ -334,11 +389,15 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     if recipe.layers:
         words["layers"] = recipe.layers
     if "classes" in options:
-        words["classes"] = _classes(options["classes"], sides[0].y)
+        words["classes"] = _classes(options["classes"], sides[0].points.y)
+    members, others = sides
+    if members.points.names is not None and others.points.names is not None:
+        words["id"] = [*members.points.names, *others.points.names]
+    words["slice"] = {name: [*members.slices[name], *others.slices[name]] for name in plan.slice}
     places = {name: options.get(name) for name in ("n_jobs", "tmp", "weights")} | {"store": store}
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
-    # the report holds no path of this machine
-    name = options["model_file"].name if flag == "model_file" else options[flag]
+    # the report holds no path of this machine; --predict is an import path
+    name = options["predict"] if flag == "predict" else Path(options[flag]).name
     return auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
 
 

@@ -26,22 +26,31 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="leakscope",
     help="How much does what you release reveal about who is in your data?",
+    epilog="Example: leakscope audit, then open leakscope-report/report.html",
     context_settings=HELP,
     rich_markup_mode="rich",
 )
-EXAMPLES = {
-    audits.audit: "leakscope audit --data people.csv --label income --model sklearn.tree:DecisionTreeClassifier",
-    audits.init: "leakscope init plan.toml",
-    audits.attacks: "leakscope attacks --json",
-    audits.compare: "leakscope compare before/report.json after/report.json",
-    protects.protect: "leakscope protect --data people.csv --statistic mean --eta 0.05",
-    papers.reproduce: "leakscope reproduce izzo2022/figure1 --quick",
-}
-for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(command)
-app.add_typer(bounds.app, name="bound")
-app.add_typer(protects.app, name="calibrate")
-app.add_typer(stores.app, name="store")
+
+
+def _add(command: Callable[..., Any], panel: str, example: str) -> None:
+    """Add a command to a panel of the help, with an example below its own help."""
+    app.command(epilog=f"Example: {example}", rich_help_panel=panel)(command)
+
+
+MEASURE, LIMIT, BOUND, OTHER = "Measure", "Limit", "Bound", "Reports, papers and the store"
+_add(
+    audits.audit,
+    MEASURE,
+    "leakscope audit --data people.csv --label income --model sklearn.tree:DecisionTreeClassifier",
+)
+_add(audits.init, MEASURE, "leakscope init plan.toml")
+_add(audits.attacks, MEASURE, "leakscope attacks --json")
+_add(protects.protect, LIMIT, "leakscope protect --data people.csv --statistic mean --eta 0.05")
+app.add_typer(protects.app, name="calibrate", rich_help_panel=LIMIT)
+app.add_typer(bounds.app, name="bound", rich_help_panel=BOUND)
+_add(audits.compare, OTHER, "leakscope compare before/report.json after/report.json")
+_add(papers.reproduce, OTHER, "leakscope reproduce izzo2022/figure1 --quick")
+app.add_typer(stores.app, name="store", rich_help_panel=OTHER)
 
 
 @app.callback(invoke_without_command=True)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from leakscope.reports import Report
 
 OUT = "leakscope-report"
+WIDTH = 100  # longest line that reads well, and that of files
+NARROWEST = 60  # in narrower terminals lines wrap
 TOGETHER = "leakscope"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
     "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0,
@@ -34,6 +36,13 @@ def say(text: str) -> None:
     """Print a line on standard error, without control sequences."""
     with suppress(BrokenPipeError):
         print(f"leakscope: {printable(text)}", file=sys.stderr)
+
+
+def width() -> int:
+    """Return the longest line for standard output: what its terminal shows; 100 columns where it is no terminal."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, NARROWEST), WIDTH)
 
 
 def refuse_file(out: Path) -> None:
@@ -109,7 +118,7 @@ def emit(report: Report, out: Path | None, as_json: bool) -> None:
     reported, and changes neither what was written nor the exit code, unless nothing else was to be written.
     """
     try:
-        sys.stdout.write(report.to_json() if as_json else report.table() + "\n")
+        sys.stdout.write(report.to_json() if as_json else report.table(width()) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         to_nowhere(sys.stdout)

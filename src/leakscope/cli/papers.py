@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leakscope.cli.options import argument, command, option
-from leakscope.cli.output import refuse_file, say
+from leakscope.cli.options import argument, command, grouped, option
+from leakscope.cli.output import refuse_file, say, width
 from leakscope.papers import PAPERS
 from leakscope.version import __version__
 
@@ -50,20 +50,23 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> N
     if as_json:
         sys.stdout.write(json.dumps(documents, indent=1) + "\n")
     else:
-        print(import_module("leakscope.reports").claims_table(documents))
+        print(import_module("leakscope.reports").claims_table(documents, width()))
     say(f"wrote {flags['out'] / PAGE}")
 
 
 def _listed(experiment: Experiment) -> str:
     """Name an experiment and its title; below, its settings other than that of the text, and its parameters."""
     room = import_module("leakscope.papers.reproduction")
-    lines = [f"{experiment.name:24}  {experiment.title}"]
+    sentences = [experiment.title]
     if settings := room.settings_of(experiment):
-        lines.append(f"{'':24}  --as {', '.join(settings)}")
+        sentences.append(f"--as {', '.join(settings)}")
     if not {"torch", "opacus"} & set(experiment.needs):  # listing imports no PyTorch; these have no parameters
         parameters = room.parameters_of(experiment)
-        lines += [f"{'':24}  --set {each.name}={each.value:g}: {each.says}" for each in parameters]
-    return "\n".join(lines)
+        sentences += [f"--set {each.name}={each.value:g}: {each.says}" for each in parameters]
+    wrapped = import_module("leakscope.reports.render.text").wrapped
+    lines = [line for text in sentences for line in wrapped(text, width() - 26, indent="  ")]
+    names = [experiment.name] + [""] * (len(lines) - 1)
+    return "\n".join(f"{name:24}  {line}" for name, line in zip(names, lines, strict=True))
 
 
 def _values(words: list[str] | None) -> dict[str, float]:
@@ -121,12 +124,22 @@ def _run(
     for experiment in experiments:
         if _finished(room, experiment, labs[experiment.name], out) is None and not _was_lacking(room, experiment, out):
             room.refuse_existing(out / _folder(experiment))
-    documents = [_one(room, experiment, labs[experiment.name], out) for experiment in experiments]
+    documents = []
+    what = ("experiments", len(experiments)) if len(experiments) > 1 else (experiments[0].name, None)
+    with import_module("leakscope.runtime.progress").progress(*what) as advance:
+        for experiment in experiments:
+            is_there = _finished(room, experiment, labs[experiment.name], out) is not None
+            documents.append(_one(room, experiment, labs[experiment.name], out))
+            advance(stored=is_there)
     _write_page(room, out)
     return documents
 
 
-reproduce = command(HELP, _reproduce, OPTIONS, "reproduce")
+GROUPS = {  # panels of the help
+    "Output": ("out", "as_json"),
+    "Execution": ("store", "n_jobs", "download"),
+}
+reproduce = command(HELP, _reproduce, grouped(OPTIONS, GROUPS, "Experiment"), "reproduce")
 
 
 def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ OF_THE_FITS = (
 )
 
 GROUPS = {  # panels of the help
-    "Data": ("data", "label", "drop"),
+    "Data": ("data", "label", "drop", "separator", "decimal"),
     "Statistic": ("statistic", "by", "levels", "set"),
     "Promise": ("eta", "k", "promise", "coupling", "confidence"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),

@@ -8,17 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(help="The folder of finished models' signals.", rich_markup_mode="rich")
+from leakscope.cli.options import HELP
+
+EXAMPLE = "Example: leakscope store size leakscope-report/store"
+app = typer.Typer(
+    help="The folder of finished models' signals.", epilog=EXAMPLE, context_settings=HELP, rich_markup_mode="rich"
+)
 
 
-@app.command("size")
+@app.command("size", epilog=EXAMPLE)
 def store_size(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
     """Print the number of chunks and their size."""
     n_chunks, n_bytes = _store(folder).size()
     print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
 
 
-@app.command("clear")
+@app.command("clear", epilog="Example: leakscope store clear leakscope-report/store")
 def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
     """Remove all chunks."""
     print(f"removed {_store(folder).clear():,} files")

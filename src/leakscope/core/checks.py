@@ -19,6 +19,22 @@ from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_LONGEST_VALUE = 80  # characters of a value in an error
+
+
+def brief(value: Any) -> str:
+    """Show a value in an error: its repr in one line of at most 80 characters, for that of a report is a table.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import brief
+    >>> brief("lira"), len(brief("lira" * 100))
+    ("'lira'", 80)
+    """
+    text = repr(value)
+    if "\n" in text:
+        text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def real(name: str, value: Any) -> float:
@@ -26,7 +42,7 @@ def real(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+        raise ValueError(f"{name} must be a number, got {brief(value)}") from None
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
@@ -245,7 +261,7 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
     64
     """
     if isinstance(value, bool) or (not isinstance(value, int) and int(real(name, value)) != value):
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
+        raise ValueError(f"{name} must be a whole number, got {brief(value)}")
     if value < least:
         raise ValueError(f"{name} must be >= {least}, got {value}")
     return int(value)
@@ -290,7 +306,7 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     words = list(allowed)
     if value in words:
         return str(value)
-    raise ValueError(f"unknown {name} {value!r}{nearest(str(value), words)}; known: {', '.join(words)}")
+    raise ValueError(f"unknown {name} {brief(value)}{nearest(str(value), words)}; known: {', '.join(words)}")
 
 
 OTHER_NAMES = {  # what is called differently elsewhere, or was called so before

@@ -11,7 +11,7 @@ BoundType = Literal["lower", "upper", "point"]
 Status = Literal["certified", "measured", "estimated", "asymptotic"]
 IntervalOver = Literal["models", "points", "none"]
 Refused = Literal["", "too_few_models"]  # why a value has no interval
-Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal"]
+Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal", "slice"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Scope:
         * "one": one fixed record.
         * "any_data": each record of any data set, not only of this one.
         * "halves": each record of the halves of this data set; "nominal": the same by the nominal sensitivity.
+        * "slice": a record drawn at random from those with one value of a column.
     index : int or None
         Index of the record, where it is one record and known.
     name : str
-        Name of the cell, where it is a cell of a table: taken from the data.
+        Name of the cell of a table or of the slice, taken from the data, or what the owner calls the record.
 
     Examples
     --------
@@ -46,10 +47,20 @@ class Scope:
         if self.kind not in KINDS:
             raise ValueError(f"unknown scope {self.kind!r}; known: {', '.join(KINDS)}")
 
+    @classmethod
+    def of_slice(cls, column: str, level: str) -> Scope:
+        """Name the records with one value of a column: ``town = Zug``; see `slice_column`."""
+        return cls("slice", name=f"{slice_column(column)} = {level}")
+
     @property
     def unnamed(self) -> Scope:
         """The scope without what says which record or cell it is."""
         return Scope(self.kind)
+
+
+def slice_column(column: str) -> str:
+    """Write a column in the name of a slice; in quotation marks if it could be read as a column and a level."""
+    return f"'{column}'" if " = " in column or column.startswith("'") else column
 
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -192,5 +203,12 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "attribute_accuracy": "fraction of records whose attribute is inferred; at inside = 1 of members, 0 of others",
         "attribute_gain": "correct guesses about members with the release minus those without it",
         "most_exposed": "accuracy against the most exposed record, all records at once",
+        "test_accuracy": "accuracy of the models on records that are not in their training data",
+        "test_r2": "R2 of the models on records that are not in their training data",
+        "degrees_of_freedom": "training records minus parameters of the fitted model",
+        "smallest_leaf": "training records in the smallest leaf of a tree",
+        "smallest_group": "training records in the smallest group that shares a leaf in every tree",
+        "one_label_groups": "groups of training records that share a leaf in every tree and all have one label",
+        "stores_records": "whether the fitted model holds training records: 1 or 0",
     }
 )

@@ -20,6 +20,8 @@ REASONS: Mapping[str, str] = {
     "own_words": "{words}",  # of an attack of the user's own, or of an error
     # signals and games
     "missing_signal": "needs the signal {names}, which this release does not give",
+    "misspelt_signal": "needs the signal {names}, which is not given; is {given!r} a misspelling of it?",
+    "unknown_signal": "needs the signal {names}, which this release does not give (did you mean {meant!r}?)",
     "one_trained_model": "one trained model cannot single out a record; needs at least 2 target models",
     "target_of_its_own": "each model has a target of its own: no record plays more than one game",
     "no_mixed_model": "no model has both members and non-members among its target points",
@@ -34,6 +36,7 @@ REASONS: Mapping[str, str] = {
     "no_reference": "needs at least 1 reference model, and there are {n}",
     "few_references": "needs at least {fewest} reference models, and there are {n}",
     "no_reference_without": "needs reference models without a target point, and there are none",
+    "no_reference_with": "needs reference models with a target point, and there are none",
     "no_reference_of_both": "needs reference models with and without the same target point, and there are none",
     "references_of_one_kind": "needs reference models with and without the target points, and all are of one kind",
     "references_are_targets": "with one point a model the references must not be targets; add references",
@@ -56,6 +59,7 @@ REASONS: Mapping[str, str] = {
     "no_records": "the records were not given",
     "record_of_its_own": "each model has a record of its own",
     "few_records": "needs at least {fewest} members and {fewest} others, got {members} and {others}",
+    "few_of_each": "a model needs at least {fewest} members and {fewest} others among them",
     "unreadable_records": "the records are a {type}, which no classifier reads without the model",
     "shift": _SHIFT,
     "if_shift_is_not_the_cause": f"this holds only if the attack succeeds because of the model, although {_SHIFT}",
@@ -90,8 +94,18 @@ REASONS: Mapping[str, str] = {
         "no bound of the sensitivity of {statistic} is known; clipping the data does not give one"
     ),
     "needs_ranges": "needs the range of each column",
+    # policies
+    "interval_includes_limit": "the interval includes the limit: more models or records would narrow it",
+    "too_few_models": "too few models for an interval; train more",
+    "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",
+    "attack_was_not_run": "the policy asks for this attack, and it was not run",
+    "structure_not_readable": "this model does not tell, or no fitted model was given",
+    "no_leaves": "the model has no leaves",
+    "no_classes": "a regression has no classes",
     # reports
     "single_record": "it is about a single record, and this report is without records",
+    "rate_not_reached_in_slice": "no threshold reaches this rate among these records",
+    "without_counts": "the reason counts records, and this report is without such counts",
     "too_few_for_percentage": "too few for a percentage",
 }
 

@@ -5,8 +5,9 @@ Letters of the axes: M models, N points, K classes, S steps, P parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import MappingProxyType
 
 import numpy as np
@@ -14,8 +15,11 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from leakscope.core.findings import Term
+
 Array = np.ndarray
 NORMALISED = 1e-3  # nats: how far the log of the sum of the probabilities of a point may be from 0
+_ALIKE = 0.7  # how alike two names are, of 1, if one is called a misspelling of the other
 # Two tools round and clip differently, so signals agree within a tolerance, and beyond these values always.
 _TOLERANCE, _LARGEST_LOSS, _LARGEST_LOG_ODDS = 0.02, 15.0, 7.0
 
@@ -75,6 +79,43 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         ),
     }
 )
+
+
+def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
+    """Say why an attack does not get a signal that it asks for, with the name that was probably meant.
+
+    Two names of ``SIGNALS`` are different signals, however alike they are; so one of the two names that are compared
+    is no key of it.
+
+    Parameters
+    ----------
+    asked : sequence of str
+        The names that the attack asks for, none of which is given.
+    given : collection of str
+        The names of the signals that are there.
+
+    Returns
+    -------
+    Term
+        A key of ``leakscope.core.reasons.REASONS`` with the names.
+
+    Examples
+    --------
+    >>> why_missing(["loss"], ["los"])
+    Term('misspelt_signal', names='loss', given='los')
+    >>> why_missing(["los"], []).values["meant"], why_missing(["log_odds"], ["log_prob"]).id
+    ('loss', 'missing_signal')
+    """
+    own_names = [name for name in given if name not in SIGNALS]
+    names = " or ".join(asked)
+    for name in asked:
+        candidates = own_names if name in SIGNALS else [*given, *SIGNALS]
+        close = get_close_matches(name, candidates, n=1, cutoff=_ALIKE)
+        if close and name in SIGNALS:
+            return Term("misspelt_signal", names=names, given=close[0])
+        if close:
+            return Term("unknown_signal", names=names, meant=close[0])
+    return Term("missing_signal", names=names)
 
 
 def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array, " N"]:

@@ -28,6 +28,18 @@ _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 
 
+def is_root() -> bool:
+    """Tell whether this process is run by the user who may do everything, where the system has one.
+
+    Examples
+    --------
+    >>> from leakscope.core.system import is_root
+    >>> is_root() in (True, False)
+    True
+    """
+    return os.name == "posix" and os.geteuid() == 0
+
+
 def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
     """Create a file and open it for writing, with a mode from its first moment on.
 

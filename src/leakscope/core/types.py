@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike
 
 from leakscope.core import reasons
 from leakscope.core.findings import Term
-from leakscope.core.signals import SIGNALS, class_indices, of_log_prob, refuse_disagreeing, refuse_impossible
+from leakscope.core.signals import (
+    SIGNALS,
+    class_indices,
+    of_log_prob,
+    refuse_disagreeing,
+    refuse_impossible,
+    why_missing,
+)
 
 Array = np.ndarray
 
@@ -72,6 +79,8 @@ class Points:
         The unit of privacy (a person with several rows); its rows are in or out together.
     digest : str
         Identifies the content; part of every store key.
+    names : array of shape (N,), optional
+        What the owner calls each record: shown to the owner alone, no feature, and no part of the digest.
 
     Examples
     --------
@@ -85,9 +94,10 @@ class Points:
     y: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
     group: Shaped[Array, " N"] | None = None
     digest: str = ""
+    names: Shaped[Array, " N"] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("y", "group"):
+        for name in ("y", "group", "names"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self):
                 raise ValueError(f"x has {len(self):,} points, {name} has {len(values):,}")
@@ -95,10 +105,16 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def unnamed(self) -> Points:
+        """The points without names: what models are fitted on."""
+        return replace(self, names=None)
+
     def take(self, indices: Int[Array, " n"]) -> Points:
         """Take the points at these positions, in that order.
 
-        They have no digest: what is kept under the digest of all points is not that of some of them.
+        They have no digest: what is kept under the digest of all points is not that of some of them. They have no
+        names either: models are fitted on them.
         """
         return Points(
             self.x[indices] if isinstance(self.x, np.ndarray) else self.x.take(indices),
@@ -231,9 +247,10 @@ class Signals:
     points : Points or None
         None where the signals come without their points.
     arrays : mapping of str to array of shape (M, N, ...)
-        Checked against ``SIGNALS``; memory is point-major (a point's models are neighbours). With ``log_prob``
-        (M, N, K), log-probabilities in class order, the ``loss``, ``log_odds`` and ``correct`` that are not given are
-        computed from it.
+        By name. Those of ``SIGNALS`` have its axes and values. A signal of any other name is your own: its first two
+        axes are the models and the points, and an attack gets it by its name. Memory is point-major (a point's models
+        are neighbours). With ``log_prob`` (M, N, K), log-probabilities in class order, the ``loss``, ``log_odds`` and
+        ``correct`` that are not given are computed from it.
     labels : int array of shape (N,), optional
         The class index of each point, which ``log_prob`` needs: column k of it is class k.
     checked : bool
@@ -242,7 +259,8 @@ class Signals:
     Raises
     ------
     ValueError
-        If a signal is unknown, has another shape or values that it cannot have, or signals disagree: in one line.
+        If a signal is no array of numbers, has another shape or values that it cannot have, or signals disagree: in one
+        line.
 
     Examples
     --------
@@ -251,11 +269,13 @@ class Signals:
     >>> signals = Signals(game, None, {"log_prob": log_prob}, labels=np.array([1, 1]))
     >>> signals.array("loss").round(3).tolist()
     [[0.223, 0.916]]
+    >>> Signals(game, None, {"logins": np.array([[3, 0]])}).targets("logins").tolist()  # a signal of your own
+    [[3, 0]]
     """
 
     game: Game
     points: Points | None
-    arrays: Mapping[str, Float[Array, "M N ..."]]
+    arrays: Mapping[str, Shaped[Array, "M N ..."]]
     labels: Num[Array, " N"] | None = None
     checked: bool = False
 
@@ -267,15 +287,9 @@ class Signals:
             )
         lengths: dict[str, int] = {}
         for name, array in self.arrays.items():
-            if name not in SIGNALS:
-                raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
-            axes = SIGNALS[name].axes
-            if array.ndim != len(axes) or array.shape[:2] != self.game.member.shape:
-                raise ValueError(
-                    f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with "
-                    f"(M, N) = {self.game.member.shape}"
-                )
-            for axis, length in zip(axes[2:], array.shape[2:], strict=True):
+            self._check_axes(name, array)
+            axes = SIGNALS[name].axes if name in SIGNALS else ()
+            for axis, length in zip(axes[2:], array.shape[2:], strict=False):
                 if lengths.setdefault(axis, length) != length:
                     raise ValueError(
                         f"signal {name!r} has {axis} = {length}, another signal has {axis} = {lengths[axis]}"
@@ -285,6 +299,24 @@ class Signals:
         if not self.checked:
             self._check_values()
             object.__setattr__(self, "checked", True)
+
+    def _check_axes(self, name: str, array: Any) -> None:
+        """Check that a signal holds numbers, by model and point; one of ``SIGNALS`` with its further axes."""
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+            kind = f"array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise ValueError(f"signal {name!r} must be an array of numbers by model and point, got {kind}")
+        game_shape = self.game.member.shape
+        if name not in SIGNALS:
+            if array.shape[:2] != game_shape:
+                raise ValueError(
+                    f"signal {name!r} has shape {array.shape}; its first two axes must be (M, N) = {game_shape}"
+                )
+            return
+        axes = SIGNALS[name].axes
+        if array.ndim != len(axes) or array.shape[:2] != game_shape:
+            raise ValueError(
+                f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with (M, N) = {game_shape}"
+            )
 
     def _check_values(self) -> None:
         """Compare the signals with each other, and compute from ``log_prob`` what was not given."""
@@ -311,7 +343,7 @@ class Signals:
         object.__setattr__(self, "arrays", arrays)
 
     @classmethod
-    def observed(cls, game: Game, points: Points | None, arrays: Mapping[str, Float[Array, "M N ..."]]) -> Signals:
+    def observed(cls, game: Game, points: Points | None, arrays: Mapping[str, Shaped[Array, "M N ..."]]) -> Signals:
         """Wrap what leakscope read off a release: its ``log_prob`` has the true label's class first.
 
         A release reads a probability of 0 as half of the smallest positive one, so the rows of its ``log_prob`` may
@@ -320,7 +352,7 @@ class Signals:
         labels = np.zeros(game.member.shape[1], dtype=np.intp) if "log_prob" in arrays else None
         return cls(game, points, arrays, labels, checked=True)
 
-    def array(self, *names: str) -> Float[Array, "M N ..."]:
+    def array(self, *names: str) -> Shaped[Array, "M N ..."]:
         """Return the first of these signals that is there.
 
         Raises
@@ -331,13 +363,13 @@ class Signals:
         for name in names:
             if name in self.arrays:
                 return self.arrays[name]
-        raise NotApplicable("missing_signal", names=" or ".join(names))
+        raise NotApplicable(why_missing(names, self.arrays))
 
     def only(self, names: Sequence[str]) -> Signals:
         """Keep the signals of these names, as far as they are there."""
         return replace(self, arrays={name: array for name, array in self.arrays.items() if name in names}, checked=True)
 
-    def targets(self, name: str, block: slice = slice(None)) -> Float[Array, "T J ..."]:
+    def targets(self, name: str, block: slice = slice(None)) -> Shaped[Array, "T J ..."]:
         """Take a signal of the targets at their target points."""
         return self.game.at_targets(self.array(name), block)
 
@@ -370,6 +402,10 @@ def _finite(array: Array, chunk: int = 1 << 22) -> bool:
     return all(bool(np.isfinite(flat[start : start + chunk]).all()) for start in range(0, flat.size, chunk))
 
 
+class WrongScores(ValueError):
+    """What the function of an attack returned are no scores of its targets and target points."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """What an attack says of each target point of each target; higher = member, always.
@@ -387,6 +423,8 @@ class Scores:
     variance_inflation : float
         Variance of an average over the targets, relative to that over independent ones: 1 where no target
         is a reference of another.
+    points : int array of shape (J,) or (T, J), optional
+        Indices of the target points, of all targets or of each; None where the scores are of units of several points.
 
     Examples
     --------
@@ -401,6 +439,7 @@ class Scores:
     member: Bool[Array, "T J"]
     source: str = ""
     variance_inflation: float = 1.0
+    points: Int[Array, " J"] | Int[Array, "T J"] | None = None
 
     def __post_init__(self) -> None:
         if self.value.shape != self.member.shape or self.value.ndim != 2:

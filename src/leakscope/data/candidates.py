@@ -14,12 +14,11 @@ from jaxtyping import Bool, Int, Shaped
 from leakscope.core.checks import count, nearest, numbers
 from leakscope.core.types import Points
 from leakscope.data.files import has_column
-from leakscope.data.points import from_arrays, some
+from leakscope.data.points import from_arrays, names_classes, some
 
 Array = np.ndarray
 Column = str | int | Sequence[str] | Sequence[int] | Array
 MOST_VALUES = 1000
-MOST_CLASSES = 100  # integer labels with more values are numbers, not names of classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +195,7 @@ def others(attribute: Attribute) -> Points:
     features = x.iloc[:, places] if isinstance(x, pd.DataFrame) else pd.DataFrame(x[:, places])
     features = features.set_axis([f"x{place}" for place in places], axis=1)
     if y is not None:
-        is_number = y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES)
-        features = features.assign(label=y if is_number else y.astype(str))
+        features = features.assign(label=y.astype(str) if names_classes(y) else y)
     return from_arrays(features, attribute.value)
 
 

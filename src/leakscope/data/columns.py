@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -197,6 +198,42 @@ def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list
     return np.stack(codes, axis=1), ordered
 
 
+def without_names(x: Any, id: Any) -> tuple[Any, Any]:
+    """Take the column that names the records out of the features.
+
+    Parameters
+    ----------
+    x : frame, or other features
+    id : str, array of shape (N,) or None
+        The name of a column; or the names themselves.
+
+    Returns
+    -------
+    x : the features
+        Without that column.
+    names : array of shape (N,) or None
+
+    Raises
+    ------
+    ValueError
+        In one line: if there is no such column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data.columns import without_names
+    >>> x, names = without_names(pd.DataFrame({"customer": ["C-7", "C-9"], "age": [30, 50]}), "customer")
+    >>> list(x.columns), list(names)
+    (['age'], ['C-7', 'C-9'])
+    """
+    if not isinstance(id, str):
+        return x, id
+    if not isinstance(x, pd.DataFrame):
+        raise ValueError(f"id = {id!r} names a column of a frame; give an array of names with other features")
+    has_column(x, id, "id")
+    return x.drop(columns=[id]), x[id]
+
+
 def identifier_notes(points: Points) -> list[str]:
     """Name the columns with another value in each record, which a model may memorise records by.
 
@@ -215,16 +252,44 @@ def identifier_notes(points: Points) -> list[str]:
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.columns import identifier_notes
     >>> frame = pd.DataFrame({"customer_id": range(100, 130), "age": [30, 40, 50] * 10})
-    >>> identifier_notes(from_arrays(frame))
-    ['customer_id has another value in each record; if it is an identifier, leave it out: --drop customer_id']
+    >>> print(*identifier_notes(from_arrays(frame)))
+    customer_id has another value in each record; if it is an identifier, it is no feature: --id or --drop customer_id
     """
     if not isinstance(points.x, pd.DataFrame) or len(points) < FEWEST_RECORDS:
         return []
     return [
-        f"{name} has another value in each record; if it is an identifier, leave it out: --drop {name}"
+        f"{name} has another value in each record; if it is an identifier, it is no feature: --id or --drop {name}"
         for name in points.x.columns
         if _could_name_records(pd.Series(points.x[name]))
     ]
+
+
+def repeated_names(points: Points) -> list[str]:
+    """Say how many names of records repeat an earlier one.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    list of str
+        One sentence; none where all names differ, or where a unit of several records is named by its group.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.columns import repeated_names
+    >>> repeated_names(from_arrays([[1.0], [2.0], [3.0]], names=["P-1", "P-2", "P-1"]))
+    ['1 of 3 names of records repeats an earlier one; if a person has several rows, name that column by --group']
+    """
+    if points.names is None or points.group is not None:
+        return []
+    n_repeated = len(points) - len(np.unique(points.names))
+    if n_repeated == 0:
+        return []
+    names = f"{n_repeated:,} of {len(points):,} names of records {'repeats' if n_repeated == 1 else 'repeat'}"
+    return [f"{names} an earlier one; if a person has several rows, name that column by --group"]
 
 
 def _could_name_records(column: pd.Series) -> bool:

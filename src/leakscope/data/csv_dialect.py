@@ -32,28 +32,36 @@ class Dialect:
         One character between two columns.
     encoding : str
         As Python names it.
+    decimal : {".", ","}, optional
+        Where it was said; otherwise decimal commas are looked for.
     """
 
     separator: str = ","
     encoding: str = "utf-8"
+    decimal: str | None = None
 
     @property
     def text(self) -> str:
         """What is unusual, in words; empty for commas and UTF-8."""
-        parts = [] if self.separator == "," else [f"{NAMES[self.separator]} between columns"]
+        sign = NAMES.get(self.separator, repr(self.separator))
+        parts = [] if self.separator == "," else [f"{sign} between columns"]
         if self.encoding == "cp1252":
             parts.append("letters as in Windows-1252")
         elif not self.encoding.startswith("utf-8"):
             parts.append(f"letters in {self.encoding.upper()}")
+        if self.decimal == ",":
+            parts.append("decimal commas")
         return " and ".join(parts)
 
 
-def dialect_of(path: Path) -> Dialect:
+def dialect_of(path: Path, separator: str | None = None, decimal: str | None = None) -> Dialect:
     r"""Find out how a CSV file is written, from its first lines and from whether all of it is UTF-8.
 
     Parameters
     ----------
     path : Path
+    separator, decimal : str, optional
+        What is known of it.
 
     Returns
     -------
@@ -71,12 +79,14 @@ def dialect_of(path: Path) -> Dialect:
     ...     file = Path(folder) / "people.csv"
     ...     _ = file.write_bytes("ort;alter\nZürich;30\n".encode("latin-1"))
     ...     dialect_of(file)
-    Dialect(separator=';', encoding='cp1252')
+    Dialect(separator=';', encoding='cp1252', decimal=None)
     """
     encoding = _encoding(path)
+    if separator is not None:
+        return Dialect(separator, encoding, decimal)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         lines = [line for line in (file.readline(LONGEST_CSV_LINE) for _ in range(LINES)) if line.strip()]
-    return Dialect(_separator(lines), encoding)
+    return Dialect(_separator(lines), encoding, decimal)
 
 
 def with_decimal_commas(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -102,11 +112,8 @@ def with_decimal_commas(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, 
     """
     converted = []
     for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        if pd.api.types.is_numeric_dtype(column):
-            continue
-        values = [value.strip() for value in column.dropna().unique() if isinstance(value, str)]
-        if len(values) < column.nunique() or not any(_COMMA.fullmatch(value) for value in values):
+        values = _texts(frame.iloc[:, place])
+        if not any(_COMMA.fullmatch(value) for value in values):
             continue
         if not all(_WHOLE_OR_COMMA.fullmatch(value) or _THOUSANDS.fullmatch(value) for value in values):
             continue
@@ -115,12 +122,64 @@ def with_decimal_commas(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, 
         if all(_THOUSANDS.fullmatch(value) for value in with_comma):
             raise Refused(
                 f"{path}: column {name!r} has {with_comma[0]}, which may be a decimal comma or a separator of "
-                "thousands; write its numbers with a decimal point, or without the separator"
+                "thousands; say which is the decimal sign: --decimal , or --decimal ."
             )
-        numbers = column.map(lambda value: float(value.replace(",", ".")) if isinstance(value, str) else float("nan"))
-        frame = frame.assign(**{name: numbers}) if frame.columns.is_unique else frame
+        frame = _with_numbers(frame, place, ",")
         converted.append(name)
     return frame, converted
+
+
+def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, list[str]]:
+    """Read columns of text such as 1,234.5 as numbers, where the decimal sign is known.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    decimal : {".", ","}
+        The decimal sign; the other one separates thousands.
+
+    Returns
+    -------
+    frame : DataFrame
+    names : list of str
+        The columns that were read so.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data.csv_dialect import with_thousands
+    >>> frame, names = with_thousands(pd.DataFrame({"pay": ["1.234,5", "20"]}), ",")
+    >>> frame["pay"].tolist(), names
+    ([1234.5, 20.0], ['pay'])
+    """
+    sign, point = re.escape("." if decimal == "," else ","), re.escape(decimal)
+    number = re.compile(rf"[+-]?(\d+|\d{{1,3}}({sign}\d{{3}})+)({point}\d+)?")
+    converted = []
+    for place in range(frame.shape[1]):
+        values = _texts(frame.iloc[:, place])
+        if values and all(number.fullmatch(value) for value in values):
+            frame = _with_numbers(frame, place, decimal)
+            converted.append(str(frame.columns[place]))
+    return frame, converted
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Return the different values of a column of text, and nothing of other columns."""
+    if pd.api.types.is_numeric_dtype(column):
+        return []
+    values = [value.strip() for value in column.dropna().unique() if isinstance(value, str)]
+    return values if len(values) == column.nunique() else []
+
+
+def _with_numbers(frame: pd.DataFrame, place: int, decimal: str) -> pd.DataFrame:
+    """Replace a column of text by its numbers; names that are there twice are refused later."""
+    thousands = "." if decimal == "," else ","
+
+    def number(value: object) -> float:
+        return float(value.replace(thousands, "").replace(decimal, ".")) if isinstance(value, str) else float("nan")
+
+    name = frame.columns[place]
+    return frame.assign(**{str(name): frame.iloc[:, place].map(number)}) if frame.columns.is_unique else frame
 
 
 def _encoding(path: Path) -> str:

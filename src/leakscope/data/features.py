@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakscope.core.types import NotApplicable, Points
 from leakscope.data.images import Images
-from leakscope.data.records import Sparse, Texts
+from leakscope.data.records import Fields, Sequences, Sparse, Texts
 
 Array = np.ndarray
 MOST_LEVELS = 100  # a column of text with more values is ordered, not taken as categories
@@ -47,7 +47,9 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     Numbers stay as they are, times become numbers. Text with at most 100 values becomes categories; with more, its
     rank in alphabetical order (so that names in order of time are detected) and its length; longer text also counts of
     its words, hashed into 64 buckets. Sides of images are averaged over blocks to at most 16 pixels. Of a sparse matrix
-    the 1,024 columns with most entries are used, and how many entries a row has.
+    the 1,024 columns with most entries are used, and how many entries a row has. Several arrays by name are read one
+    by one; sequences of different lengths become their length, with counts of their token ids in 64 buckets, or with
+    mean, smallest and largest of other numbers.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     Raises
     ------
     NotApplicable
-        If the records are neither a frame, an array of numbers or text, nor images.
+        If the records are of another form, such as a list.
 
     Examples
     --------
@@ -85,24 +87,50 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
 
 
 def _feature_parts(x: Any, rows: Int[Array, " n"]) -> Iterator[Features]:
-    """Convert each column of a frame, or all numbers of an array."""
+    """Convert each column of a frame, or what else the records consist of."""
     if isinstance(x, Images):
         yield _pixels(x.pixels(rows))
     elif isinstance(x, pd.DataFrame):
         for place in range(x.shape[1]):
             yield _column(x.iloc[rows, place].reset_index(drop=True))
-    elif isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
-        yield _pixels(x[rows])
+    elif isinstance(x, np.ndarray) and x.dtype.kind in "biufUS":
+        yield from _array_parts(x[rows])
     elif isinstance(x, Texts):
         yield _column(pd.Series(x.values[rows]))
+    elif isinstance(x, Fields):
+        for name in sorted(x.arrays):
+            yield _pixels(x.arrays[name][rows])
+    elif isinstance(x, Sequences):
+        yield _numeric(_summaries([np.asarray(row) for row in x.rows[rows]]))
     elif isinstance(x, Sparse):
         yield _numeric(_densest_columns(x.matrix[rows]))
-    elif isinstance(x, np.ndarray) and x.dtype.kind in "US":
-        frame = pd.DataFrame(x[rows].reshape(len(rows), -1))
-        for place in range(frame.shape[1]):
-            yield _column(frame.iloc[:, place])
     else:
         raise NotApplicable("unreadable_records", type=type(x).__name__)
+
+
+def _array_parts(values: Array) -> Iterator[Features]:
+    """Convert all numbers of an array, or each column of text."""
+    if values.dtype.kind in "biuf":
+        yield _pixels(values)
+        return
+    frame = pd.DataFrame(values.reshape(len(values), -1))
+    for place in range(frame.shape[1]):
+        yield _column(frame.iloc[:, place])
+
+
+def _summaries(sequences: list[Array]) -> Float[Array, "n c"]:
+    """Return the length of each sequence, and counts of its token ids or, of other numbers, where they lie."""
+    lengths = np.array([[len(sequence)] for sequence in sequences], dtype=float)
+    if all(sequence.dtype.kind in "iu" or sequence.size == 0 for sequence in sequences):
+        buckets = [sequence.ravel().astype(np.int64) % BUCKETS for sequence in sequences]
+        counts = [np.bincount(bucket, minlength=BUCKETS) for bucket in buckets]
+        return np.hstack([lengths, np.array(counts, dtype=float)])
+    places = np.full((len(sequences), 3), np.nan)  # none of an empty sequence
+    for place, sequence in zip(places, sequences, strict=True):
+        if sequence.size:
+            values = sequence.astype(float)
+            place[:] = values.mean(), values.min(), values.max()
+    return np.hstack([lengths, places])
 
 
 def _densest_columns(matrix: Any) -> Float[Array, "n c"]:

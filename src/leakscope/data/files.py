@@ -6,7 +6,7 @@ Nothing is unpickled, and the memory that a file would take is computed before i
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,9 +18,10 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
-from leakscope.data.csv_dialect import Dialect, dialect_of, with_decimal_commas
+from leakscope.data.csv_dialect import dialect_of, with_decimal_commas, with_thousands
 from leakscope.data.images import read_folder
 from leakscope.data.points import Data, from_arrays, picture_size, some
+from leakscope.data.slices import LABEL, classes, sliced
 
 Array = np.ndarray
 NAMED = ("digits", "breast_cancer", "wine")
@@ -30,7 +31,15 @@ _FEWEST_ROWS, _MOST_ROWS = 16, 1 << 20  # of a batch of a Parquet file
 
 @in_one_line
 def load(
-    source: str | os.PathLike[str], label: str | None = None, group: str | None = None, drop: Sequence[str] = ()
+    source: str | os.PathLike[str],
+    label: str | None = None,
+    group: str | None = None,
+    drop: Sequence[str] = (),
+    id: str | None = None,
+    slice: Sequence[str] = (),
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
 ) -> Data:
     """Read a named data set, a file, or a folder of images.
 
@@ -46,11 +55,17 @@ def load(
         The column that names the unit of privacy, a person with several rows.
     drop : sequence of str
         Columns of a table that are no features.
+    id : str, optional
+        The column (or array) that names the records for their owner, and is no feature.
+    slice : sequence of str
+        Columns, features or not, whose values are kept to group the records by; see `leakscope.data.slices.sliced`.
+    separator, decimal : str, optional
+        The sign between the columns of a ``.csv`` file and its decimal sign; they are found out unless given.
 
     Returns
     -------
     Data
-        The points, with labels and groups if there are any, and the name of the file or data set.
+        The points, with labels, groups and names if there are any, and the name of the file or data set.
 
     Raises
     ------
@@ -64,25 +79,38 @@ def load(
     178
     """
     source = os.fspath(source)
+    _refuse_csv_flags(source, separator, decimal)
+    has_columns = label is not None or group is not None or id is not None or bool(drop)
     if source in NAMED:
-        if label is not None or group is not None or drop:
-            raise ValueError(f"{source} comes with its own label; label, group and drop are columns of files")
-        return _named(source)
+        if has_columns:
+            raise ValueError(f"{source} comes with its own label; label, group, drop and id are columns of files")
+        loaded = _named(source)
+        return replace(loaded, slices=sliced(loaded.points, slice))
     if Path(source).is_dir() and Path(source).suffix not in READERS:
-        if label is not None or group is not None or drop:
-            raise ValueError(f"{source}: the sub-folders are the labels; label, group and drop are columns of files")
-        return _folder(Path(source))
+        if has_columns:
+            raise ValueError(
+                f"{source}: the sub-folders are the labels; label, group, drop and id are columns of files"
+            )
+        loaded = _folder(Path(source))
+        return replace(loaded, slices=sliced(loaded.points, slice))
     path = _file(source)
     if path.suffix == ".npz":
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
-        points = _npz(path, label, group)
-        return Data(points, path.name, picture_size(points.x))
-    return _table(path, label, group, drop)
+        return _npz(path, label, group, id, slice)
+    return _table(path, label, group, drop, id, slice, separator=separator, decimal=decimal)
 
 
 @in_one_line
-def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
+def read(
+    source: str | os.PathLike[str],
+    drop: Sequence[str] = (),
+    id: str | None = None,
+    slice: Sequence[str] = (),
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+) -> Data:
     """Read a table, or the features of a named data set, without a label: every column is a feature.
 
     Parameters
@@ -91,6 +119,11 @@ def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
         As in ``load``.
     drop : sequence of str
         Columns of a table that are left out.
+    id : str, optional
+        The column (or array) that names the records for their owner, and is no feature.
+    slice : sequence of str
+    separator, decimal : str, optional
+        As in ``load``.
 
     Returns
     -------
@@ -109,21 +142,28 @@ def read(source: str | os.PathLike[str], drop: Sequence[str] = ()) -> Data:
     (178, 13)
     """
     source = os.fspath(source)
-    if source in NAMED and not drop:
+    _refuse_csv_flags(source, separator, decimal)
+    if source in NAMED and not drop and id is None:
         loaded = _named(source)
-        return replace(loaded, points=from_arrays(loaded.points.x))
+        points = from_arrays(loaded.points.x)
+        return replace(loaded, points=points, slices=sliced(points, slice))
     if source in NAMED:
-        raise ValueError(f"{source} has no columns by name; drop is for tables")
+        raise ValueError(f"{source} has no columns by name; drop and id are for tables")
     path = _file(source)
     if path.suffix == ".npz":
         arrays = arrays_of(path)
         if "x" not in arrays or drop:
             raise ValueError(f"{source}: needs an array 'x', whose columns have no names to drop; has {some(arrays)}")
-        return Data(from_arrays(arrays["x"]), path.name)
-    frame = _read_frame(path)
-    for name in drop:
+        if id is not None:
+            _has_array(arrays, id, path)
+        points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
+        return Data(points, path.name, slices=sliced(points, slice))
+    frame, _ = read_table(path, separator, decimal)
+    not_features = _distinct([*drop, id])
+    for name in not_features:
         has_column(frame, name, source)
-    return Data(from_arrays(frame.drop(columns=list(drop))), path.name)
+    points = from_arrays(frame.drop(columns=not_features), names=None if id is None else frame[id])
+    return Data(points, path.name, slices=sliced(points, slice, frame))
 
 
 @in_one_line
@@ -170,18 +210,40 @@ def _folder(folder: Path) -> Data:
     return Data(Points(images, label, None, digest), folder.resolve().name, images.size)
 
 
-def _table(path: Path, label: str | None, group: str | None, drop: Sequence[str]) -> Data:
-    frame, notes = read_table(path)
+def _table(
+    path: Path,
+    label: str | None,
+    group: str | None,
+    drop: Sequence[str],
+    id: str | None,
+    slice: Sequence[str],
+    **csv: str | None,
+) -> Data:
+    frame, notes = read_table(path, **csv)
     if label is None:
-        raise ValueError(f"{path}: name the label column with --label; columns: {some(frame.columns)}")
-    not_features = [label, *([] if group is None else [group]), *drop]
+        raise ValueError(
+            f"{path}: name the label column with --label; columns: {some(frame.columns)}{_separated(frame, path)}"
+        )
+    not_features = _distinct([label, group, *drop, id])
     for name in not_features:
         has_column(frame, name, path)
     features = frame.drop(columns=not_features)
     if features.shape[1] == 0:
         raise ValueError(f"{path}: no feature columns are left besides {', '.join(not_features)}")
-    points = from_arrays(features, frame[label].to_numpy(), None if group is None else frame[group].to_numpy())
-    return Data(points, path.name, notes=tuple(notes))
+    points = from_arrays(
+        features,
+        frame[label].to_numpy(),
+        None if group is None else frame[group].to_numpy(),
+        None if id is None else frame[id],
+    )
+    # the labels as they were checked: those of classes are not cut like numbers
+    table = frame.assign(**{label: classes(points.y)}) if slice and points.y is not None else frame
+    return Data(points, path.name, notes=tuple(notes), slices=sliced(points, slice, table))
+
+
+def _distinct(names: Sequence[str | None]) -> list[str]:
+    """List the names of columns that are given, each once."""
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _file(source: str) -> Path:
@@ -198,16 +260,20 @@ def _file(source: str) -> Path:
     return path
 
 
-def _read_frame(path: Path) -> pd.DataFrame:
-    return read_table(path)[0]
+def _refuse_csv_flags(source: str | Path, separator: str | None, decimal: str | None) -> None:
+    """Refuse what is known of CSV where something else is read."""
+    if (separator, decimal) != (None, None) and Path(source).suffix != ".csv":
+        raise ValueError(f"{source}: separator and decimal say how a .csv file is written, and this is none")
 
 
-def read_table(path: Path) -> tuple[pd.DataFrame, list[str]]:
+def read_table(path: Path, separator: str | None = None, decimal: str | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV or Parquet file.
 
     Parameters
     ----------
     path : Path
+    separator, decimal : str, optional
+        As in ``load``.
 
     Returns
     -------
@@ -220,17 +286,18 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[str]]:
     ValueError
         In one line, if it cannot be read or has no rows.
     """
+    _refuse_csv_flags(path, separator, decimal)
     notes: list[str] = []
-    frame = _parsed(path, notes)
+    frame = _parsed(path, notes, separator, decimal)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
     return frame, notes
 
 
-def _parsed(path: Path, notes: list[str]) -> pd.DataFrame:
+def _parsed(path: Path, notes: list[str], separator: str | None, decimal: str | None) -> pd.DataFrame:
     with parsing(path, path.suffix[1:]):
         if path.suffix == ".csv":
-            return _csv(path, notes)
+            return _csv(path, notes, separator, decimal)
         try:
             parquet = import_module("pyarrow.parquet")
         except ImportError:
@@ -241,18 +308,25 @@ def _parsed(path: Path, notes: list[str]) -> pd.DataFrame:
         return frame
 
 
-def _csv(path: Path, notes: list[str]) -> pd.DataFrame:
+def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | None) -> pd.DataFrame:
     """Read a CSV file as it is written, and note what is unusual."""
     refuse_wide_csv(path)  # lines that are too long, before any of them is read
-    dialect = dialect_of(path)
-    if dialect == Dialect():
-        return pd.read_csv(path)
-    refuse_wide_csv(path, dialect.separator.encode())
-    frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding)
-    commas: list[str] = []
+    dialect = dialect_of(path, separator, decimal)
     if dialect.separator != ",":
-        frame, commas = with_decimal_commas(frame, path)
-    parts = [part for part in (dialect.text, f"decimal commas in {some(commas)}" if commas else "") if part]
+        refuse_wide_csv(path, dialect.separator.encode())
+    sign = dialect.decimal or "."
+    try:
+        frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, decimal=sign)
+    except pd.errors.ParserError as error:
+        asked = "" if separator else "; if another sign separates the columns, name it with --separator"
+        raise Refused(f"{path}: cannot be read as csv: {' '.join(str(error).split())}{asked}") from None
+    parts = [dialect.text] if dialect.text else []
+    if dialect.decimal is not None:
+        frame, names = with_thousands(frame, dialect.decimal)
+        parts += [f"separators of thousands in {some(names)}"] if names else []
+    elif dialect.separator != ",":
+        frame, names = with_decimal_commas(frame, path)
+        parts += [f"decimal commas in {some(names)}"] if names else []
     if parts:
         notes.append(f"{path.name} is read with {' and '.join(parts)}")
     return frame
@@ -295,15 +369,36 @@ def _refuse_large_parquet(path: Path, parquet: Any) -> None:
             refuse_large(path, total_bytes)
 
 
-def _npz(path: Path, label: str | None, group: str | None) -> Points:
+def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice: Sequence[str]) -> Data:
     arrays = arrays_of(path)
     if "x" not in arrays:
         raise ValueError(f"{path}: no array 'x' with the features; arrays: {some(arrays)}")
     label = label or "y"
-    for name in filter(None, (label, group)):
-        if name not in arrays:
-            raise ValueError(f"{path}: no array {name!r}{nearest(name, arrays)}; arrays: {some(arrays)}")
-    return from_arrays(arrays["x"], arrays[label], None if group is None else arrays[group])
+    for name in filter(None, (label, group, id)):
+        _has_array(arrays, name, path)
+    points = from_arrays(
+        arrays["x"],
+        arrays[label],
+        None if group is None else arrays[group],
+        None if id is None else arrays[id],
+    )
+    # arrays of the file besides the features may be sliced by, too
+    of_records = {name: values for name, values in arrays.items() if values.shape == (len(points),)}
+    slices = {}
+    for name in slice:
+        if name == label:
+            slices[name] = sliced(points, LABEL)[LABEL]
+        elif name in of_records:
+            slices[name] = of_records[name]
+        else:
+            slices |= sliced(points, name)
+    return Data(points, path.name, picture_size(points.x), slices=slices)
+
+
+def _has_array(arrays: Mapping[str, Array], name: str, path: Path) -> None:
+    """Refuse an array that is not in the file, and suggest the nearest one."""
+    if name not in arrays:
+        raise ValueError(f"{path}: no array {name!r}{nearest(name, arrays)}; arrays: {some(arrays)}")
 
 
 def has_column(frame: pd.DataFrame, name: str, source: str | Path) -> None:
@@ -324,4 +419,12 @@ def has_column(frame: pd.DataFrame, name: str, source: str | Path) -> None:
     if name not in frame.columns:
         raise ValueError(
             f"{source}: no column {name!r}{nearest(name, map(str, frame.columns))}; columns: {some(frame.columns)}"
+            f"{_separated(frame, source)}"
         )
+
+
+def _separated(frame: pd.DataFrame, source: str | Path) -> str:
+    """Ask for the separator of a CSV file with a single column, which may be that of all columns."""
+    if frame.shape[1] > 1 or Path(source).suffix != ".csv":
+        return ""
+    return "; if a sign other than a comma separates columns, name it with --separator"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from leakscope.data.images import Images
 from leakscope.data.records import Fields, Sequences, Sparse, Texts, fields, sequences, sparse_rows, texts
 
 Array = np.ndarray
+MOST_CLASSES = 100  # integer labels with more values are numbers, not names of classes
 _HASHED = Images | Texts | Sparse | Fields | Sequences  # records that hash their own content
 
 
@@ -35,6 +36,8 @@ class Data:
         Height and width, if the features of a point are the pixels of an image.
     notes : tuple of str
         How an unusual file was read, a sentence each.
+    slices : mapping of str to array of shape (N,)
+        Columns, features or not, that the records are grouped by.
 
     Examples
     --------
@@ -47,9 +50,10 @@ class Data:
     name: str
     image: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
+    slices: Mapping[str, Array] = field(default_factory=dict)
 
 
-def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
+def from_arrays(x: Any, y: Any = None, group: Any = None, names: Any = None) -> Points:
     """Check features and labels, and return them as points with a digest of their content.
 
     Parameters
@@ -60,6 +64,8 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
         Labels (numbers or text) or responses; L of them for each point.
     group : array-like of shape (N,), optional
         The unit of privacy of each point, a person with several rows.
+    names : array-like of shape (N,), optional
+        What reports call the records. The index of a frame unless given, if it is not 0, 1, 2, ...
 
     Returns
     -------
@@ -83,9 +89,39 @@ def from_arrays(x: Any, y: Any = None, group: Any = None) -> Points:
         raise ValueError(f"a game needs at least 2 points, got {len(x)}")
     y = None if y is None else _labels(y, len(x))
     group = None if group is None else _column("group", group, len(x))
+    index_names = _index_names(x)
     if isinstance(x, pd.DataFrame):
         x = x.reset_index(drop=True)
-    return Points(x, y, group, _digest(x, y, group))
+    points = Points(x, y, group, _digest(x, y, group), index_names)
+    return points if names is None else with_names(points, names)
+
+
+def with_names(points: Points, names: Any) -> Points:
+    """Give points other names.
+
+    Parameters
+    ----------
+    points : Points
+    names : array-like of shape (N,)
+
+    Returns
+    -------
+    Points
+        The same, with names as text.
+
+    Raises
+    ------
+    ValueError
+        If a name is missing, or there are more or fewer names than points.
+
+    Examples
+    --------
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.points import with_names
+    >>> with_names(from_arrays([[1.0], [2.0]]), [17, 4]).names.tolist()
+    ['17', '4']
+    """
+    return replace(points, names=_column("id", names, len(points)).astype(str))
 
 
 def rows(points: Points) -> UInt64[Array, " N"]:
@@ -173,7 +209,7 @@ def join(first: Points, second: Points) -> Points:
     Returns
     -------
     Points
-        Those of `first`, then those of `second`; without groups.
+        Those of `first`, then those of `second`; without groups, and with names if both have them.
 
     Raises
     ------
@@ -201,7 +237,8 @@ def join(first: Points, second: Points) -> Points:
     if (first.y is None) != (second.y is None):
         raise ValueError("members and others must both have labels, or neither")
     y = None if first.y is None or second.y is None else np.concatenate([first.y, second.y])
-    return from_arrays(x, y)
+    names = None if first.names is None or second.names is None else np.concatenate([first.names, second.names])
+    return from_arrays(x, y, names=names)
 
 
 def preview(data: Data, record: int) -> dict[str, Any]:
@@ -253,6 +290,12 @@ def preview(data: Data, record: int) -> dict[str, Any]:
     return {"fields": {f"x{column}": f"{value:.4g}" for column, value in enumerate(values)}}
 
 
+def names_classes(label: Array) -> bool:
+    """Tell labels that name classes from numbers to be predicted: text, truth values, at most 100 whole numbers."""
+    is_whole = label.dtype.kind in "iu"
+    return label.dtype.kind != "f" and not (is_whole and len(np.unique(label)) > MOST_CLASSES)
+
+
 def picture_size(x: Any) -> tuple[int, int] | None:
     """Return height and width of 8-bit pixels of shape (N, H, W) or (N, H, W, 3); None for anything else."""
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.shape[3:] in ((), (3,)) and x.ndim in (3, 4):
@@ -299,6 +342,14 @@ def _labels(y: Any, n_points: int) -> Array:
             raise ValueError(f"label must have {n_points:,} rows, one for each point; got {columns.shape}")
         return np.column_stack([_column("label", column, n_points) for column in columns.T])
     return _column("label", columns, n_points)
+
+
+def _index_names(x: Any) -> Array | None:
+    """Return the index of a frame as names of its records; None where it only counts them."""
+    if not isinstance(x, pd.DataFrame) or x.index.equals(pd.RangeIndex(len(x))):
+        return None
+    keys = x.index.to_list()
+    return np.array([" / ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys])
 
 
 def _kind(x: Any) -> str:

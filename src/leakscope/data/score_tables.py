@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from leakscope.core.untrusted import in_one_line
 from leakscope.data.files import has_column, read_table
@@ -19,20 +19,27 @@ TABLES = (".csv", ".parquet")
 
 
 @in_one_line
-def read_scores(path: str | os.PathLike[str]) -> tuple[Float[Array, "T J"], Bool[Array, "T J"]]:
+def read_scores(
+    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
+) -> tuple[Float[Array, "T J"], Bool[Array, "T J"], Shaped[Array, " J"] | None]:
     """Read attack scores from a table.
 
     Parameters
     ----------
     path : path
         ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0) and ``score`` (larger means
-        member); with a column ``model``, the rows of each model in the same order of records.
+        member); with a column ``model``, the rows of each model in the same order of records. A column ``id`` names the
+        records.
+    separator, decimal : str, optional
+        As in ``leakscope.data.load``.
 
     Returns
     -------
     value : array of shape (T, J)
         Scores of T models.
     member : bool array of shape (T, J)
+    names : array of shape (J,) or None
+        What the owner calls the records.
 
     Raises
     ------
@@ -40,24 +47,27 @@ def read_scores(path: str | os.PathLike[str]) -> tuple[Float[Array, "T J"], Bool
         In one line: for a column that is not there, or values that are none.
     """
     path = Path(path)
-    frame = _table(path, ("member", "score"))
+    frame = _table(path, ("member", "score"), separator, decimal)
     member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
+    names = frame["id"].to_numpy() if "id" in frame.columns else None
     if "model" not in frame.columns:
-        return value[None], member[None]
-    code, names = pd.factorize(frame["model"])
-    sizes = np.bincount(code, minlength=len(names))
+        return value[None], member[None], names
+    code, models = pd.factorize(frame["model"])
+    sizes = np.bincount(code, minlength=len(models))
     if (code < 0).any() or len(set(sizes)) > 1:
         raise ValueError(
             f"{path}: each model needs a row for each record, in one order; rows of a model: {sizes.min():,} to "
             f"{sizes.max():,}"
         )
-    order = np.argsort(code, kind="stable").reshape(len(names), -1)
-    return value[order], member[order]
+    order = np.argsort(code, kind="stable").reshape(len(models), -1)
+    if names is not None and (names[order] != names[order[0]]).any():
+        raise ValueError(f"{path}: each model needs its rows in the same order of records, and their ids differ")
+    return value[order], member[order], None if names is None else names[order[0]]
 
 
 @in_one_line
 def read_answers(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
 ) -> tuple[Bool[Array, " n"], Int[Array, " n"], Float[Array, "n K"]]:
     """Read the probabilities of one trained model from a table.
 
@@ -66,6 +76,8 @@ def read_answers(
     path : path
         ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
         each label: the model's probability of it.
+    separator, decimal : str, optional
+        As in ``leakscope.data.load``.
 
     Returns
     -------
@@ -80,7 +92,7 @@ def read_answers(
         In one line: for a column that is not there, or values that are none.
     """
     path = Path(path)
-    frame = _table(path, ("member", "label"))
+    frame = _table(path, ("member", "label"), separator, decimal)
     columns = [name for name in map(str, frame.columns) if name.startswith("p_")]
     if len(columns) < 2:
         raise ValueError(
@@ -90,12 +102,12 @@ def read_answers(
     return _truths(path, pd.Series(frame["member"])), label, _numbers(path, frame, columns)
 
 
-def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame:
+def _table(path: Path, needed: tuple[str, ...], separator: str | None, decimal: str | None) -> pd.DataFrame:
     if path.suffix not in TABLES:
         raise ValueError(f"{path}: a table is a file of {' or '.join(TABLES)}")
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    frame, _ = read_table(path)
+    frame, _ = read_table(path, separator, decimal)
     for name in needed:
         has_column(frame, name, path)
     return frame

@@ -33,6 +33,7 @@ from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import canonical, description_or_none, first_line, reason, versions
+from leakscope.releases.structure import Structure
 
 Array = np.ndarray
 STEPS = ("step_dot", "step_norm", "step_noise")
@@ -169,6 +170,10 @@ class PrivateNetwork:
         """The factory and its parameters, and how it is trained."""
         parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.dpsgd!r}"
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Return the number of parameters of the network, which training does not change."""
+        return Structure(len(points), self.n_parameters(), has_leaves=False, stores_records=False)
 
     def n_parameters(self) -> int:
         """Count the parameters of a network: the length of a gradient."""

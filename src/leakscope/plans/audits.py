@@ -12,7 +12,21 @@ from pydantic import Field, field_validator, model_validator
 from leakscope.core.checks import non_negative, probability
 from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.limits import Limit
-from leakscope.plans.plan import FilePath, Numbers, Plan, a_fraction, read, settings
+from leakscope.plans.plan import (
+    Decimal,
+    FilePath,
+    FilePlan,
+    Names,
+    Numbers,
+    Plan,
+    Separator,
+    a_fraction,
+    constant,
+    read,
+    settings,
+)
+from leakscope.plans.policies import PolicyPlan, policy_of
+from leakscope.plans.variants import check_values, variants
 
 
 class ModelPlan(Plan):
@@ -76,12 +90,13 @@ class ClaimPlan(Plan):
         return read(cls, settings(text, "claim"), "claim")
 
 
-class AuditPlan(Plan):
+class AuditPlan(FilePlan):
     """An audit: which data, which releases, which game, which attacks, which claims."""
 
     title: str = Field(default="", description="the question on top of the page")
     unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
     date: str = Field(default="", description="printed on the page as given")
+    author: str = Field(default="", description="who made the audit: printed on the page as given")
     dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")
     data: FilePath | None = Field(default=None, description="a .csv, .parquet or .npz file, or a folder of images")
     label: str | None = Field(default=None, min_length=1, description="the column to predict")
@@ -89,6 +104,14 @@ class AuditPlan(Plan):
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
     drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
+    separator: Separator = None
+    decimal: Decimal = None
+    id: str | None = Field(
+        default=None, min_length=1, description="the column that names the records, for their owner; no feature"
+    )
+    slice: Names = Field(
+        default=(), description="columns by whose values the records are grouped, to compare what is revealed of each"
+    )
     attribute: str | None = Field(
         default=None, min_length=1, description="a sensitive column, to be guessed in place of membership"
     )
@@ -128,6 +151,12 @@ class AuditPlan(Plan):
         description="judge limits and claims also where members and others do not come from one source",
     )
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
+    policy: PolicyPlan | None = Field(
+        default=None, description="limits that give each model a verdict: a TOML file, or research, which is built in"
+    )
+    vary: dict[str, tuple[Any, ...]] = Field(
+        default={}, description="values of a parameter of the model, each of which is audited as a model of its own"
+    )
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
 
@@ -151,6 +180,41 @@ class AuditPlan(Plan):
             Limit.parse(text)
         return limits
 
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _policy(cls, policy: Any) -> PolicyPlan | None:
+        return None if policy is None else policy_of(policy)
+
+    @field_validator("vary")
+    @classmethod
+    def _values(cls, grid: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        # a TOML file has no null, and writes "none"
+        values = {
+            name: tuple(constant(value) if value == "none" else value for value in given)
+            for name, given in grid.items()
+        }
+        for name, several in values.items():
+            check_values(name, several)
+        return values
+
+    @property
+    def releases(self) -> tuple[ModelPlan, ...]:
+        """The models, or the variants of the one model that is varied."""
+        if not self.vary:
+            return self.model
+        (model,) = self.model
+        return tuple(
+            ModelPlan(
+                spec=model.spec,
+                name=f"{model.name} {variant.name}".strip(),
+                set={**model.set, **variant.set},
+                train={**model.train, **variant.train},
+                dpsgd=None if model.dpsgd is None else {**model.dpsgd, **variant.dpsgd},
+                layers=model.layers,
+            )
+            for variant in variants(self.vary, private=model.dpsgd is not None)
+        )
+
     @property
     def import_paths(self) -> tuple[str, ...]:
         """What carrying out the plan imports and calls: a plan is code."""
@@ -163,7 +227,9 @@ class AuditPlan(Plan):
         self._game()
         self._planted()
         self._attribute()
+        self._slices()
         self._limits()
+        self._several()
         return self
 
     def _data_and_names(self) -> None:
@@ -192,12 +258,28 @@ class AuditPlan(Plan):
         if self.bins and self.attribute is None:
             raise ValueError("bins cut the numbers of an attribute; give attribute too")
 
+    def _slices(self) -> None:
+        """Check that records are sliced where each of them is attacked in every model."""
+        if self.slice and self.attribute is not None:
+            raise ValueError("slice groups guesses about membership; an audit of an attribute takes none")
+        if self.slice and self.game != "half_split":
+            raise ValueError(f"slice compares groups of records in the game half_split, got game = {self.game!r}")
+
     def _limits(self) -> None:
         """Check that the rate of each limit is among those of interest."""
         for text in self.fail_above:
             rate = Limit.parse(text).fpr
             if rate is not None and rate not in self.fpr:
                 raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+
+    def _several(self) -> None:
+        """Check the fields that are about the models of an audit of membership."""
+        if self.vary and len(self.model) > 1:
+            raise ValueError(f"vary is of one model, and there are {len(self.model)}")
+        if self.vary and self.model:
+            variants(self.vary, private=self.model[0].dpsgd is not None)
+        if self.attribute is not None and self.policy is not None:
+            raise ValueError("a policy limits what is inferred about membership; an audit of an attribute takes none")
 
     def _planted(self) -> None:
         """Check the fields of the game canaries."""

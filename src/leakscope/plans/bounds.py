@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import FilePath, PagePlan, Plan, a_fraction, columns
+from leakscope.plans.plan import Decimal, FilePath, FilePlan, PagePlan, Plan, Separator, a_fraction, columns
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -31,6 +31,7 @@ Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon,
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
+Id = Annotated[str | None, Field(description="the column that names the records, for their owner; not used otherwise")]
 AtMost = Annotated[
     str | None, Field(description="find the parameter that keeps accuracy=0.55, eta=, advantage= or tpr@0.01=")
 ]
@@ -117,11 +118,13 @@ class DpsgdPlan(TrainingPlan, PagePlan):
     prior: Prior = 0.5
 
 
-class PmpPlan(PagePlan):
+class PmpPlan(FilePlan, PagePlan):
     """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
 
     data: Source
     drop: Drop = ()
+    separator: Separator = None
+    decimal: Decimal = None
     mechanism: Literal["mean", "exponential"] = Field(
         default="mean", description="mean: with Gaussian noise; exponential: the geometric median among candidates"
     )
@@ -149,11 +152,14 @@ class PmpPlan(PagePlan):
         return self
 
 
-class LeakagePlan(PagePlan):
+class LeakagePlan(FilePlan, PagePlan):
     """Per-datum leakage of the mean of a table."""
 
     data: Source
     drop: Drop = ()
+    separator: Separator = None
+    decimal: Decimal = None
+    id: Id = None
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = Field(
         default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
     )
@@ -164,10 +170,12 @@ class LeakagePlan(PagePlan):
     delta: Delta = 1e-5
 
 
-class TablePlan(PagePlan):
+class TablePlan(FilePlan, PagePlan):
     """Counts of a table, published without noise."""
 
     data: Source
+    separator: Separator = None
+    decimal: Decimal = None
     by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
@@ -189,11 +197,14 @@ class TablePlan(PagePlan):
         return self
 
 
-class TotalPlan(PagePlan):
+class TotalPlan(FilePlan, PagePlan):
     """The total of a column, published without noise."""
 
     data: Source
+    separator: Separator = None
+    decimal: Decimal = None
     column: str = Field(min_length=1, description="the column that is summed")
+    id: Id = None
     round: float = Field(default=1.0, gt=0, description="values are rounded to multiples of this")
     sampling: Sampling = "poisson"
     prior: Prior = 0.5
@@ -221,11 +232,14 @@ class InformationPlan(PagePlan):
     prior: Prior = 0.5
 
 
-class RegressionPlan(PagePlan):
+class RegressionPlan(FilePlan, PagePlan):
     """Least squares with a fixed design."""
 
     data: Source
     drop: Drop = ()
+    separator: Separator = None
+    decimal: Decimal = None
+    id: Id = None
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 
 

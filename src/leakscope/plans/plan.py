@@ -6,7 +6,7 @@ import csv
 import os
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from leakscope.core.checks import fraction, nearest, probability
+from leakscope.core.checks import brief, fraction, nearest, probability
 
 
 class Plan(BaseModel):
@@ -68,8 +68,43 @@ def _one_or_many(value: Any) -> Any:
     return (value,) if isinstance(value, int | float) else value
 
 
+def _one_name_or_many(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
 FilePath = Annotated[str, Field(min_length=1), BeforeValidator(_text_of_path)]  # text in a file, a path from Python
+Names = Annotated[tuple[str, ...], BeforeValidator(_one_name_or_many)]  # or a single one
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # or a single number
+
+
+def _one_sign(value: str | None) -> str | None:
+    """Read the sign between columns; a tab is hard to type."""
+    if value in ("tab", "\\t"):
+        return "\t"
+    is_sign = value is None or value == "\t" or (len(value) == 1 and value in SIGNS)
+    if not is_sign:
+        raise ValueError(f"separator must be one sign, as ; or tab, and no letter, digit or quote; got {value!r}")
+    return value
+
+
+SIGNS = " !#$%&()*,/:;<=>?@[]^_{|}~"  # that may stand between columns
+Separator = Annotated[
+    str | None,
+    AfterValidator(_one_sign),
+    Field(description="sign between the columns of CSV, as ; or tab; found unless given"),
+]
+Decimal = Annotated[
+    Literal[".", ","] | None, Field(description="the decimal sign of CSV, a point or a comma; found unless given")
+]
+
+
+class FilePlan(Plan):
+    """A plan that reads files. It has the fields ``separator`` and ``decimal``, next to those of the columns."""
+
+    @property
+    def csv(self) -> dict[str, Any]:
+        """How CSV is written, as keywords of all that reads a file."""
+        return {name: getattr(self, name) for name in ("separator", "decimal")}
 
 
 class PagePlan(Plan):
@@ -268,7 +303,7 @@ def _first(kind: type[Plan], error: ValidationError) -> str:
     if complaint["type"] == "missing":
         return f"the key {where!r} is missing"
     text = complaint["msg"].removeprefix("Value error, ")
-    shown = f", got {complaint.get('input')!r}" if path and complaint["type"] != "value_error" else ""
+    shown = f", got {brief(complaint.get('input'))}" if path and complaint["type"] != "value_error" else ""
     if not path or text.startswith(f"{path[-1]} "):  # our own checks name the field themselves
         where = ".".join(path[:-1])
     return f"{where}: {text}{shown}" if where else text

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import one_of, positive
 from leakscope.plans.bounds import Adjacency, Batches, Drop, Source, TrainingPlan
-from leakscope.plans.plan import FilePath, PagePlan, a_fraction, columns
+from leakscope.plans.plan import Decimal, FilePath, FilePlan, PagePlan, Separator, a_fraction, columns
 from leakscope.plans.statistics import STATISTICS
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -22,7 +22,7 @@ REGRESSIONS = ("ols", "logistic")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
 
 
-class CalibrationPlan(PagePlan):
+class CalibrationPlan(FilePlan, PagePlan):
     """How much noise a statistic needs for a promise."""
 
     data: Source
@@ -30,6 +30,8 @@ class CalibrationPlan(PagePlan):
         default=None, min_length=1, description="response column of ols, logistic and functions of (x, y)"
     )
     drop: Drop = ()
+    separator: Separator = None
+    decimal: Decimal = None
     statistic: str = Field(
         default="mean",
         min_length=1,

@@ -53,6 +53,8 @@ class CalibrationOptions(ArraysOptions, total=False):
     data: Required[str | os.PathLike[str]]
     label: str | None
     drop: Sequence[str]
+    separator: str | None
+    decimal: Literal[".", ","] | None
     statistic: str
     noise: str
     eta: Required[float]
@@ -404,10 +406,10 @@ def protect_file(
         knows that the release has not reached its place, and the same call gives the same bytes again.
     **options
         The fields of a ``leakscope.plans.ProtectionPlan``: ``data`` (a file or a named set), ``label`` and ``drop``
-        (columns), ``statistic`` and ``noise`` by their names, ``ledger``, ``declare``, ``insecure_seed`` (`protect`
-        calls it seed), and as in `protect` ``eta``, ``k``, ``promise``, ``noise_scale``, ``coupling``, ``by``,
-        ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``, ``clip``, ``ranges``,
-        ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
+        (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
+        ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``, ``k``, ``promise``,
+        ``noise_scale``, ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``,
+        ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
     """
     plan = read(ProtectionPlan, options, "protect")
     job = file_job(plan, Execution(store, n_jobs, tmp), command)

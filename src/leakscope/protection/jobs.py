@@ -105,7 +105,10 @@ def file_job(plan: CalibrationPlan, execution: Execution, command: str = "") -> 
         In one line: what was given, what is allowed.
     """
     labelled = plan.label is not None or (plan.data in data_room.NAMED and plan.statistic in _REGRESSIONS)
-    data = data_room.load(plan.data, plan.label, None, plan.drop) if labelled else data_room.read(plan.data, plan.drop)
+    if labelled:
+        data = data_room.load(plan.data, plan.label, None, plan.drop, **plan.csv)
+    else:
+        data = data_room.read(plan.data, plan.drop, **plan.csv)
     words = data_room.words(data) if plan.statistic in STATISTICS and plan.statistic != "table" else []
     if words:
         data_room.numbers(data)  # says so if there are none

@@ -30,6 +30,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import NoiseSearchResult, search_noise
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.reports import Curve, Report
+from leakscope.runtime.progress import progress
 
 Array = np.ndarray
 
@@ -49,6 +50,13 @@ class CalibratedNoise:
 
     noise: Noise | None
     certificate: Report
+
+    def __repr__(self) -> str:
+        """Show what will be promised: the owner's table."""
+        return repr(self.certificate)
+
+    def _repr_html_(self) -> str:
+        return self.certificate._repr_html_()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +83,13 @@ class Protected:
     certificate: Report
     owner: Report
 
+    def __repr__(self) -> str:
+        """Show the public table: what only the owner may see is not in it."""
+        return repr(self.certificate)
+
+    def _repr_html_(self) -> str:
+        return self.certificate._repr_html_()
+
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write value and public certificate as JSON; to a path by way of a temporary file in its folder."""
         return self.certificate.to_json(path)
@@ -99,7 +114,8 @@ def run_calibration(job: Job, simulated: Callable[[Signals], Any] | None = None)
     """
     if simulated:
         _check_audited(job.plan)
-    calibration = search_noise(job.mechanism, job.target)
+    with progress("search for the noise"):
+        calibration = search_noise(job.mechanism, job.target)
     findings, curves = _owner_findings(job, calibration)
     if simulated:
         simulated(_audited_signals(job, calibration))
@@ -135,7 +151,8 @@ def run_release(
     if ledger_query is not None:
         job = ledger_query.job
     # The noise: from all n records, or from pairs of data sets that nobody uses.
-    calibration = search_noise(job.mechanism, job.target)
+    with progress("search for the noise"):
+        calibration = search_noise(job.mechanism, job.target)
     refuse_exact(job, calibration)
     # What only the owner sees: how far attacks get on simulated releases, and what other methods need.
     findings, curves = _owner_findings(job, calibration)
@@ -183,9 +200,11 @@ def _released(
 
 def _owner_findings(job: Job, calibration: NoiseSearchResult) -> tuple[list[Finding], list[Curve]]:
     """Find how far the best attack gets, and what other methods need."""
-    findings, curves = attack_release(job.mechanism, calibration.noise, _attack_config(job, calibration))
+    with progress("attacks on simulated releases"):
+        findings, curves = attack_release(job.mechanism, calibration.noise, _attack_config(job, calibration))
     if job.plan.compare:
-        findings += _compared(job, calibration)
+        with progress("noise of other methods"):
+            findings += _compared(job, calibration)
     return findings, curves
 
 

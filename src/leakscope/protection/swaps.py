@@ -13,7 +13,7 @@ from leakscope.noise.norms import EUCLIDEAN
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.leave_one_out import exact, records_of, swapped
 from leakscope.runtime import pool
-from leakscope.runtime.observe import progress
+from leakscope.runtime.progress import progress
 
 Array = np.ndarray
 _LENGTHS = 2**18  # that a worker makes at once, by whole rounds

@@ -13,7 +13,7 @@ from jaxtyping import Float, Num, Shaped
 from sklearn.base import is_regressor
 
 from leakscope.core.types import Points
-from leakscope.data.records import as_given
+from leakscope.data.records import Fields, Sequences, as_given
 from leakscope.releases import readout
 from leakscope.releases.specs import first_line
 
@@ -164,13 +164,32 @@ def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "
             else:
                 answers = [np.atleast_1d(np.asarray(given, dtype=float))]
     except Exception as error:  # the model may be the user's: it may raise anything
-        raise RuntimeError(f"{name} gives no numbers for {len(points):,} points: {first_line(error)}") from error
+        why = why_not(model, points.x, error)
+        raise RuntimeError(f"{name} gives no numbers for {len(points):,} points: {why}") from error
     for answer in answers:
         if len(answer) != len(points):
             raise ValueError(f"{name} gave {len(answer):,} answers for {len(points):,} points")
         if not np.isfinite(answer).all():
             raise ValueError(f"{name} answers with NaN or infinite values")
     return answers if isinstance(given, list) and len(answers) > 1 else answers[0]
+
+
+def why_not(model: Any, x: Any, error: Exception) -> str:
+    """Say in a line why an estimator does not take records: its own error, unless what was given explains it.
+
+    An estimator of scikit-learn complains of rows of different lengths and of dictionaries in words about arrays.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.data.records import sequences
+    >>> why_not(DecisionTreeClassifier(), sequences([[1.0], [2.0, 3.0]]), ValueError("inhomogeneous shape"))
+    'x has rows of different lengths; allowed: an array of numbers, or a frame with a column for each feature'
+    """
+    forms = {Fields: "is a dictionary of arrays", Sequences: "has rows of different lengths"}
+    if type(x) not in forms or type(model).__module__.partition(".")[0] != "sklearn":
+        return first_line(error)
+    return f"x {forms[type(x)]}; allowed: an array of numbers, or a frame with a column for each feature"
 
 
 def signals_of(
@@ -186,18 +205,14 @@ def signals_of(
 
     Parameters
     ----------
-    model : object
-        With that method.
-    method : {"predict_proba", "decision_function", "predict"}
-    points : Points
+    model, method, points, name
+        As in `ask`.
     truth : Truth
         Of these points.
     model_classes : sequence of L arrays
         The classes that the model knows: it may not have seen all of them.
     want : sequence of str
         Names of signals.
-    name : str
-        Of the model, for errors.
 
     Returns
     -------

@@ -17,9 +17,10 @@ from leakscope.core.checks import nearest
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases import taylor
-from leakscope.releases.answers import Method, Truth, classes_of, method_of, signals_of, takes, truth_of
+from leakscope.releases.answers import Method, Truth, classes_of, method_of, signals_of, takes, truth_of, why_not
 from leakscope.releases.preparation import Preparation, encoded, preparation_for, unfitted
 from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason, versions
+from leakscope.releases.structure import Structure, structure_of
 
 Array = np.ndarray
 
@@ -162,6 +163,12 @@ class Estimator:
             rows.append(row)
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Fit one model on all points, as it would be released, and read its structure."""
+        prepared = self.for_points(points)
+        everyone = np.ones(len(points), dtype=bool)
+        return structure_of(prepared._fit(points, everyone, seed), points)
+
     def _fit(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
         preparation = self.preparation or Preparation()
         chosen = points.take(np.flatnonzero(inside))
@@ -173,9 +180,8 @@ class Estimator:
                     warnings.simplefilter("ignore")
                 return model.fit(as_given(chosen.x), y)
         except Exception as error:
-            raise RuntimeError(
-                f"{self.name} cannot be fitted on {len(chosen):,} points: {first_line(error)}"
-            ) from error
+            why = why_not(self.estimator, points.x, error)
+            raise RuntimeError(f"{self.name} cannot be fitted on {len(chosen):,} points: {why}") from error
 
     def _classes(self, model: Any, points: Points, inside: Bool[Array, " N"], truth: Truth) -> list[Array]:
         """List the classes that a fitted model knows, as they are in the user's labels."""
@@ -209,13 +215,46 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
     target = imported(spec)
     try:
         estimator: Any = target() if callable(target) else target
-        known = estimator.get_params() if callable(getattr(estimator, "get_params", None)) else {}
-        for name in settings or {}:
-            if name not in known:
-                raise ValueError(f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
-        return estimator.set_params(**settings) if settings else estimator
+        return _set(estimator, settings or {})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{spec}: {first_line(error)}") from None
+
+
+def with_parameters(estimator: Any, settings: Mapping[str, Any]) -> Any:
+    """Copy an estimator that is not fitted and change some of its parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+    settings : mapping
+        As scikit-learn names them: ``step__max_depth`` within a pipeline.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        In one line, if a parameter is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.releases.estimator import with_parameters
+    >>> with_parameters(DecisionTreeClassifier(), {"max_depth": 3})
+    DecisionTreeClassifier(max_depth=3)
+    """
+    return _set(unfitted(estimator), settings)
+
+
+def _set(estimator: Any, settings: Mapping[str, Any]) -> Any:
+    """Set parameters of an estimator; an unknown one is refused with the nearest known name."""
+    known = estimator.get_params() if callable(getattr(estimator, "get_params", None)) else {}
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+    return estimator.set_params(**settings) if settings else estimator
 
 
 def _seeded(estimator: Any, seed: int) -> Any:

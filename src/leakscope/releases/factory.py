@@ -12,10 +12,11 @@ import numpy as np
 
 from leakscope.core.types import Points, Release
 from leakscope.releases.answers import method_of
-from leakscope.releases.estimator import Estimator, from_spec
+from leakscope.releases.estimator import Estimator, from_spec, with_parameters
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.pretrained_model import FittedEstimator, PretrainedModel
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
+from leakscope.releases.structure import Structure
 from leakscope.releases.training_function import TrainingFunction, trains
 
 Layers = str | tuple[str, ...]
@@ -48,6 +49,15 @@ class Adapting(Protocol):
     @property
     def owner_note(self) -> str:
         """Why that is done, which may quote a value of the data; empty if nothing is."""
+        ...
+
+
+@runtime_checkable
+class Structured(Protocol):
+    """A release whose model can be looked at."""
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Return the structure of the model that would be released: one that is fitted on all points."""
         ...
 
 
@@ -89,7 +99,11 @@ def owner_notes(releases: Iterable[Any]) -> list[str]:
 
 
 def release_of(
-    model: Any, name: str = "", train: Recipe | Mapping[str, Any] | None = None, layers: Layers = ()
+    model: Any,
+    name: str = "",
+    train: Recipe | Mapping[str, Any] | None = None,
+    layers: Layers = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> Described:
     """Make a release from an estimator, a network or a function that trains.
 
@@ -103,6 +117,8 @@ def release_of(
         How a network is trained.
     layers : str or tuple of str
         The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
+    settings : mapping, optional
+        Parameters that are changed: of the estimator, or keywords of the function that trains or makes a network.
 
     Returns
     -------
@@ -123,11 +139,15 @@ def release_of(
     """
     if trains(model):
         _refuse_recipe(model, train, layers)
-        return TrainingFunction(model, name)
+        return TrainingFunction(model, name, dict(settings or {}))
     if is_network(model) or inspect.isfunction(model):
-        return _network(model, name, train, {}, layers)
+        return _network(model, name, train, settings or {}, layers)
     _refuse_recipe(model, train, layers)
-    return model if isinstance(model, Described) else Estimator(model, name)
+    if isinstance(model, Described):
+        if settings:
+            raise ValueError(f"the parameters of a {type(model).__name__} cannot be varied; give the estimator itself")
+        return model
+    return Estimator(with_parameters(model, settings) if settings else model, name)
 
 
 def release_from(

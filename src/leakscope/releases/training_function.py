@@ -26,6 +26,7 @@ from leakscope.releases.specs import (
     reason,
     versions,
 )
+from leakscope.releases.structure import Structure, structure_of
 
 Array = np.ndarray
 
@@ -110,6 +111,10 @@ class TrainingFunction:
             model = self._trained(points.take(np.flatnonzero(inside)), int(seed))
             rows.append(self._signals(model, points, inside, want))
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Train one model on all points, as it would be released, and read its structure."""
+        return structure_of(self._trained(points, seed), points)
 
     def _trained(self, chosen: Points, seed: int) -> Any:
         seeded = (seed,) if takes_seed(self.function, self.parameters) else ()

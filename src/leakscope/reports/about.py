@@ -97,6 +97,20 @@ class GamesFacts(Facts):
     models_needed: Count
 
 
+FEWEST_OF_SLICE = 10  # members and others of a slice that is measured; records of one that is named in public
+
+
+class SliceFacts(Facts):
+    """The slices by which records are compared."""
+
+    attack: Text = Field(description="The strongest attack on all records; empty if none applies.")
+    columns: tuple[Text, ...]
+    intervals: Count = Field(description="How many intervals hold at once.")
+    left_out: Count = Field(
+        description=f"Slices of fewer than {FEWEST_OF_SLICE} records, which are not in a published report."
+    )
+
+
 class ReleaseFacts(Facts):
     """A release that was attacked, and the game that was played with it."""
 
@@ -121,6 +135,7 @@ class ReleaseFacts(Facts):
     files: dict[Text, Annotated[Text, Field(pattern="^[0-9a-f]{64}$")]] = Field(
         description="Files that the model was read from, with the SHA-256 of each."
     )
+    slices: SliceFacts | None = Field(None, description="Null where no slices were asked for.")
 
 
 class AttributeFacts(Facts):
@@ -191,6 +206,35 @@ def term_facts(terms: Sequence[Term]) -> tuple[TermFacts, ...]:
     return tuple(TermFacts(id=term.id, values=dict(term.values)) for term in terms)
 
 
+class CheckFacts(Facts):
+    """A limit of a policy, and whether a model keeps it."""
+
+    check: Text = Field(
+        description="What is limited: a quantity of the findings; or claim, one_source or attack, which must not be "
+        "refuted, must not be in doubt, and must have been run."
+    )
+    outcome: Literal["kept", "not_kept", "open"]
+    fpr: Fraction | None = Field(default=None, description="False positive rate of a quantity that is taken at one.")
+    limit: Number | None = Field(default=None, description="The largest value allowed; of the structure, the smallest.")
+    value: Number | None = None
+    low: Number | None = Field(
+        default=None, description="The largest lower end of an attack, at the confidence of not_kept."
+    )
+    high: Number | None = Field(
+        default=None, description="The largest upper end of an attack, at the confidence of kept."
+    )
+    attack: Text = Field(default="", description="The attack that the value is of, or that must have been run.")
+    reason: TermFacts | None = Field(default=None, description="Why it is open.")
+
+
+class DecisionFacts(Facts):
+    """The verdict of a policy on a model."""
+
+    release: Text
+    verdict: Literal["release", "ask", "do_not_release"]
+    checks: tuple[CheckFacts, ...]
+
+
 class CertificateFacts(Facts):
     """What is promised, and what the promise rests on."""
 
@@ -250,6 +294,7 @@ class AuditAbout(About):
     attacks: dict[Text, TheoremFacts]
     execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
     releases: tuple[ReleaseFacts, ...] = Field(min_length=1)
+    decisions: tuple[DecisionFacts, ...] = Field((), description="Of the policy of the plan; empty without one.")
 
     def source_of(self, attack: str) -> str:
         """Where an attack was published."""
@@ -326,6 +371,11 @@ def about_as(kind: type[A], about: About) -> A:
 def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFacts, ...]:
     """Return the releases of an audit; a bound and a protected release have none."""
     return about.releases if isinstance(about, AuditAbout | AttributeAbout) else ()
+
+
+def decisions_of(about: AnyAbout) -> tuple[DecisionFacts, ...]:
+    """Return the verdicts of a policy; only an audit of membership may have them."""
+    return about.decisions if isinstance(about, AuditAbout) else ()
 
 
 def all_notes(about: About) -> tuple[str, ...]:

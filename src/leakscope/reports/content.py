@@ -200,6 +200,7 @@ class RecordsContent(Facts):
 
     release: list[Text]
     record: list[Whole | Text]
+    name: list[Text] = Field(default_factory=list, description="What the owner calls the record; not always there.")
     label: list[Text]
     games: list[Count]
     won: list[Count]

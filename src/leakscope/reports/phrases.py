@@ -20,6 +20,7 @@ SCOPES = {
     "any_data": "any data set",
     "halves": "halves of these {rows}, exact",
     "nominal": "these {rows}, nominal",
+    "slice": "{rows} of the slice",
 }
 WITHOUT = "without_noise"  # the release of findings and curves that say what the noise is good for
 RELEASES = {  # of reports that name no release of the user's
@@ -62,9 +63,11 @@ PHRASES = {  # of the terms of findings
     "korn_graubard_records": "one threshold for these models, Korn-Graubard over records (square and add)",
     "order_statistics": "order statistics and Clopper-Pearson (square and add)",
     "paired_t_models_points": "paired t, clustered by models and by points",
+    "student_t": "Student's t",
     "paired_t_points": "paired t, clustered by points",
     # what they are of
     "all_records_at_once": "all records at once",
+    "all_slices_at_once": "all slices at once, {intervals:,} intervals",
     "boosted_folds": "gradient boosting on the records alone, {folds} folds",
     "coins": "coins",
     "coins_of_records": "coins of records",
@@ -208,6 +211,11 @@ GAMES = {  # what was played, or what a theorem is about
     "each_by_a_coin": "each {unit} is in with probability {prior:g}",
     "fixed_number": "{k:,} of them are in, drawn at random",
     "drawn_records": "{k:,} of {n:,} records are drawn; the attacker knows all of them",
+}
+DECISIONS = {  # verdicts of a policy
+    "release": "release",
+    "ask": "ask",
+    "do_not_release": "do not release",
 }
 ROWS = {"table": "cell"}  # what a row of a bound is called, where it is no single record
 

@@ -1,9 +1,15 @@
 """What of a report may go to somebody who may not see the data: it is declared here, field by field.
 
-Left out are the table with a row a record (rows, labels, who was a member, one number for each record), findings that
-tell of one record (`Finding.per_record`), the indices and names of records (in their `Scope`), and the
+Left out are the table with a row a record (rows, names, labels, who was a member, one number for each record),
+findings that tell of one record (`Finding.per_record`), the indices and names of records (in their `Scope`), and the
 fields of `OF_RECORDS`. What is left are averages, limits that hold for all records at once, and curves over all of
 them. They are still functions of the data: nothing here is differential privacy.
+
+A slice keeps its name, which is a column that the plan names and a value of it, if it has at least
+`FEWEST_OF_SLICE` records; smaller ones are left out and counted. Of a slice only what `OF_SLICE` names is kept. The
+numbers of its members and others are not: where all of few records are members, they tell so of each, and those of
+the other slices, subtracted from all, tell the same. For this reason no reason with such counts is kept either. The
+ends of a quarter and the thresholds of attacks are values of single records, and are left out.
 """
 
 from __future__ import annotations
@@ -14,8 +20,13 @@ from typing import Any
 
 from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
+from leakscope.reports.about import FEWEST_OF_SLICE
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of games won tells of single ones
+COUNTS = ("degrees_of_freedom", "smallest_leaf", "smallest_group", "one_label_groups", "stores_records")
+OF_SLICE = ("column", "records", "rest", "rest_low", "rest_high", "between_model_spread")  # kept of `Finding.detail`
+OF_SINGLE_RECORDS = ("threshold",)  # of `Finding.detail`: the score of a record
+RATE_REASONS = ("fpr_not_resolvable", "tpr_not_resolvable", "one_threshold", "strictest_threshold")
 LEFT_OUT = Term("single_record")
 
 
@@ -31,12 +42,18 @@ def _coarse(games: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return {**games, "won": []}
 
 
+def _without_counts(check: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out counts of the fitted model, the smallest of which may be of a single record."""
+    return {**check, "value": None} if check["check"] in COUNTS else check
+
+
 # Where a report is about single records outside of its table, by path; ``*`` is every item of a list.
 OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("data", "digest"): _nothing,  # who knows all records but one finds that one by trying
     ("releases", "*", "data", "digest"): _nothing,
     ("releases", "*", "games"): _coarse,
     ("plan", "target"): _nothing,  # numbers of the attacked records
+    ("decisions", "*", "checks", "*"): _without_counts,
     ("owner_notes",): _nothing,  # an estimator's error may quote a value
 }
 
@@ -68,18 +85,51 @@ def without_records(report: Report) -> Report:
     content = report.about.model_dump()
     for path, less in OF_RECORDS.items():
         content = _changed(content, path, less)
+    small = {(finding.release, finding.scope) for finding in report.findings if _is_small(finding)}
+    for release in content.get("releases", ()):
+        if release.get("slices"):
+            n_small = sum(name == release["name"] for name, _ in small)
+            release["slices"] = {**release["slices"], "left_out": release["slices"]["left_out"] + n_small}
     about = type(report.about).model_validate(content)
-    findings = tuple(_without_record(finding) for finding in report.findings)
+    kept = (finding for finding in report.findings if (finding.release, finding.scope) not in small)
+    findings = tuple(_without_record(finding) for finding in kept)
     curves = tuple(replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
     return Report(about, findings, curves, {})
 
 
+def _is_small(finding: Finding) -> bool:
+    """Whether a finding is about a slice of few records."""
+    return finding.scope.kind == "slice" and finding.detail.get("records", 0) < FEWEST_OF_SLICE
+
+
 def _without_record(finding: Finding) -> Finding:
     """Keep a number for all records; replace one about a single record by the reason why it is not here."""
+    if finding.scope.kind == "slice":  # of so many records that it keeps its name
+        detail = {name: value for name, value in finding.detail.items() if name in OF_SLICE}
+        return replace(finding, detail=detail, reason=_without_counts_of_slice(finding.reason))
     if not finding.per_record or finding.value is None:
-        return replace(finding, scope=finding.scope.unnamed)
+        detail = {name: value for name, value in finding.detail.items() if name not in OF_SINGLE_RECORDS}
+        return replace(finding, detail=detail, reason=_without_sizes(finding.reason), scope=finding.scope.unnamed)
     hidden = {"value": None, "low": None, "high": None, "confidence": None, "detail": {}, "refused": ""}
     return replace(finding, **hidden, scope=finding.scope.unnamed, reason=LEFT_OUT)
+
+
+def _without_sizes(reason: Term | None) -> Term | None:
+    """Leave out how few members or others there are."""
+    if reason is not None and reason.id == "few_records":
+        return Term("few_of_each", fewest=reason.values["fewest"])
+    return reason
+
+
+def _without_counts_of_slice(reason: Term | None) -> Term | None:
+    """Keep a reason that counts no records; replace others by what may be said."""
+    if reason is not None and reason.id in RATE_REASONS:
+        return Term("rate_not_reached_in_slice")
+    coarse = _without_sizes(reason)
+    if coarse is None or coarse.id == "few_of_each":
+        return coarse
+    counts = [value for value in coarse.values.values() if not isinstance(value, str)]
+    return Term("without_counts") if counts or coarse.id == "own_words" else coarse
 
 
 def _changed(value: Any, path: tuple[str, ...], less: Callable[[Any], Any]) -> Any:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leakscope.core import temporary
-from leakscope.core.checks import nearest
+from leakscope.core.checks import nearest, one_of
 from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakscope.core.tradeoff import TradeOff
+from leakscope.core.types import Attack, Scores, Signals
 from leakscope.core.untrusted import in_one_line
 
 if TYPE_CHECKING:
@@ -129,6 +130,39 @@ class Curve:
     verdict: Verdict | None = None
     scope: Scope = EVERY
 
+    def __repr__(self) -> str:
+        """Say what it is of, in one line."""
+        of = f" of {self.release!r}" if self.release else ""
+        return f"Curve({self.name!r}{of}, {self.role}, {self.tradeoff!r})"
+
+    def _repr_html_(self) -> str:
+        return import_module("leakscope.reports.render.html").curve_fragment(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What an audit saw of a release, for as long as its report is in memory.
+
+    Parameters
+    ----------
+    signals : Signals
+        Of all models, by reference.
+    attacks : sequence of Attack
+        Those that were run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscope as ls
+    >>> game = ls.games.half_split(100, 8)
+    >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": np.ones((8, 100))}), attacks=["loss"])
+    >>> [attack.name for attack in report.observations["signals"].attacks]
+    ['loss']
+    """
+
+    signals: Signals
+    attacks: Sequence[Attack]
+
 
 @dataclass(frozen=True)
 class Report:
@@ -142,6 +176,9 @@ class Report:
     curves : sequence of Curve
     record_table : mapping of str to list or array
         One table by columns, a row a record.
+    observations : mapping of str to Observation
+        By release, of an audit of membership that was made in this process. They are in memory alone: no file, no copy
+        and no published report holds them.
 
     Examples
     --------
@@ -155,14 +192,112 @@ class Report:
     findings: Sequence[Finding] = ()
     curves: Sequence[Curve] = ()
     record_table: Table = field(default_factory=dict)
+    observations: Mapping[str, Observation] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        """Show what was found: the text of `table`."""
+        return self.table().rstrip("\n")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of a copy and of a file what is for this process alone."""
+        return {**self.__dict__, "observations": {}}
 
     def curve(self, name: str, release: str | None = None) -> TradeOff:
-        """Return the trade-off of an attack or of a claim, of the first release that has it."""
+        """Return the trade-off of an attack or of a claim, of the first release that has it.
+
+        Its ``points()`` are the arrays ``fpr`` and ``tpr`` that draw it.
+
+        Examples
+        --------
+        >>> import leakscope as ls
+        >>> from matplotlib.figure import Figure
+        >>> report = ls.bound("dp", epsilon=1.0)
+        >>> fpr, tpr = report.curve("epsilon = 1, replace one").points()
+        >>> axes = Figure().subplots()
+        >>> line, = axes.plot(fpr, tpr)
+        """
         for curve in self.curves:
             if curve.name == name and release in (None, curve.release):
                 return curve.tradeoff
         names = sorted({curve.name for curve in self.curves})
         raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
+
+    def signals(self, release: str | None = None) -> Signals:
+        """Return what the attacks saw of a release: the signals of all models at all points.
+
+        Parameters
+        ----------
+        release : str, optional
+            The first one unless given.
+
+        Returns
+        -------
+        Signals
+            The same object that the audit used, not a copy.
+
+        Raises
+        ------
+        ValueError
+            In one line: for an unknown release, and where the report has none in memory, as one that was read from a
+            file.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import leakscope as ls
+        >>> game = ls.games.half_split(100, 8)
+        >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+        >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": loss}))
+        >>> report.signals().array("loss").shape
+        (8, 100)
+        """
+        return self._observed(release).signals
+
+    def scores(self, attack: str, release: str | None = None) -> Scores:
+        """Compute the scores of an attack on a release once more, from the signals in memory.
+
+        Parameters
+        ----------
+        attack : str
+            Its name in the report, as ``"lira"``.
+        release : str, optional
+            The first one unless given.
+
+        Returns
+        -------
+        Scores
+            ``value`` and ``member``, arrays of shape (T, J), and ``points``, the indices of the target points. They
+            are of single records, also where the unit of privacy has several.
+
+        Raises
+        ------
+        ValueError
+            As `signals`, and for an attack that was not run.
+        NotApplicable
+            If the attack cannot run on this release.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import leakscope as ls
+        >>> game = ls.games.half_split(100, 8)
+        >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+        >>> scores = ls.audit_signals(ls.Signals(game, None, {"loss": loss})).scores("loss")
+        >>> scores.value.shape, scores.member.shape, scores.points.shape
+        ((8, 100), (8, 100), (100,))
+        """
+        observation = self._observed(release)
+        attacks = {row.name: row for row in observation.attacks}
+        return attacks[one_of("attack", attack, attacks)](observation.signals)
+
+    def _observed(self, release: str | None) -> Observation:
+        if not self.observations:
+            raise ValueError(
+                "this report has no signals in memory: only the one that an audit of membership returns has them, and "
+                "no file; run the audit again (with a store no model is fitted again)"
+            )
+        name = next(iter(self.observations)) if release is None else one_of("release", release, self.observations)
+        return self.observations[name]
 
     def records(self) -> pd.DataFrame:
         """Return the records as a frame, a row a record."""
@@ -172,9 +307,19 @@ class Report:
         """Return the findings as a frame, a row a finding."""
         return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
 
-    def table(self) -> str:
-        """Return what was found, as text at most 100 columns wide."""
-        return self._as("table")
+    def table(self, width: int = 100) -> str:
+        """Return what was found as text.
+
+        Parameters
+        ----------
+        width : int
+            Longest line, in columns; at least 40.
+
+        Returns
+        -------
+        str
+        """
+        return self._as("table", width=width)
 
     def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
         """Attacks and ceilings on one log-log axis (of an attribute: correct guesses), on ``ax`` or on a new figure."""
@@ -224,6 +369,24 @@ class Report:
         if path is not None:
             write(path, text, private=self.on_data and not publish)
         return text
+
+    def to_pdf(self, path: str | os.PathLike[str], records: bool = True, *, publish: bool = False) -> None:
+        """Print the page to a PDF file, by Chromium if it is installed, else by WeasyPrint.
+
+        Parameters
+        ----------
+        path, records, publish
+            As in `to_json`.
+
+        Raises
+        ------
+        RuntimeError
+            In one line, if neither is installed or the page cannot be printed.
+        """
+        content = import_module("leakscope.reports.render.pdf").print_page(
+            self.to_html(records=records, publish=publish)
+        )
+        write(path, content, private=self.on_data and not publish)
 
     def without_records(self) -> Report:
         """Return the report without what tells of single records: `leakscope.reports.publication`.
@@ -348,18 +511,20 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
+def claims_table(documents: Sequence[Mapping[str, Any]], width: int = 100) -> str:
     """Write claims of papers compared with our numbers as text.
 
     Parameters
     ----------
     documents : sequence of mapping of str to object
         As `leakscope.reports.render.claims` describes them.
+    width : int
+        Longest line, in columns.
 
     Returns
     -------
     str
-        Lines of at most 100 columns.
+        Lines without colour or control characters.
 
     Examples
     --------
@@ -367,7 +532,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     >>> claims_table([])
     ''
     """
-    return import_module("leakscope.reports.render.claims").claims_table(documents)
+    return import_module("leakscope.reports.render.claims").claims_table(documents, width)
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
@@ -394,7 +559,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
     return import_module("leakscope.reports.render.claims").claims_page(documents, figures)
 
 
-def write(path: str | os.PathLike[str], text: str, private: bool = False) -> None:
+def write(path: str | os.PathLike[str], content: str | bytes, private: bool = False) -> None:
     """Write to a temporary file in the same folder, then rename it.
 
     A reader sees the old file or the new one, never half of one.
@@ -402,7 +567,7 @@ def write(path: str | os.PathLike[str], text: str, private: bool = False) -> Non
     Parameters
     ----------
     path : path
-    text : str
+    content : str or bytes
     private : bool
         For its owner alone: the file 0600, folders that are made for it 0700.
 
@@ -422,7 +587,8 @@ def write(path: str | os.PathLike[str], text: str, private: bool = False) -> Non
     part = temporary.part_of(target)
     try:
         with os.fdopen(open_new(part, OWNER_ALONE if private else 0o666), "wb") as file:
-            file.write(text.encode("utf-8", "replace"))  # a lone surrogate of a file name is no letter
+            # a lone surrogate of a file name is no letter
+            file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -21,6 +20,7 @@ from leakscope.data import arrays_of
 from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
 from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime import pool
+from leakscope.runtime.progress import progress
 from leakscope.runtime.store import Store, key
 from leakscope.version import __version__
 
@@ -335,6 +335,9 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     if not arrays:
         raise ValueError(f"{path}: no signals in addition to member; known: {', '.join(SIGNALS)}")
     for name, array in arrays.items():
+        # one's own signal needs an attack of one's own, which a file cannot bring; logits have an error of their own
+        if name not in {*SIGNALS, "logits"}:
+            raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
     game = Game("signals", member, is_target_point, n_targets)
@@ -421,7 +424,7 @@ def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterato
                 missing.append(rows)
                 keys.append(name)
             else:
-                advance(rows.stop - rows.start)
+                advance(rows.stop - rows.start, stored=True)
                 execution.tally.reused += rows.stop - rows.start
                 yield rows, stored
         todo = missing if store else chunks
@@ -441,16 +444,3 @@ def _place(arrays: dict[str, Array], signals: Mapping[str, Array], rows: slice, 
             shape = (chunk.shape[1], n_models, *chunk.shape[2:])
             arrays[name] = np.full(shape, np.nan, dtype=np.float32).swapaxes(0, 1)  # what is not placed is no number
         arrays[name][rows] = chunk
-
-
-@contextmanager
-def progress(name: str, total: int) -> Iterator[Callable[[int], Any]]:
-    """Show a progress bar on standard error, silent where that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(name, total=total)
-        yield lambda rows: bar.update(task, advance=rows)

@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import without_ctrl_c
+from leakscope.runtime import progress
 
 
 def run(
@@ -78,8 +79,9 @@ def workers(n_jobs: int | None = None) -> int:
 
 
 def _begin(shared: str) -> None:
-    """Make the files of a worker readable by their owner alone."""
+    """Make the files of a worker readable by their owner alone, and let it draw nothing on the terminal."""
     os.umask(0o077)
+    progress.silence()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from jaxtyping import Shaped
 from leakscope.core.checks import known_keywords
 from leakscope.releases.source_code import NoCanonicalForm, digest_of
 from leakscope.runtime import pool
-from leakscope.runtime.observe import progress
+from leakscope.runtime.progress import progress
 from leakscope.runtime.store import Store, key
 from leakscope.version import __version__
 
@@ -88,7 +88,7 @@ def repeat(
             stored = chunk_store.load(name) if chunk_store else None
             if stored is not None:
                 results[number] = stored
-                advance(1)
+                advance(1, stored=True)
         todo = [number for number in range(len(arguments)) if number not in results]
         with chunk_store.prepared() if chunk_store and todo else nullcontext():
             for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, tmp or store):

@@ -16,7 +16,7 @@ from tests.reports.abouts import changed
 from tests.reports.made import ATTACKS, made, spread
 from tests.reports.page_reading import Page
 
-SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
+SAMPLES = ("two_models", "judged", "one_model_no_claim", "no_leak", "few_models", "tiny")
 EVIL = '"><script>alert(1)</script></style></title><img src=x onerror=alert(2)>'
 
 
@@ -63,7 +63,7 @@ def test_headings_go_in_order_and_landmarks_are_there(pages):
 
 def test_sections_stand_in_the_order_of_the_design(pages):
     found = re.findall(r'<h2 id="(s-\w+)"', pages["two_models"])
-    assert found == ["s-sum", "s-claims", "s-roc", "s-rec", "s-find", "s-how"]
+    assert found == ["s-models", "s-sum", "s-claims", "s-roc", "s-rec", "s-find", "s-how"]
     assert re.findall(r'<h2 id="(s-\w+)"', pages["one_model_no_claim"]) == [
         "s-sum",
         "s-roc",
@@ -262,7 +262,7 @@ def test_notebook_is_a_fragment_with_styles_of_its_own():
     read = Page(text)
     assert read.elements[0] == ("div", {"class": "leakscope"})
     assert read.all("html") == read.all("script") == []
-    rules = re.findall(r"^([^{}\n]+) \{", text, flags=re.M)
+    rules = re.findall(r"^(?:@media [^{}\n]+ \{ )?([^{}\n]+) \{", text, flags=re.M)
     assert rules
     assert all(rule.startswith(".leakscope") for rule in rules)
     assert samples.few_models()._repr_html_() == text

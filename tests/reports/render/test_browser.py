@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from leakscope.reports.comparison import compare
 from tests.reports import made_bounds, made_protected, samples
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -64,6 +65,7 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
     "sample",
     [
         samples.two_models,
+        samples.judged,
         samples.no_leak,
         samples.tiny,
         made_bounds.leakage,
@@ -87,6 +89,20 @@ def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_pat
         assert scroll <= client
         assert scripts == 1  # nothing that a user wrote became a script
         assert sorted_columns == 1  # the script ran: the policy admits it
+
+
+@pytest.mark.parametrize(
+    "pair", [(samples.two_models, samples.no_leak), (made_bounds.dp, made_protected.means)], ids=["audits", "ceilings"]
+)
+def test_a_comparison_fits_a_phone(chromium, tmp_path, pair):
+    compare(*(sample() for sample in pair)).to_html(tmp_path / "page.html")
+    frames = "".join(FRAME.format(width=width) for width in WIDTHS)
+    (tmp_path / "probe.html").write_text(PROBE.format(frames=frames), encoding="utf-8")
+    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
+    assert console(finished) == []
+    seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
+    assert [int(client) for _, client, *_ in seen] == list(WIDTHS)
+    assert all(int(scroll) <= int(client) and int(scripts) == 1 for scroll, client, scripts, _ in seen)
 
 
 @pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means])

@@ -12,7 +12,7 @@ from leakscope.attacks.attribute import OFFLINE, WITH_PRIOR, candidate_scores
 from leakscope.auditing.attribute.game import AttributeBaselines, best_baseline, prepare
 from leakscope.auditing.canaries import is_private
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
-from leakscope.auditing.rehearsal import cannot_run, idle_reason, rehearse
+from leakscope.auditing.rehearsal import cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import PACKAGES, described
 from leakscope.auditing.setup import draw
 from leakscope.core.findings import Finding, Term
@@ -104,7 +104,7 @@ def infer(
     >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
     ['loss']
     """
-    _refuse_unanswerable(attacks)
+    refuse_unanswerable(attacks)
     baselines = prepare(plan, attacks, loaded, execution, column)
     attribute_game = baselines.attribute_game
     _refuse_idle(plan, attacks, releases, attribute_game.rows.points.take(np.flatnonzero(attribute_game.rows.own)))
@@ -131,7 +131,7 @@ def infer(
     return Report(about, tuple(findings))
 
 
-def _refuse_unanswerable(attacks: Sequence[Attack]) -> None:
+def refuse_unanswerable(attacks: Sequence[Attack]) -> None:
     """Refuse a strategy that was asked for by its name, and whose references would know the answer."""
     for attack in attacks:
         if attack.by_name and attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
@@ -153,13 +153,7 @@ def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[
         return
     game = draw(plan, records, attacks)
     rehearsals = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
-    for attack in attacks:
-        if not attack.by_name:
-            continue
-        reasons = [idle_reason(attack, rehearsal) for rehearsal in rehearsals]
-        idle_reasons = [reason for reason in reasons if reason is not None]
-        if idle_reasons and len(idle_reasons) == len(reasons):
-            raise cannot_run(attack.name, idle_reasons[0])
+    refuse_idle(attacks, rehearsals)
 
 
 def named(column: Column) -> str:

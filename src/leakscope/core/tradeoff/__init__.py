@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from leakscope.core.checks import non_negative
-from leakscope.core.tradeoff.curve import TradeOff
+from leakscope.core.tradeoff.curve import Roc, TradeOff
 from leakscope.core.tradeoff.families import EpsilonDelta, Gaussian
 from leakscope.core.tradeoff.mixture import Mixture
 from leakscope.core.tradeoff.piecewise import Piecewise
 from leakscope.core.tradeoff.profile import Profile
 
-__all__ = ["EpsilonDelta", "Gaussian", "Mixture", "Piecewise", "Profile", "TradeOff", "from_dict"]
+__all__ = ["EpsilonDelta", "Gaussian", "Mixture", "Piecewise", "Profile", "Roc", "TradeOff", "from_dict"]
 
 _KINDS = "gaussian, epsilon_delta, piecewise, mixture, profile"
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,25 @@ Array = np.ndarray | np.floating  # one rate for each rate asked for; a number f
 Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of the two error rates, fpr and fnr
 
 _LARGEST_EPSILON = 700.0  # exp overflows above 709
+
+
+class Roc(NamedTuple):
+    """Points of a curve, to be plotted.
+
+    Parameters
+    ----------
+    fpr, tpr : array of shape (P,)
+        False and true positive rates, both non-decreasing from 0 to 1.
+
+    Examples
+    --------
+    >>> from leakscope.core.tradeoff import Piecewise
+    >>> Piecewise([0.1], [0.4]).points().fpr.tolist()
+    [0.0, 0.1, 1.0]
+    """
+
+    fpr: np.ndarray
+    tpr: np.ndarray
 
 
 class TradeOff(ABC):
@@ -50,6 +69,23 @@ class TradeOff(ABC):
     def tpr(self, fpr: ArrayLike) -> Array:
         """True-positive rate: 1 - fnr(fpr)."""
         return 1.0 - self.fnr(fpr)
+
+    def points(self) -> Roc:
+        """Points that draw the curve: the corners of a measured ROC, a fine grid of another curve.
+
+        Examples
+        --------
+        >>> from leakscope.core.tradeoff import Gaussian, Piecewise
+        >>> Piecewise([0.1], [0.4]).points().tpr.tolist()
+        [0.0, 0.6, 1.0]
+        >>> fpr, tpr = Gaussian(1.0).points()
+        >>> round(float(np.trapezoid(tpr, fpr)), 3)
+        0.76
+        """
+        grid = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 301), np.linspace(0.0, 1.0, 201)])
+        fpr = np.unique(np.concatenate([grid, np.asarray(self.knots, dtype=float)]))
+        tpr = np.asarray(self.tpr(fpr))
+        return Roc(np.r_[0.0, fpr], np.r_[0.0, tpr])  # the curve may begin above 0
 
     @final
     def advantage(self) -> float:

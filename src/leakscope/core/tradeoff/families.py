@@ -107,6 +107,10 @@ class EpsilonDelta(TradeOff):
         pair = non_negative("epsilon", epsilon, infinite=True), probability("delta", delta)
         object.__setattr__(self, "promised", pair)
 
+    def __repr__(self) -> str:
+        epsilon, delta = self.promised
+        return f"EpsilonDelta(epsilon={epsilon!r}, delta={delta!r})"
+
     def doubled(self) -> EpsilonDelta:
         """Two steps instead of one (add/remove to replace-one): 2 epsilon and (1 + e^epsilon) delta.
 

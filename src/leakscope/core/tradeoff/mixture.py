@@ -45,6 +45,9 @@ class Mixture(TradeOff):
         if abs(sum(self.weights) - 1) > 1e-9:
             raise ValueError(f"the weights must sum to 1, got {sum(self.weights):g}")
 
+    def __repr__(self) -> str:
+        return f"Mixture({len(self.curves):,} curves, advantage {self.advantage():.3g})"
+
     @property
     def knots(self) -> np.ndarray:
         """The corners of all parts."""

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leakscope.core.tradeoff.curve import Array, TradeOff, rates
+from leakscope.core.tradeoff.curve import Array, Roc, TradeOff, rates
 
 
 @final
@@ -49,6 +49,9 @@ class Piecewise(TradeOff):
         """The corners."""
         return self.at
 
+    def __repr__(self) -> str:
+        return f"Piecewise({len(self.at):,} points, advantage {self.advantage():.3g})"
+
     def fnr(self, fpr: ArrayLike) -> Array:
         """Linear interpolation; at a vertical step the lower end."""
         fpr = rates(fpr)
@@ -58,6 +61,10 @@ class Piecewise(TradeOff):
         fraction = np.where(width > 0, (fpr - self.at[left]) / np.where(width > 0, width, 1), 0)
         inside = self.value[left] + fraction * (self.value[right] - self.value[left])
         return np.where(fpr >= 1, 0.0, inside)
+
+    def points(self) -> Roc:
+        """Return the corners, which draw the curve exactly."""
+        return Roc(self.at, 1.0 - self.value)
 
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
         """By search; at a corner."""

@@ -70,6 +70,9 @@ class Profile(TradeOff):
         sticks = np.array([curve.hockey_sticks(e) for e in epsilon]).reshape(-1, 2)
         return cls(epsilon, sticks[:, 0], sticks[:, 1])
 
+    def __repr__(self) -> str:
+        return f"Profile({len(self.at):,} points, advantage {self.advantage():.3g})"
+
     @cached_property
     def _inside(self) -> tuple[np.ndarray, np.ndarray]:
         """Corners (fpr ascending, fnr) of the lines that begin at fpr = 0."""
@@ -94,15 +97,25 @@ class Profile(TradeOff):
         return np.maximum(steep, np.interp(fpr, until[::-1], small[::-1]))
 
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
-        """By search; never below the least delta that is given, however small."""
+        """By search; never below the least delta that is given, however small.
+
+        Both directions have the same total variation, so that what one of them promises of it holds for the other.
+        """
         inside, outside = self.searched_sticks(epsilon)
         back = self.value if self.reverse is None else self.reverse
-        return max(inside, float(self.value.min())), max(outside, float(back.min()))
+        least_inside = min(float(self.value.min()), _total_variation(self.at, back))
+        least_outside = min(float(back.min()), _total_variation(self.at, self.value))
+        return max(inside, least_inside), max(outside, least_outside)
 
     def to_dict(self) -> dict[str, Any]:
         """``{"kind": "profile", "epsilon": [...], "delta": [...]}``, and ``"reverse"`` where it differs."""
         content = {"kind": "profile", "epsilon": self.at.tolist(), "delta": self.value.tolist()}
         return content if self.reverse is None else {**content, "reverse": self.reverse.tolist()}
+
+
+def _total_variation(epsilon: np.ndarray, delta: np.ndarray) -> float:
+    """Bound the total variation by the best of some promises: ``1 - 2 (1 - delta)/(1 + e^epsilon)``."""
+    return float((1 - 2 * (1 - delta) * np.exp(-np.logaddexp(0.0, epsilon))).min())
 
 
 def _envelope(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

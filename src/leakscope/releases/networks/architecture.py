@@ -120,28 +120,23 @@ def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) ->
 def columns_of(
     module: nn.Module, inputs: Inputs, classes: Shaped[Array, " K"], label: Int[Array, " N"], name: str
 ) -> Int[Array, " N"]:
-    """Return the column of each point's class in the output of a network.
+    """Read the size of a network's output, and find the columns of the classes in it by `heads.column_of_class`.
 
     Parameters
     ----------
     module : nn.Module
     inputs : Inputs
-    classes : array of shape (K,)
-        Sorted.
-    label : int array of shape (N,)
-        Index of each point's class.
-    name : str
-        Of the release, for errors.
+    classes, label, name
+        As in `heads.column_of_class`.
 
     Returns
     -------
     int array of shape (N,)
-        The index of the class; if there are more columns and the labels are indices of columns, the labels.
 
     Raises
     ------
     ValueError
-        If the network cannot read the points, or has no column for each class.
+        If the network cannot read the points, answers with more than one tensor, or has no column for each class.
     """
     reading = reading_of(module, inputs, name)
     if not reading.interface.plain:

@@ -34,6 +34,7 @@ from leakscope.releases.networks.tensors import collated_inputs, field_inputs
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, reason, versions
+from leakscope.releases.structure import Structure, structure_of
 
 Array = np.ndarray
 
@@ -193,6 +194,10 @@ class Network:
             if terms is not None:
                 signals["taylor"] = terms
         return signals
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Count the parameters of the network, which training does not change."""
+        return structure_of(self._built(seed), points)
 
     def _built(self, seed: int) -> nn.Module:
         return built(self.make, self.parameters, integer(seed, "init"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from leakscope.core.checks import count, fraction, non_negative, one_of, positive, probability
@@ -18,6 +18,13 @@ DECAY = 0.1  # of the step size in a "step" schedule
 AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
 SHIFT = 4  # pixels of a crop
 DEVICES = ("cpu", "cuda", "mps", "auto")
+
+
+class _Default(int):
+    """A default that can be told from the same number where that is given."""
+
+
+BATCH = _Default(64)
 Collate = Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]
 
 
@@ -46,7 +53,7 @@ class Recipe:
     epochs : int
         Passes over the training data; at most so many if ``stop`` is given.
     batch : int
-        Number of points in a step; the last batch of an epoch may be smaller. A mapping may call it ``batch_size``.
+        Number of points in a step; the last batch of an epoch may be smaller.
     loss : {"cross_entropy", "mse"}
         Mean over the batch of the cross-entropy in nats, or of the squared distance of the softmax from the
         one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5). A network with one logit for two
@@ -71,6 +78,8 @@ class Recipe:
         Makes a batch, as the ``collate_fn`` of a DataLoader: from a list of pairs (x, y) to (inputs, labels), the
         labels in the same order. y is the index of the class, or the response. It is needed for rows of different
         lengths.
+    batch_size : int, optional
+        Another name for ``batch``; give one of them.
 
     Raises
     ------
@@ -92,7 +101,7 @@ class Recipe:
     momentum: float = 0.0
     weight_decay: float = 0.0
     epochs: int = 30
-    batch: int = 64
+    batch: int = BATCH
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
@@ -101,8 +110,13 @@ class Recipe:
     fast_matmul: bool = False
     mixed_precision: bool = False
     collate: Collate | None = field(default=None, repr=False)
+    batch_size: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, batch_size: int | None) -> None:
+        if batch_size is not None:
+            if self.batch is not BATCH:
+                raise ValueError("train has both batch and batch_size, which are the same; give one of them")
+            object.__setattr__(self, "batch", batch_size)
         one_of("optimiser", self.optimiser, OPTIMISERS)
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("loss", self.loss, LOSSES)
@@ -194,8 +208,7 @@ class Recipe:
         Raises
         ------
         ValueError
-            For an unknown name, with the nearest known one, for ``batch`` and ``batch_size`` together, and as the
-            recipe itself.
+            For an unknown name, with the nearest known one, and as the recipe itself.
 
         Examples
         --------
@@ -203,10 +216,7 @@ class Recipe:
         >>> Recipe.of({"batch_size": 32}).batch
         32
         """
-        if "batch_size" in words and "batch" in words:
-            raise ValueError("train has both batch and batch_size, which are the same; give one of them")
-        own_words = {"batch" if name == "batch_size" else name: value for name, value in words.items()}
-        return from_words(cls, own_words, "train")
+        return from_words(cls, words, "train")
 
     def describe(self) -> dict[str, Any]:
         """Return every field as plain data; a collate function by its import path and its code.

@@ -14,7 +14,7 @@ from leakscope.reports.numbers import percent
 NAME, SMALL = 12.5, 11.5  # sizes of type
 _CAPITALS = 10.0  # height of a line of text
 _LONGEST_LIST = 10
-_PRIORITY = {"best": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, "unprotected": 3, "guessing": 4}
+_PRIORITY = {"best": 0, "other": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, "unprotected": 3, "guessing": 4}
 
 
 class Annotations:
@@ -96,7 +96,7 @@ class Annotations:
     def ordered_list(self, fprs: Iterable[float]) -> None:
         """Write the names in the order of their values, in the lower right corner."""
         named = [line for line in self.curves.paths if not line.vacuous]
-        measured = [line.start for line in named if line.role in ("best", "attack")]
+        measured = [line.start for line in named if line.role in ("best", "other", "attack")]
         reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
         fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
         named.sort(key=lambda line: -line.tpr_at(fpr))

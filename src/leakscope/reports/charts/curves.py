@@ -16,8 +16,10 @@ from leakscope.reports.charts.canvas import ATTACK, CLAIM, INK, MUTE, PAPER, pan
 from leakscope.reports.charts.labels import Path, densify
 from leakscope.reports.numbers import percent, percent_at_most
 
-Role = Literal["best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
+Role = Literal["best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
 FALSE_ALARMS = 10  # fewer of them support no point of a curve
+_COLOURS = {"best": ATTACK, "other": INK, "ceiling": CLAIM, "asymptotic": CLAIM, "guessing": INK}
+_WIDTHS = {"best": 2.3, "other": 1.9, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +31,8 @@ class Line:
     label : str
         Short enough to be written next to the curve.
     tradeoff : TradeOff
-    role : {"best", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
-        "unprotected" is the best attack if there were no noise.
+    role : {"best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
+        "unprotected" is the best attack if there were no noise, "other" the best attack on what is compared.
     start : float
         False-positive rate from which the curve is drawn.
     point : tuple of float or None
@@ -69,17 +71,17 @@ class Line:
     @property
     def color(self) -> str:
         """By role."""
-        return {"best": ATTACK, "ceiling": CLAIM, "asymptotic": CLAIM, "guessing": INK}.get(self.role, MUTE)
+        return _COLOURS.get(self.role, MUTE)
 
     @property
     def width(self) -> float:
         """By role."""
-        return {"best": 2.3, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}.get(self.role, 1.2)
+        return _WIDTHS.get(self.role, 1.2)
 
     @property
     def weight(self) -> int:
         """Of its name: bold for the best attack."""
-        return 700 if self.role == "best" else 400
+        return 700 if self.role in ("best", "other") else 400
 
     @property
     def vacuous(self) -> bool:

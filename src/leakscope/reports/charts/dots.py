@@ -88,12 +88,10 @@ def dots(rows: Sequence[Row], claim: float | None = None, ax: Axes | None = None
     """
     ax = dots_size(len(rows)).shown() if ax is None else ax
     shown = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
-    largest = max([*shown, claim or 0.0], default=0)
-    ends = [baseline + part * (100 - baseline) for part in (0.2, 0.5, 1.0)]
-    end = next((end for end in ends if largest <= end), 100.0)
+    end = end_of_axis(max([*shown, claim or 0.0], default=0), baseline)
     ax.set(xlim=(baseline, end), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())
-    _cases_of_100(ax, baseline, end)
+    cases_of_100(ax, baseline, end)
     if claim is not None:
         ax.axvspan(min(claim, end), end, facecolor=CLAIM, alpha=0.07, linewidth=0)
         ax.axvline(claim, color=CLAIM, linewidth=1.7, linestyle=DASHED)
@@ -136,7 +134,13 @@ def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
     )
 
 
-def _cases_of_100(ax: Axes, baseline: float, end: float) -> None:
+def end_of_axis(largest: float, baseline: float) -> float:
+    """Return the end of an axis from the baseline: a fifth or half of the way to 100, or 100, beyond all values."""
+    ends = [baseline + part * (100 - baseline) for part in (0.2, 0.5, 1.0)]
+    return next((end for end in ends if largest <= end), 100.0)
+
+
+def cases_of_100(ax: Axes, baseline: float, end: float) -> None:
     """Draw the scale of the dot plot, with a hairline at every label."""
     width, _ = panel_size(ax)
     for step in range(TICKS):

@@ -15,14 +15,20 @@ from leakscope.reports.charts import svg
 from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.guesses import guesses, guesses_of, guesses_size
 from leakscope.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, marked, spread
-from leakscope.reports.charts.roc import GAIN, ROC, gain, roc
+from leakscope.reports.charts.lines import curve_chart
+from leakscope.reports.charts.quality import QUALITY, quality_point, tradeoff
+from leakscope.reports.charts.roc import GAIN, ROC, gain, on_axes, roc
+from leakscope.reports.charts.slices import Bar, slices, slices_size
 from leakscope.reports.numbers import count, digits, near, percent, percent_at_most, settled
 from leakscope.reports.phrases import RELEASES, WITHOUT, place, plural, row_word, title
 from leakscope.reports.sections.attribute.result import AttributeResult
 from leakscope.reports.sections.attribute.words import of_100
+from leakscope.reports.sections.audit.models import ordered
 from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.audit.slices import SliceColumn, SliceRow
 from leakscope.reports.sections.bound.ranking import Ranking
 from leakscope.reports.sections.bound.result import BoundResult, curve_name
+from leakscope.reports.sections.curves import one_curve
 from leakscope.reports.sections.document import Figure
 from leakscope.reports.sections.findings import ANYBODY
 from leakscope.reports.sections.parts import attack_words
@@ -78,6 +84,14 @@ def roc_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     return inline(axes, prefix, title, _rates(result))
 
 
+def curve_figure(curve: Curve, prefix: str) -> Markup:
+    """Draw a single curve on logarithmic axes."""
+    axes = on_axes(curve_chart(curve), ROC.axes())
+    _, said = one_curve(curve)
+    title = "Members found (TPR) against false alarms (FPR), logarithmic axes"
+    return inline(axes, prefix, title, said.striptags())
+
+
 def gain_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     """Draw the same curves as the gain over guessing."""
     axes = gain(report, GAIN.axes(), _release(result))
@@ -101,6 +115,29 @@ def audit_dots(result: Result, prefix: str) -> Markup:
     return inline(axes, prefix, title, _listed(rows))
 
 
+def slices_figure(column: SliceColumn, prefix: str) -> Markup:
+    """Draw the accuracy of the strongest attack on each slice of a column, with its interval."""
+    bars = [_bar(row) for row in column.rows]
+    size = slices_size(len(bars))
+    axes = slices(bars, size.axes(), 100 * column.prior_accuracy, 100 * column.largest, column.units)
+    title = f"{column.name}: cases of 100 in which the attack is right, with intervals that hold for all slices at once"
+    listed = "; ".join(f"{bar.name}, {bar.records}: {bar.text}" for bar in bars)
+    return inline(axes, prefix, title, listed)
+
+
+def _bar(row: SliceRow) -> Bar:
+    """Lay out the accuracy of a slice."""
+    accuracy = row.accuracy
+    records = count(row.n_records)
+    if accuracy.value is None:
+        return Bar(row.level, records, "—")
+    text = shown(accuracy).value
+    if accuracy.low is None or accuracy.high is None:
+        return Bar(row.level, records, text, 100 * accuracy.value)
+    ends = (100 * accuracy.low, 100 * accuracy.high)
+    return Bar(row.level, records, text, 100 * accuracy.value, *ends, row.is_above)
+
+
 def bound_dots(result: BoundResult, prefix: str) -> Markup:
     """Draw every accuracy of a bound; nothing at another prior than one half, whose axis it is not."""
     rows = [_accuracy_row(result, finding) for finding in result.successes[:MOST_ACCURACIES]]
@@ -121,6 +158,29 @@ def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
     rows = _protected_rows(result)
     axes = dots(rows, claim=100 * result.promised, ax=dots_size(len(rows)).axes())
     return inline(axes, prefix, "Cases of 100 in which an attacker is right, and the promise", _listed(rows))
+
+
+def models_figure(results: Sequence[Result], prefix: str) -> Markup:
+    """Draw the accuracy of the strongest attack on each model, on one axis; nothing where the baselines differ."""
+    compared = [result for result in ordered(results) if result.accuracy is not None and not result.too_few]
+    baselines = {result.prior_accuracy for result in compared}
+    if len(baselines) != 1:
+        return Markup("")
+    baseline = 100 * baselines.pop()
+    rows = [_interval_row(result.title, result.accuracy, "best") for result in compared if result.accuracy is not None]
+    axes = dots(rows, ax=dots_size(len(rows)).axes(), baseline=baseline)
+    title = "Cases of 100 in which the strongest attack on each model is right"
+    return inline(axes, prefix, title, _listed(rows))
+
+
+def quality_figure(results: Sequence[Result], prefix: str) -> Markup:
+    """Draw what each model reveals against how good it is."""
+    points = [point for result in ordered(results) if (point := quality_point(result)) is not None]
+    if len(points) < 2:
+        return Markup("")
+    axes = tradeoff(points, QUALITY.axes())
+    described = "; ".join(f"{point.name}: {point.described}" for point in points)
+    return inline(axes, prefix, "Attack accuracy against the quality of each model", described)
 
 
 def guesses_figure(report: Report, result: AttributeResult, prefix: str) -> Markup:
@@ -276,4 +336,7 @@ OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
     "protected_dots": protected_dots,
     "histogram": histogram_figure,
     "spread": spread_figure,
+    "models": models_figure,
+    "quality": quality_figure,
+    "slices": slices_figure,
 }

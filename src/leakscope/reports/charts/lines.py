@@ -15,11 +15,12 @@ from leakscope.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakscope.reports.phrases import RELEASES, WITHOUT, place, row_word
 from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.bound.result import BoundResult, bound_result, curve_name
-from leakscope.reports.sections.curves import SMALL_ADVANTAGE
+from leakscope.reports.sections.curves import RATES, SMALL_ADVANTAGE
 from leakscope.reports.sections.parts import attack_words
 from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.words import GREEK, PARAMETER
 
+_CEILING_FLOOR = 1e-4  # smallest rate of a ceiling that is drawn alone
 LONGEST = 32  # characters of the name of a ceiling
 _DASH_DOT, _DOTS = (0, (4, 1.2, 1, 1.2)), (0, (2.2, 1.4))
 _CEILINGS: dict[str, tuple[Role, object]] = {
@@ -116,6 +117,18 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     remarks = _vacuous(lines)
     crowded = len(attacks) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
     return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
+
+
+def curve_chart(curve: Curve) -> Chart:
+    """Return a single curve, with guessing."""
+    floor = _floor_of_games(curve.n_nonmember) if curve.role == "measured" else _CEILING_FLOOR
+    if curve.role == "measured":
+        line = measured_line(curve, curve.name, best=True)
+    else:
+        role, dashes = _CEILINGS[curve.role]
+        name = shorten(_first_parameter(curve.name), LONGEST)
+        line = Line(name, curve.tradeoff, role, floor, dashes=dashes, at_most=True)
+    return Chart([_guessing(floor), line], floor, RATES, (line.role,), curve.n_nonmember)
 
 
 def _lower_line(curve: Curve, best: bool) -> Line:
@@ -249,6 +262,10 @@ def floor_of(report: Report, lowest: float = 1e-5) -> float:
 
     At least two decades are drawn, and nothing below 0.001 %.
     """
-    games = max((curve.n_nonmember for curve in report.curves), default=0)
+    return _floor_of_games(max((curve.n_nonmember for curve in report.curves), default=0), lowest)
+
+
+def _floor_of_games(games: int, lowest: float = 1e-5) -> float:
+    """Return the decade below ten false alarms of so many games."""
     decade = np.floor(np.log10(FALSE_ALARMS / games)) if games > FALSE_ALARMS else -2.0
     return float(np.clip(10.0**decade, lowest, 1e-2))

@@ -33,6 +33,7 @@ __all__ = (
     "dots_size",
     "gain",
     "histogram",
+    "on_axes",
     "roc",
     "spread",
     "strip",
@@ -69,7 +70,22 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
     KeyError
         If there is no such release.
     """
-    drawn = chart(report, release)
+    return on_axes(chart(report, release), ax)
+
+
+def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
+    """Draw lines on two logarithmic axes, as `roc`.
+
+    Parameters
+    ----------
+    drawn : Chart
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+
+    Returns
+    -------
+    Axes
+    """
     floor = drawn.floor
     ax = ROC.shown() if ax is None else ax
     ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
@@ -77,7 +93,7 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
     _decades(ax, floor)
     curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
     curves.forbid()
-    curves.bands("attack", "best")
+    curves.bands("attack", "other", "best")
     curves.draw()
     _subtitle(ax, drawn)
     _annotate(curves, drawn)

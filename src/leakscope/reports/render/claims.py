@@ -1,4 +1,4 @@
-"""Claims of papers compared with our numbers: as text of 100 columns, and as one page with the figures.
+"""Claims of papers compared with our numbers: as text, and as one page with the figures.
 
 A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason``,
 ``setting``, ``settings`` and ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``,
@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leakscope.reports.render.html import fragment, frame
-from leakscope.reports.render.text import clean, columns, wrapped
+from leakscope.reports.render.text import WIDTH, clean, columns, wrapped
 from leakscope.version import __version__
 
 VERDICTS = {
@@ -31,12 +31,14 @@ OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
 SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
 
 
-def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Write the claims of experiments as lines of at most 100 columns.
+def claims_table(documents: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
+    """Write the claims of experiments as lines of text.
 
     Parameters
     ----------
     documents : sequence of mapping
+    width : int
+        Longest line, in columns.
 
     Returns
     -------
@@ -59,28 +61,30 @@ def claims_table(documents: Sequence[Mapping[str, Any]]) -> str:
     """
     blocks = []
     for document in documents:
-        head = [clean(f"{document['name']}: {document['title']}"), *wrapped(document["run"] or document["reason"])]
+        head = wrapped(f"{document['name']}: {document['title']}", width)
+        head += wrapped(document["run"] or document["reason"], width)
         rows = []
         for claim in document["claims"]:
             rows.append(_row(claim["says"], stated(claim), measured(claim), verdict(claim)))
             rows += [
                 _row(f"- with {one['setting']}", "", measured(one), VERDICTS[one["verdict"]]) for one in claim["tried"]
             ]
-        blocks += ["\n".join(head), columns(rows)]
+        blocks += ["\n".join(head), columns(rows, width)]
         if document["settings"]:
-            blocks.append("\n".join(_settings(document)))
-    return "\n\n".join(block for block in (*blocks, counted(documents)) if block)
+            blocks.append("\n".join(_settings(document, width)))
+    blocks.append("\n".join(wrapped(counted(documents), width)))
+    return "\n\n".join(block for block in blocks if block)
 
 
 def _row(says: str, printed: str, ours: str, verdict: str) -> dict[str, str]:
     return {"claim": clean(says), "printed": printed, "ours": ours, "verdict": clean(verdict)}
 
 
-def _settings(document: Mapping[str, Any]) -> list[str]:
+def _settings(document: Mapping[str, Any], width: int) -> list[str]:
     """Say what the other settings change, and where they come from."""
     lines = []
     for setting in document["settings"]:
-        lines += wrapped(clean(setting_line(document, setting)))
+        lines += wrapped(setting_line(document, setting), width)
     return lines
 
 
@@ -130,6 +134,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
         about={"leakscope": __version__},
         sections=[Markup(fragment("papers", parts=parts))],
         digest="",
+        command="leakscope reproduce",
     )
 
 

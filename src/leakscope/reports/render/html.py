@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module, resources
 from typing import Any
@@ -12,12 +12,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from leakscope.reports import Report
-from leakscope.reports.charts.figures import draw
+from leakscope.reports import Curve, Report
+from leakscope.reports.charts.canvas import PALETTE
+from leakscope.reports.charts.figures import curve_figure, draw
 from leakscope.reports.charts.previews import data_uri
 from leakscope.reports.charts.strips import strip, strip_axis
 from leakscope.reports.render.toml import toml
 from leakscope.reports.sections import method, words
+from leakscope.reports.sections.curves import one_curve
 from leakscope.reports.sections.document import Document, Section
 
 
@@ -53,12 +55,12 @@ def page(report: Report) -> str:
 
 
 def notebook(report: Report) -> str:
-    """Render a report as a fragment for a notebook: lede, charts and findings, with styles of its own.
+    """Render a report as a fragment for a notebook: the numbers, the lede, charts and folded findings.
 
     Parameters
     ----------
     report : Report
-        Of any kind.
+        Of any kind. One of a protected release shows no more than its page.
 
     Returns
     -------
@@ -71,7 +73,63 @@ def notebook(report: Report) -> str:
     True
     """
     document = document_of(report)
-    return fragment("notebook", **_common(report, document), document=document)
+    section = next(section for section in document.sections if section.name in NUMBERS)
+    summary = section.content or {}
+    numbers, lede = NUMBERS[section.name](summary), summary["lede"]
+    if report.about.kind == "bound":  # whose lede has the number, and whose paragraph has the theorem
+        (number,) = numbers
+        numbers, lede = [{**number, "text": lede}], number["text"]
+    by_name = {section.name: section.content for section in document.sections}
+    content = {"numbers": numbers, "warning": summary.get("warning", ""), "lede": lede, "document": document}
+    content |= {"models": by_name.get("models"), "decisions": (by_name.get("decisions") or {}).get("decisions", [])}
+    return fragment("notebook", **_common(report, document), **THEMES, **content)
+
+
+def curve_fragment(curve: Curve) -> str:
+    """Render a single curve as a fragment for a notebook.
+
+    Parameters
+    ----------
+    curve : Curve
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> curve_fragment(ls.bound("dp", epsilon=1.0).curves[0]).startswith('<div class="leakscope">')
+    True
+    """
+    big, text = one_curve(curve)
+    prefix = f"c{hashlib.sha256(repr(curve.tradeoff.to_dict()).encode()).hexdigest()[:6]}"
+    return fragment("notebook_curve", big=big, text=text, drawn=curve_figure(curve, prefix), **THEMES)
+
+
+def _of_releases(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Take the number of each release, and the sentence next to it."""
+    return summary["releases"]
+
+
+def _of_promise(release: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Take the promise of a protected release."""
+    return [{"title": "", "big": release["big"], "unit": release["big_unit"], "text": release["promise"]}]
+
+
+# Where a document has the numbers that a notebook begins with: the name of the section, and how they are read.
+NUMBERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
+    "summary": _of_releases,
+    "release": _of_promise,
+}
+
+
+# The colours of a fragment, which follow the theme of the notebook where it names one.
+THEMES = {
+    "light": "".join(f"--{name}: {colour}; " for name, colour in PALETTE.items()),
+    "dark": "--ink: #e4e7ea; --mute: #9aa4ae; --rule: #3a424a; --attack: #6cb0f5; --claim: #f0915a; --paper: #14181c; "
+    "--wash: #1b2025;",
+}
 
 
 def document_of(report: Report) -> Document:

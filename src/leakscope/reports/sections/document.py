@@ -37,7 +37,19 @@ class Figure:
         Begins the ids of the SVG, so that several charts fit on one page.
     """
 
-    chart: Literal["audit_dots", "bound_dots", "protected_dots", "roc", "gain", "histogram", "spread", "guesses"]
+    chart: Literal[
+        "audit_dots",
+        "bound_dots",
+        "protected_dots",
+        "roc",
+        "gain",
+        "histogram",
+        "spread",
+        "guesses",
+        "models",
+        "quality",
+        "slices",
+    ]
     subject: Any
     prefix: str
 

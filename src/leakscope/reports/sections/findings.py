@@ -18,7 +18,7 @@ from leakscope.reports.sections.attribute.result import AttributeResult
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.parts import Part
 from leakscope.reports.sections.quantities import FRACTIONS, shown
-from leakscope.reports.sections.words import GREEK, capital, cited, listed, say
+from leakscope.reports.sections.words import GREEK, capital, cited, listed, say, several
 
 Shown = Result | Part | AttributeResult
 S = TypeVar("S", Result, Part, AttributeResult)
@@ -73,11 +73,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of a release; ``folded`` are those of the weakest attacks where there are very many."""
+    """The rows of a release; ``folded`` are some of them where there are very many, and ``folded_are`` says which."""
 
     title: str
     rows: Sequence[Row]
     folded: Sequence[Row]
+    folded_are: str = "the weakest attacks"
 
 
 def ordered(result: Result) -> list[Finding]:
@@ -112,6 +113,20 @@ def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> 
     return tables
 
 
+def slice_groups(results: Sequence[Result]) -> list[Group]:
+    """Make a group of the slices of each release: accuracies, then rates, which are folded where there are many."""
+    tables = []
+    for result in results:
+        accuracies = _rows(result, (finding for finding in result.slices if finding.quantity == "accuracy"))
+        rates = _rows(result, (finding for finding in result.slices if finding.quantity != "accuracy"))
+        title = f"{result.title}, by slice"
+        if len(accuracies) + len(rates) <= FOLD:
+            tables.append(Group(title, [*accuracies, *rates], []))
+        else:
+            tables.append(Group(title, accuracies, rates, "true positive rates"))
+    return [table for table in tables if table.rows]
+
+
 def cells(groups: Sequence[Group], interval_head: str, titled: bool, sourced: bool = True) -> list[dict[str, str]]:
     """Lay the findings out as the rows of a text, under the titles of their groups."""
     heads = ["quantity", "value", interval_head.lower(), "bound type", "status", *(["source"] if sourced else [])]
@@ -142,7 +157,7 @@ def _attack_of(finding: Finding) -> str:
 def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
     """Make a row a finding; neighbours without a value for the same reason share a row."""
     rows = []
-    for _, alike in groupby(findings, key=lambda finding: (finding.quantity, finding.reason, finding.value)):
+    for _, alike in groupby(findings, key=lambda found: (found.quantity, found.scope, found.reason, found.value)):
         first, *others = alike
         if first.value is None and "fpr" in first.operating_point and others:
             rates = listed(percent(finding.operating_point["fpr"]) for finding in (first, *others))
@@ -182,7 +197,15 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     name = say(title, attack=attack, units=capital(plural(unit)))
     for key, value in finding.operating_point.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
+    if finding.scope.kind == "slice":
+        name += say(": {slice}", slice=slice_words(finding, unit))
     return name
+
+
+def slice_words(finding: Finding, unit: str) -> str:
+    """Write a slice with its number of records; a quarter of numbers with its ends, where they are known."""
+    ends = f", {finding.detail['from']:.6g} to {finding.detail['to']:.6g}" if "from" in finding.detail else ""
+    return f"{finding.scope.name}{ends} ({several(int(finding.detail['records']), unit)})"
 
 
 def _where(key: str, value: float) -> Markup:
@@ -235,6 +258,8 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
         yield result.attack_title(finding.attack)
     if finding.quantity == "most_exposed":
         yield f"all {plural(result.about.unit)} at once"
+    if finding.scope.kind == "slice":
+        yield "all slices at once"
     nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
     if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
         yield f"realised FPR {percent(realised)}"

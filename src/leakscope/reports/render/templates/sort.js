@@ -1,6 +1,7 @@
 (function () {
   "use strict";
   var table = document.getElementById("findings");
+  if (!table) return;
   var heads = Array.from(table.tHead.rows[0].cells);
   function key(row, column) {
     if (column !== 1) return row.cells[column].textContent;

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
 from leakscope.reports.numbers import near, percent
-from leakscope.reports.sections.audit import claims, method, notes, sources, words
+from leakscope.reports.sections.audit import claims, decisions, method, models, notes, slices, sources, words
 from leakscope.reports.sections.audit.records import exposed
 from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.curves import SMALL_ADVANTAGE
@@ -19,12 +21,13 @@ from leakscope.reports.sections.document import (
     Figure,
     Heading,
     Panel,
+    Rows,
     Section,
     findings_section,
     interval_head,
     noted,
 )
-from leakscope.reports.sections.findings import groups, not_run, ordered
+from leakscope.reports.sections.findings import groups, not_run, ordered, slice_groups
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import joined
 
@@ -43,16 +46,19 @@ def document(report: Report) -> Document:
     """
     releases = results(report)
     about = releases[0].about
-    table = groups(releases, ordered)
+    table = [*groups(releases, ordered), *slice_groups(releases)]
     head = interval_head(about.confidence)
     caption = f"A lower bound means: the best attacker reaches at least this. {notes.over(releases)}"
     prefix = f"n{report.digest()[:6]}"  # several reports may be in one notebook
     parts = [
         _contradictions(releases),
+        _models(releases, f"{prefix}-m"),
+        _decisions(releases),
         _summary(releases),
         _claims(releases),
         _curves(releases),
         _records(releases),
+        slices.section(releases),
         findings_section(table, head, caption),
         Section("audit_method", {"found": releases, "played": method, "level": words.level(releases[0])}, noted(about)),
     ]
@@ -73,6 +79,57 @@ def _contradictions(results: Sequence[Result]) -> Section | None:
     curves = claims.contradictions(results)
     names = [f"{curve.release}: {curve.name}" for curve in curves]
     return Section("contradictions", {"names": names}) if names else None
+
+
+def _models(results: Sequence[Result], prefix: str) -> Section | None:
+    """Put several models side by side."""
+    if len(results) == 1:
+        return None
+    rows = models.rows(results)
+    panels = [Panel("What each reveals", Figure("models", results, f"{prefix}0"))]
+    kinds = {finding.quantity for result in results if (finding := models.quality(result)) is not None}
+    if len(kinds) == 1:
+        panels.append(Panel("Against its quality", Figure("quality", results, f"{prefix}1")))
+    content = {
+        "heading": _heading(results),
+        "heads": models.heads(results),
+        "rows": rows,
+        "note": models.note(results),
+        "panels": panels,
+    }
+    text = [{"model": title} | {head: cell.short for head, cell in cells.items()} for title, cells in rows]
+    return Section("models", content, [[Rows(text)], [models.note(results)]])
+
+
+def _heading(results: Sequence[Result]) -> str:
+    """Say what is put side by side: models, or variants of one."""
+    if not results[0].about.plan.get("vary"):
+        return "The models side by side"
+    model = results[0].facts.description.partition("(")[0]
+    return f"Variants of {model} side by side"
+
+
+def _decisions(results: Sequence[Result]) -> Section | None:
+    """Show the verdicts of a policy with their reasons."""
+    written = decisions.decisions(results)
+    if not written:
+        return None
+    facts = decisions.facts(results)
+    text: list[Block] = []
+    for decision in written:
+        lines = [
+            {"limited": check.title, "limit": check.limit, "measured": check.measured, "verdict": _with_reason(check)}
+            for check in decision.checks
+        ]
+        title = f"{decision.title}: {decision.verdict.lower()}"
+        said = joined([decision.summary, Markup.escape(decision.not_run), Markup.escape(decision.action)])
+        text += [[Heading(title), said], [Rows(lines)]]
+    text.append([facts["level"]])
+    return Section("decisions", {"decisions": written, **facts}, text)
+
+
+def _with_reason(check: decisions.Check) -> str:
+    return f"{check.outcome}: {check.why}" if check.why else check.outcome
 
 
 def _summary(results: Sequence[Result]) -> Section:

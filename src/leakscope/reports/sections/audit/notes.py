@@ -10,7 +10,7 @@ from leakscope.reports import Curve, phrases
 from leakscope.reports.about import GamesFacts
 from leakscope.reports.numbers import count, percent
 from leakscope.reports.phrases import plural
-from leakscope.reports.sections.audit.result import Result, most_exposed
+from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.audit.words import level
 from leakscope.reports.sections.curves import REGIONS, formula
 from leakscope.reports.sections.words import capital, joined, listed, say, several
@@ -198,8 +198,8 @@ def strips(results: Sequence[Result]) -> Markup:
 
 def _in_both(results: Sequence[Result]) -> str:
     """Name the records that are in the tables of several releases."""
-    listings = [str(result.records["record"][row]) for result in results for row in most_exposed(result.records)]
-    both = [number for number in dict.fromkeys(listings) if listings.count(number) > 1]
+    listings = [record_name(result.records, row) for result in results for row in most_exposed(result.records)]
+    both = [name for name in dict.fromkeys(listings) if listings.count(name) > 1]
     if not both:
         return ""
     unit = results[0].about.unit

@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscope.reports import Table, plain
 from leakscope.reports.numbers import count
-from leakscope.reports.sections.audit.result import Result, most_exposed
+from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.words import least_of_100, several
 
 FIELD = 40  # characters of a field
@@ -18,9 +18,10 @@ FIELD = 40  # characters of a field
 
 @dataclass(frozen=True)
 class Record:
-    """A row of the table."""
+    """A row of the table; ``name`` is the index where the record has no name."""
 
     number: str
+    name: str
     label: str
     won: str
     low: str
@@ -80,9 +81,11 @@ def _record(table: Table, row: int) -> Record:
     log_odds = member = None
     if cells["log_odds"] is not None:
         log_odds, member = np.asarray(cells["log_odds"], dtype=float), np.asarray(cells["member"], dtype=bool)
-    described = f"{len(image)} by {len(image[0])} pixel image of record {number}" if image else ""
+    name = _cut(record_name(table, row))
+    described = f"{len(image)} by {len(image[0])} pixel image of record {name}" if image else ""
     return Record(
         str(number),
+        name,
         label,
         f"{count(cells['won'])} of {count(cells['games'])}",
         least_of_100(cells["low"]),

@@ -31,6 +31,8 @@ class Result:
         Of the whole report.
     records : mapping of str to list
         The rows of the record table that are of this release.
+    slices : sequence of Finding
+        Those about slices of the records, which are not among ``findings``.
     """
 
     facts: ReleaseFacts
@@ -38,6 +40,7 @@ class Result:
     curves: Sequence[Curve]
     about: AuditAbout
     records: Table
+    slices: Sequence[Finding] = ()
 
     @property
     def name(self) -> str:
@@ -186,13 +189,16 @@ class Result:
 def results(report: Report) -> tuple[Result, ...]:
     """Return the releases of an audit, in the order of the plan."""
     about = about_as(AuditAbout, report.about)
+    of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
+    of_slices = [finding for finding in report.findings if finding.scope.kind == "slice"]
     return tuple(
         Result(
             facts,
-            tuple(finding for finding in report.findings if finding.release == facts.name),
+            tuple(finding for finding in of_all if finding.release == facts.name),
             tuple(curve for curve in report.curves if curve.release == facts.name),
             about,
             _rows_of(report.record_table, facts.name),
+            tuple(finding for finding in of_slices if finding.release == facts.name),
         )
         for facts in about.releases
     )
@@ -205,6 +211,12 @@ def most_exposed(table: Table) -> list[int]:
         return []
     won, margin, record = (np.asarray(table[column])[rows] for column in ("won", "margin", "record"))
     return rows[np.lexsort((record, -margin, -won))][:MOST].tolist()
+
+
+def record_name(table: Table, row: int) -> str:
+    """Return what the owner calls the record of a row, or its index where it has no name."""
+    name = str(table["name"][row]) if "name" in table else ""
+    return name or str(table["record"][row])
 
 
 def _rows_of(table: Table, release: str) -> Table:

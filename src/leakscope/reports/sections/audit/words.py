@@ -14,7 +14,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports.numbers import count, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
-from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.audit.statements import Numbers, Statements, statements
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import baseline, capital, cited, joined, least_of_100, say, several
@@ -46,7 +46,7 @@ COUNTED = (
     "<b>{right} of {games} cases</b>{interval}: too few for a curve."
 )
 MOST_EXPOSED = (
-    "For the most exposed {unit} the attacker won {every}{won} of {games} games, that is "
+    "For the most exposed {unit}{name} the attacker won {every}{won} of {games} games, that is "
     "<b>at least {least} of 100</b> ({level}, all {units} at once)."
 )
 EXCLUDED = "A leak larger than {most} of 100 by these attacks is excluded at {level}; a better attack may exist."
@@ -273,6 +273,7 @@ def _most_exposed(result: Result) -> Markup:
     return say(
         MOST_EXPOSED,
         unit=unit,
+        name=_name_of_most_exposed(result),
         every="all " if won == games else "",
         won=count(int(won)),
         games=count(int(games)),
@@ -280,6 +281,12 @@ def _most_exposed(result: Result) -> Markup:
         level=level(result, worst),
         units=plural(unit),
     )
+
+
+def _name_of_most_exposed(result: Result) -> str:
+    """Write ``, P-1032,``; nothing where the records have no names, or the report is without records."""
+    first = most_exposed(result.records)[:1]
+    return f", {record_name(result.records, first[0])}," if first and "name" in result.records else ""
 
 
 def _small(n: int) -> str:

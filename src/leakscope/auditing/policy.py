@@ -1,0 +1,395 @@
+"""Verdicts of a policy: whether a model may be released, may not, or whether a person must decide.
+
+A limit L is on the strongest attack, max_a q_a. It is kept if the upper end of every attack is at most L, and not kept
+if the lower end of one attack is above L; otherwise it is open.
+
+All limits must be kept for a release, and by all attacks: an intersection-union test (Berger 1982), in which each
+interval needs the level of its model alone. One limit that is not kept is enough to refuse, so those intervals also
+share the level over limits and attacks (Bonferroni). Both share it over the models of the audit. Then no verdict of the
+audit is wrong, with the confidence of the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from leakscope import metrics
+from leakscope.attacks import find
+from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.intervals import Interval
+from leakscope.core.types import Attack, NotApplicable, Scores
+from leakscope.plans.limits import Limit
+from leakscope.plans.policies import PolicyPlan, StructurePlan
+from leakscope.releases.structure import Structure
+from leakscope.reports import Report
+from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts, about_as, term_facts
+
+Outcome = Literal["kept", "not_kept", "open"]
+Verdict = Literal["release", "ask", "do_not_release"]
+NO_SUCH_RATE = {"one_threshold", "strictest_threshold"}
+SOURCE = "sacroml2026"  # the checks of a fitted model
+PRIOR = 0.5  # at which a policy limits accuracy, whatever the prior of the report
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Confidence of the two kinds of intervals.
+
+    Parameters
+    ----------
+    release : float
+        Of the upper ends that allow a release.
+    refusal : float
+        Of the lower ends that refuse one.
+    """
+
+    release: float
+    refusal: float
+
+    @classmethod
+    def shared(cls, confidence: float, n_models: int, n_attacks: int, n_limits: int) -> Levels:
+        """Share the error level over models, and for refusals over attacks and limits too.
+
+        Examples
+        --------
+        >>> Levels.shared(0.95, n_models=5, n_attacks=1, n_limits=1)
+        Levels(release=0.99, refusal=0.99)
+        """
+        alpha = 1 - confidence
+        release = 1 - alpha / n_models
+        refusal = 1 - alpha / (n_models * max(n_attacks, 1) * max(n_limits, 1))
+        return cls(round(release, 12), round(refusal, 12))
+
+
+@dataclass(frozen=True)
+class AttackEnds:
+    """What one attack reaches of one limited quantity.
+
+    Parameters
+    ----------
+    attack : str
+    value, low, high : float or None
+        None for an end that could not be measured; then ``reason`` says why.
+    reason : Term or None
+    """
+
+    attack: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: Term | None = None
+
+
+Ends = Mapping[Limit, AttackEnds]
+
+
+def ends_of(attack: str, scores: Scores, limits: Sequence[Limit], levels: Levels) -> Ends:
+    """Measure what an attack reaches of each limited quantity.
+
+    Parameters
+    ----------
+    attack : str
+    scores : Scores
+        Of units.
+    limits : sequence of Limit
+    levels : Levels
+
+    Returns
+    -------
+    mapping of Limit to AttackEnds
+    """
+    ends = {}
+    for limit in limits:
+        try:
+            above = _measured(scores, limit, levels.release)
+            below = _measured(scores, limit, levels.refusal)
+        except NotApplicable as error:
+            ends[limit] = AttackEnds(attack, reason=error.reason)
+            continue
+        refused = above.refused or below.refused
+        if refused:
+            ends[limit] = AttackEnds(attack, above.value, reason=Term(refused))
+        else:
+            ends[limit] = AttackEnds(attack, above.value, below.low, above.high)
+    return ends
+
+
+def _measured(scores: Scores, limit: Limit, confidence: float) -> Interval:
+    """Measure one quantity with its interval."""
+    if limit.quantity == "accuracy":
+        return metrics.accuracy(scores, PRIOR, confidence)
+    if bool((np.ptp(scores.value, axis=1) == 0).all()):
+        return _of_constant_scores(scores, limit, confidence)
+    if limit.quantity == "advantage":
+        return metrics.advantage(scores, confidence)
+    if limit.quantity == "auc":
+        return metrics.auc(scores, confidence)
+    assert limit.fpr is not None  # the limit was checked when the policy was read
+    try:
+        return metrics.tpr_at_fpr(scores, limit.fpr, confidence, _target(limit))
+    except NotApplicable as error:
+        if error.reason.id not in NO_SUCH_RATE:
+            raise
+        strictest = float(error.reason.values["strictest"]) / 100
+        return _at_random(scores, limit, strictest, confidence)
+
+
+def _target(limit: Limit) -> Literal["these_models", "population"]:
+    """Say which models a rate is about."""
+    return "these_models" if limit.quantity == "tpr_these_models" else "population"
+
+
+def _at_random(scores: Scores, limit: Limit, strictest: float, confidence: float) -> Interval:
+    """Measure an attack whose strictest threshold has more false positives than the limit allows.
+
+    An attacker who uses it with probability fpr / strictest, and else calls nobody a member, keeps the rate, and finds
+    that fraction of the members.
+    """
+    assert limit.fpr is not None
+    at_strictest = metrics.tpr_at_fpr(scores, min(strictest * (1 + 1e-6), 1 - 1e-9), confidence, _target(limit))
+    fraction = limit.fpr / strictest
+    return replace(
+        at_strictest,
+        value=fraction * at_strictest.value,
+        low=fraction * at_strictest.low,
+        high=fraction * at_strictest.high,
+    )
+
+
+def _of_constant_scores(scores: Scores, limit: Limit, confidence: float) -> Interval:
+    """Measure an attack that gives every record the same score: a guess, as far as these models show.
+
+    Equal values have no spread for an interval of their own. That of the accuracy holds for any threshold, so that the
+    advantage a is at most 2 high - 1; then the area is at most (1 + 2 a - a^2) / 2, and the TPR at most fpr + a.
+    """
+    accuracy = metrics.accuracy(scores, 0.5, confidence)
+    most = max(2 * accuracy.high - 1, 0.0)
+    if limit.quantity == "advantage":
+        chance, high = 0.0, most
+    elif limit.quantity == "auc":
+        chance, high = 0.5, (1 + 2 * most - most**2) / 2
+    else:
+        chance = limit.fpr or 0.0
+        high = min(chance + most, 1.0)
+    return Interval(chance, chance, high, confidence, accuracy.interval_over, accuracy.method)
+
+
+def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
+    """Yield what the structure of the fitted model shows, where it was read.
+
+    Parameters
+    ----------
+    observed : ObservedRelease
+
+    Yields
+    ------
+    Finding
+        Exact counts: numbers of the data, which are never published.
+    """
+    if observed.structure is None:
+        return
+    for quantity, value in _counts(observed.structure).items():
+        if value is None:
+            continue
+        spec = FindingSpec(quantity, "point", source=SOURCE, per_record=True, scope=Scope("every"))
+        number = Interval(float(value), float(value), float(value), 1.0, method=(Term("exact"),))
+        finding = observed.finding(spec, number)
+        yield replace(finding, low=None, high=None, confidence=None, status="certified")
+
+
+def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> DecisionFacts:
+    """Compare a model with a policy.
+
+    Parameters
+    ----------
+    policy : PolicyPlan
+    observed : ObservedRelease
+    ends : sequence of mapping
+        Of `ends_of`, one for each attack that was run.
+
+    Returns
+    -------
+    DecisionFacts
+    """
+    run = {_base_name(next(iter(of_attack.values())).attack) for of_attack in ends}
+    checks = [_required(name, run) for name in policy.attacks]
+    attack_checks = [_attack_check(limit, [of_attack[limit] for of_attack in ends]) for limit in policy.parsed_limits]
+    doubt = _doubt(observed)
+    if doubt is not None:
+        checks.append(_open("one_source", doubt))
+        # what an attack reaches may come from the data, and says nothing about the model
+        attack_checks = [
+            check.model_copy(update={"outcome": "open", "reason": _facts(doubt)}) for check in attack_checks
+        ]
+    checks += attack_checks
+    verdict = _verdict(checks)
+    if policy.structure is not None:
+        of_structure = list(_structure_checks(policy.structure, observed.structure))
+        failed = [check for check in of_structure if check.outcome == "not_kept"]
+        if failed and policy.structure.then == "do_not_release":
+            verdict = "do_not_release"
+        elif verdict == "release" and any(check.outcome != "kept" for check in of_structure):
+            verdict = "ask"
+        checks += of_structure
+    return DecisionFacts(release=observed.name, verdict=verdict, checks=tuple(checks))
+
+
+def refuse_unknown_attacks(policy: PolicyPlan | None, attacks: Sequence[Attack]) -> None:
+    """Refuse a policy that asks for an attack that nobody knows, before any fit.
+
+    Parameters
+    ----------
+    policy : PolicyPlan or None
+    attacks : sequence of Attack
+        Those that are run, which may have names of the user's own.
+
+    Raises
+    ------
+    ValueError
+        In one line, with the nearest known name.
+    """
+    if policy is not None:
+        own = {_base_name(attack.name) for attack in attacks}
+        others = [name for name in policy.attacks if name not in own]
+        if others:
+            find(others)
+
+
+def _base_name(attack: str) -> str:
+    """Return the name of an attack without its parameters: ``likelihood_ratio`` of ``likelihood_ratio(rate=0.1)``."""
+    return attack.partition("(")[0]
+
+
+def _doubt(observed: ObservedRelease) -> Term | None:
+    """Return why members and others cannot be compared, if they cannot."""
+    if observed.sources is not None and observed.sources.stops:
+        return Term("shift")
+    if observed.n_shared:
+        return Term("shared_records", n=observed.n_shared)
+    return None
+
+
+def with_claims(report: Report) -> Report:
+    """Refuse the models about which a claim is refuted: what is promised of them is false.
+
+    Parameters
+    ----------
+    report : Report
+        Of an audit, with the verdicts on all claims.
+
+    Returns
+    -------
+    Report
+        The same report without a policy.
+    """
+    about = about_as(AuditAbout, report.about)
+    refuted = {
+        curve.release for curve in report.curves if curve.verdict is not None and curve.verdict.word == "refuted"
+    }
+    decisions = tuple(_refused(given) if given.release in refuted else given for given in about.decisions)
+    return replace(report, about=about.model_copy(update={"decisions": decisions}))
+
+
+def _refused(given: DecisionFacts) -> DecisionFacts:
+    """Add the refuted claim to a decision."""
+    if any(check.check == "claim" for check in given.checks):
+        return given
+    checks = (CheckFacts(check="claim", outcome="not_kept"), *given.checks)
+    return DecisionFacts(release=given.release, verdict="do_not_release", checks=checks)
+
+
+def _verdict(checks: Sequence[CheckFacts]) -> Verdict:
+    """Combine the checks of the attacks."""
+    outcomes = {check.outcome for check in checks}
+    if "not_kept" in outcomes:
+        return "do_not_release"
+    return "release" if outcomes == {"kept"} else "ask"
+
+
+def _attack_check(limit: Limit, ends: Sequence[AttackEnds]) -> CheckFacts:
+    """Compare a limit with the strongest attack."""
+    base: dict[str, Any] = {"check": limit.quantity, "fpr": limit.fpr, "limit": limit.limit}
+    measured = [end for end in ends if end.low is not None and end.high is not None]
+    unmeasured = [end for end in ends if end.reason is not None]
+    if measured:
+        strongest = max(measured, key=lambda end: (end.value or 0.0, end.low or 0.0))
+        lowest, highest = max(end.low or 0.0 for end in measured), max(end.high or 0.0 for end in measured)
+        of_strongest = {"value": strongest.value, "low": lowest, "high": highest, "attack": strongest.attack}
+        if lowest > limit.limit:
+            return CheckFacts(**base, **of_strongest, outcome="not_kept")
+        if highest > limit.limit:
+            reason = _facts(Term("interval_includes_limit"))
+            return CheckFacts(**base, **of_strongest, outcome="open", reason=reason)
+        if not unmeasured:
+            return CheckFacts(**base, **of_strongest, outcome="kept")
+    if not unmeasured:
+        return CheckFacts(**base, outcome="open", reason=_facts(Term("no_attack")))
+    # an attack whose upper end is not known may exceed the limit
+    unknown = max(unmeasured, key=lambda end: end.value or 0.0)
+    return CheckFacts(**base, outcome="open", value=unknown.value, attack=unknown.attack, reason=_facts(unknown.reason))
+
+
+def _required(name: str, run: set[str]) -> CheckFacts:
+    """Check that an attack was run."""
+    if name in run:
+        return CheckFacts(check="attack", attack=name, outcome="kept")
+    return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(Term("attack_was_not_run")))
+
+
+def _structure_checks(limits: StructurePlan, structure: Structure | None) -> Iterator[CheckFacts]:
+    """Compare the structure of the fitted model with its limits."""
+    counts = {} if structure is None else _counts(structure)
+    least = {
+        "degrees_of_freedom": limits.degrees_of_freedom,
+        "smallest_leaf": limits.smallest_leaf,
+        "smallest_group": limits.smallest_group,
+    }
+    for name, limit in least.items():
+        if limit is None:
+            continue
+        if name != "degrees_of_freedom" and structure is not None and structure.has_leaves is False:
+            yield CheckFacts(check=name, outcome="kept", limit=limit, reason=_facts(Term("no_leaves")))
+            continue
+        value = counts.get(name)
+        if value is None:
+            yield _open(name, Term("structure_not_readable"), limit)
+        else:
+            yield CheckFacts(check=name, outcome="kept" if value >= limit else "not_kept", limit=limit, value=value)
+    most = {"one_label_groups": limits.class_disclosure, "stores_records": limits.stored_records}
+    for name, is_limited in most.items():
+        if not is_limited:
+            continue
+        value = counts.get(name)
+        if name == "one_label_groups" and structure is not None and structure.has_leaves is False:
+            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_leaves")))
+        elif name == "one_label_groups" and structure is not None and structure.has_classes is False:
+            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_classes")))
+        elif value is None:
+            yield _open(name, Term("structure_not_readable"), 0)
+        else:
+            yield CheckFacts(check=name, outcome="not_kept" if value > 0 else "kept", limit=0, value=value)
+
+
+def _counts(structure: Structure) -> dict[str, int | None]:
+    """List the counts of a structure by their quantities."""
+    stores = structure.stores_records
+    return {
+        "degrees_of_freedom": structure.degrees_of_freedom,
+        "smallest_leaf": structure.smallest_leaf,
+        "smallest_group": structure.smallest_group,
+        "one_label_groups": structure.one_label_groups,
+        "stores_records": None if stores is None else int(stores),
+    }
+
+
+def _open(check: str, reason: Term, limit: float | None = None) -> CheckFacts:
+    return CheckFacts(check=check, outcome="open", limit=limit, reason=_facts(reason))
+
+
+def _facts(reason: Term | None) -> Any:
+    return None if reason is None else term_facts([reason])[0]

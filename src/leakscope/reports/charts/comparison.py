@@ -1,0 +1,85 @@
+"""Two reports on the same axes: the strongest attack on each, or the ceiling of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+
+from leakscope.reports.charts.canvas import DASHED
+from leakscope.reports.charts.curves import Line
+from leakscope.reports.charts.figures import inline
+from leakscope.reports.charts.lines import Chart, curve_chart
+from leakscope.reports.charts.roc import ROC, on_axes
+from leakscope.reports.comparison import Comparison
+from leakscope.reports.numbers import percent
+from leakscope.reports.sections.comparison import Standing, verdict
+from leakscope.reports.sections.curves import RATES
+
+
+def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw both on logarithmic axes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If neither report has a curve.
+    """
+    judged = verdict(comparison)
+    standings = [standing for standing in (judged.first, judged.second) if standing.curve is not None]
+    if not standings:
+        raise ValueError("neither report has a curve to draw; print the comparison, or read its rows")
+    return on_axes(_chart(standings), ax)
+
+
+def figure(comparison: Comparison, prefix: str) -> Markup:
+    """Draw both as SVG; nothing where neither report has a curve."""
+    judged = verdict(comparison)
+    standings = [standing for standing in (judged.first, judged.second) if standing.curve is not None]
+    if not standings:
+        return Markup("")
+    drawn = _chart(standings)
+    axes = on_axes(drawn, ROC.axes())
+    title = "Members found (TPR) against false alarms (FPR), logarithmic axes"
+    read = [f"{line.label} {line.tpr_text(RATES[0])}" for line in drawn.lines if line.role != "guessing"]
+    return inline(axes, prefix, title, f"At {percent(RATES[0])} false alarms: {', '.join(read)}.")
+
+
+def _chart(standings: Sequence[Standing]) -> Chart:
+    """Put the lines of the reports on one chart: the first one bold, the second one dashed."""
+    charts = [(standing, curve_chart(standing.curve)) for standing in standings if standing.curve is not None]
+    measured = [chart.floor for standing, chart in charts if standing.kind == "measured"]
+    floor = min(measured or [chart.floor for _, chart in charts])
+    guessing = replace(charts[0][1].lines[0], start=floor)
+    lines = [_line(place, standing, chart.lines[1], floor) for place, (standing, chart) in enumerate(charts)]
+    games = [chart.n_nonmember for _, chart in charts if chart.n_nonmember]
+    return Chart([guessing, *reversed(lines)], floor, RATES, ("best", "other", "asymptotic"), max(games, default=0))
+
+
+def _line(place: int, standing: Standing, line: Line, floor: float) -> Line:
+    """Return the line of the first or of the second report, under the name of its release."""
+    is_measured = standing.kind == "measured"
+    role = "best" if is_measured else "asymptotic"  # a ceiling forbids something of its own report alone
+    if place and is_measured:
+        role = "other"
+    label = f"{standing.name}, {standing.curve_title}" if standing.curve_title else standing.name
+    return replace(
+        line,
+        label=label,
+        role=role,
+        start=line.start if is_measured else floor,
+        dashes=DASHED if place else "solid",
+        release=standing.name,
+    )

@@ -1,0 +1,104 @@
+"""Two reports side by side: as text, as a fragment for notebooks, and as a page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from markupsafe import Markup
+
+from leakscope.reports.charts.comparison import figure
+from leakscope.reports.comparison import Comparison
+from leakscope.reports.render.html import THEMES, fragment, frame
+from leakscope.reports.render.text import WIDTH, clean, columns, flat, wrapped
+from leakscope.reports.sections.comparison import begun, verdict
+from leakscope.version import __version__
+
+HEADS = {"release": "Release", "attack": "Attack", "quantity": "Quantity", "difference": "Difference"}
+
+
+def text(comparison: Comparison, width: int = WIDTH) -> str:
+    """Write the table, and what it says below it, as lines of at most ``width`` columns.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    width : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> print(text(ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=2.0))).splitlines()[0])
+    attack  quantity                          first     second    difference
+    """
+    # names and ids may come from files: no control sequence reaches the terminal
+    rows = [{name: clean(cell) for name, cell in row.items()} for row in comparison.rows]
+    judged = verdict(comparison)
+    below = ["\n".join(wrapped(flat(said), width)) for said in (judged.sentence, judged.notes) if said]
+    return "\n\n".join(part for part in (columns(rows, width), *below) if part)
+
+
+def notebook(comparison: Comparison) -> str:
+    """Render the sentence, the plot and the folded table as a fragment for a notebook.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    str
+    """
+    return fragment("notebook_comparison", **_content(comparison, "n"), **THEMES)
+
+
+def page(comparison: Comparison) -> str:
+    """Render a page: the sentence, the plot and the table.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    str
+        One HTML file; everything that came from the reports is escaped.
+    """
+    content = _content(comparison, "c")
+    facts = [
+        f"first: {comparison.names[0]} (digest {comparison.first.digest()})",
+        f"second: {comparison.names[1]} (digest {comparison.second.digest()})",
+        f"leakscope {__version__}",
+    ]
+    return frame(
+        title=content["title"],
+        facts=facts,
+        about=SimpleNamespace(leakscope=__version__),
+        sections=[Markup(fragment("comparison", **content))],
+        digest="",
+        command="leakscope compare",
+    )
+
+
+def _content(comparison: Comparison, prefix: str) -> dict[str, Any]:
+    """Collect what page and fragment show."""
+    judged = verdict(comparison)
+    digest = hashlib.sha256(f"{comparison.first.digest()} {comparison.second.digest()}".encode()).hexdigest()
+    rows = comparison.rows
+    heads: Mapping[str, str] = {"first": begun(comparison.names[0]), "second": begun(comparison.names[1]), **HEADS}
+    return {
+        "title": f"Comparison of {judged.first.name} and {judged.second.name}",
+        "headline": judged.sentence,
+        "notes": judged.notes,
+        "drawn": figure(comparison, f"{prefix}{digest[:6]}"),
+        "names": list(rows[0]) if rows else [],
+        "heads": heads,
+        "apart": [row for row, pair in zip(rows, comparison.pairs, strict=True) if pair.apart],
+        "others": [row for row, pair in zip(rows, comparison.pairs, strict=True) if not pair.apart],
+    }

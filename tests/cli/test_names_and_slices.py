@@ -1,0 +1,147 @@
+"""--id and --slice, on the command line and in a plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.auditing import baseline
+from leakscope.reports import Report
+from tests.cli.calling import caller, refused
+
+TREE = "--model sklearn.tree:DecisionTreeClassifier --n-models 12 --attack loss --n-jobs 1"
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, without_pages):
+    """A command beside a table of people."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(baseline, "PLANTED", 0)  # the smallest shift takes two thirds of the time
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "customer_id": [f"P-{1000 + place}" for place in range(120)],
+            "age": rng.integers(18, 80, 120),
+            "town": rng.choice(["Bern", "Chur"], 120),
+            "income": rng.choice(["high", "low"], 120),
+        }
+    )
+    people.to_csv("people.csv", index=False)
+    people[:60].to_csv("train.csv", index=False)
+    people[60:].to_csv("test.csv", index=False)
+    return caller(monkeypatch, capfd)
+
+
+def names_of(report: Report) -> set[str]:
+    return {each.scope.name for each in report.findings if each.scope.kind == "slice"}
+
+
+def test_flags(leakscope):
+    said = leakscope(
+        f"audit --data people.csv --label income --drop town --id customer_id --slice town --slice label {TREE}"
+    )
+    assert said.code == 0
+    report = Report.from_json("leakscope-report/report.json")
+    assert report.record_table["name"][0] == f"P-{1000 + report.record_table['record'][0]}"
+    assert names_of(report) == {"town = Bern", "town = Chur", "label = high", "label = low"}
+    assert (report.about.plan["id"], report.about.plan["slice"]) == ("customer_id", ["town", "label"])
+    assert "By slice:" in said.out
+    assert not [note for note in report.about.notes if "customer_id" in note]
+
+
+def test_a_plan_without_records(leakscope, tmp_path):
+    (tmp_path / "plan.toml").write_text(
+        'data = "people.csv"\nlabel = "income"\nid = "customer_id"\nslice = "age"\nn_models = 12\nattacks = ["loss"]\n'
+        '[[model]]\nspec = "sklearn.tree:DecisionTreeClassifier"\n',
+        encoding="utf-8",
+    )
+    for flag in ("--publish", "--no-records"):
+        said = leakscope(f"audit plan.toml --n-jobs 1 {flag}")
+        assert said.code == 0
+        written = (tmp_path / "leakscope-report" / "report.json").read_text(encoding="utf-8")
+        assert "P-1" not in written + said.out
+        assert "age = quarter 4 of 4" in written
+
+
+def test_an_identifier_is_suggested_as_the_name(leakscope):
+    assert leakscope(f"audit --data people.csv --label income {TREE}").code == 0
+    notes = Report.from_json("leakscope-report/report.json").about.notes
+    (said,) = [note for note in notes if note.startswith("customer_id")]
+    assert said.endswith(
+        "another value in each record; if it is an identifier, it is no feature: --id or --drop customer_id"
+    )
+
+
+def test_a_trained_model(leakscope, tmp_path):
+    (tmp_path / "trained_on_names.py").write_text(
+        "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
+        "train = pd.read_csv('train.csv')\n"
+        "model = DecisionTreeClassifier(random_state=0).fit(train[['age']], train['income'])\n"
+        "def predict(x):\n    return model.predict_proba(x)\n",
+        encoding="utf-8",
+    )
+    said = leakscope(
+        "audit --predict trained_on_names:predict --members train.csv --others test.csv --label income --drop town "
+        "--id customer_id --slice town --attack loss --n-jobs 1"
+    )
+    assert said.code == 0, said.err
+    report = Report.from_json("leakscope-report/report.json")
+    assert names_of(report) == {"town = Bern", "town = Chur"}
+    assert all(each.detail["records"] for each in report.findings if each.scope.kind == "slice")
+
+
+def test_scores_with_their_ids(leakscope):
+    rng = np.random.default_rng(1)
+    member = rng.random(240) < 0.5
+    frame = pd.DataFrame({"id": [f"P-{place}" for place in range(60)] * 4, "model": np.repeat(range(4), 60)})
+    frame.assign(member=member, score=rng.normal(member)).to_csv("scores.csv", index=False)
+    assert leakscope("audit --scores scores.csv --n-jobs 1").code == 0
+    assert Report.from_json("leakscope-report/report.json").record_table["name"][3] == "P-3"
+
+
+def test_signals_with_their_records(leakscope):
+    rng = np.random.default_rng(2)
+    member = rng.random((12, 120)) < 0.5
+    np.savez("signals.npz", member=member, loss=rng.exponential(2.0 - member))
+    command = "audit --signals signals.npz --attack loss --n-jobs 1 --id customer_id --slice town"
+    assert leakscope(f"{command} --data people.csv --label income").code == 0
+    report = Report.from_json("leakscope-report/report.json")
+    assert report.record_table["name"][5] == "P-1005"
+    assert names_of(report) == {"town = Bern", "town = Chur"}
+    refused(leakscope(command), "--id is a column of the records behind the signals; name their file by --data")
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ("--id custommer_id", "people.csv: no column 'custommer_id' (did you mean 'customer_id'?)"),
+        ("--slice customer_id", "slice 'customer_id' has another value in each record; name a column of numbers"),
+        ("--slice twon", "slice: no column 'twon' (did you mean 'town'?)"),
+        ("--slice town --game average_datum", "audit: slice compares groups of records in the game half_split"),
+        ("--slice town --attribute age --bins 2", "audit: slice groups guesses about membership"),
+    ],
+)
+def test_what_is_refused(leakscope, flags, line):
+    refused(leakscope(f"audit --data people.csv --label income {TREE} {flags}"), line)
+
+
+def test_an_attribute_is_not_guessed_from_the_names(leakscope):
+    said = leakscope(
+        "audit --data people.csv --label income --id customer_id --attribute town --n-jobs 1 --n-models 4 "
+        "--model sklearn.tree:DecisionTreeClassifier --attack loss"
+    )
+    assert said.code == 0, said.err
+    assert "P-1" not in said.out
+
+
+def test_bounds_name_the_most_exposed_record(leakscope, tmp_path):
+    said = leakscope("bound total --data people.csv --column age --id customer_id")
+    assert said.code == 0
+    report = Report.from_json("leakscope-report/report.json")
+    first = report.record_table["record"][0]
+    assert list(report.record_table)[:2] == ["record", "name"]
+    assert report.record_table["name"][0] == f"P-{1000 + first}"
+    assert f"Most exposed record: P-{1000 + first}" in " ".join(said.out.split())
+    assert leakscope("bound total --data people.csv --column age --id customer_id --publish").code == 0
+    assert "P-1" not in (tmp_path / "leakscope-report" / "report.json").read_text(encoding="utf-8")

@@ -1,0 +1,103 @@
+"""Policies, variants and PDF on the command line."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+
+import pytest
+
+from leakscope.plans.policies import ready_text
+from leakscope.reports import Report
+from leakscope.reports.render import pdf
+from tests.cli.calling import Left, caller, draw_no_pages, refused
+
+STUMP = (
+    "--dataset wine --model sklearn.tree:DecisionTreeClassifier --set max_depth=1 --n-models 8 --attack gap --n-jobs 1"
+)
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+    """A command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    draw_no_pages(monkeypatch)
+    return caller(monkeypatch, capfd)
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "verdict"),
+    [("auc=0.9", 0, "release"), ("auc=0.55", 3, "ask"), ("auc=0.5001", 3, "do_not_release")],
+)
+def test_the_verdict_is_the_exit_code(leakscope, tmp_path, limit, code, verdict):
+    (tmp_path / "policy.toml").write_text(f'limits = ["{limit}"]', encoding="utf-8")
+    left = leakscope(f"audit {STUMP} --policy policy.toml --author 'A. Lovelace'")
+    about = json.loads((tmp_path / "leakscope-report" / "report.json").read_text())["about"]
+    assert [decision["verdict"] for decision in about["decisions"]] == [verdict]
+    assert about["plan"]["author"] == "A. Lovelace"
+    assert "policy.toml" not in json.dumps(about["plan"])
+    assert left.code == code
+    if code:
+        assert f"limit: DecisionTreeClassifier: the policy says {verdict.replace('_', ' ')}" in left.err
+
+
+def test_a_policy_is_written_to_start_from(leakscope, tmp_path):
+    left = leakscope("init mine.toml --policy research")
+    assert "audit MODEL --members FILE --others FILE --policy mine.toml" in left.err
+    assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ready_text("research")
+    refused(
+        leakscope("init other.toml --policy reserch"), "there is no ready policy 'reserch'; ready policies: research"
+    )
+    assert not (tmp_path / "other.toml").exists()
+
+
+def test_one_model_is_varied(leakscope, tmp_path):
+    leakscope(f"audit {STUMP.replace('--set max_depth=1', '')} --vary max_depth=1,none --vary criterion=gini,entropy")
+    report = Report.from_json(tmp_path / "leakscope-report" / "report.json")
+    assert [release.name for release in report.about.releases] == [
+        "max_depth=1, criterion=gini",
+        "max_depth=1, criterion=entropy",
+        "max_depth=none, criterion=gini",
+        "max_depth=none, criterion=entropy",
+    ]
+    assert "max_depth=1" in report.about.releases[0].description
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (
+            "--vary max_dept=1,2",
+            "sklearn.tree:DecisionTreeClassifier: unknown parameter 'max_dept' (did you mean 'max_depth'?)",
+        ),
+        ("--vary max_depth", "--vary: write COLUMN=a,b,c, got 'max_depth'"),
+        ("--vary max_depth=1", "audit: vary needs at least 2 different values of max_depth"),
+        ("--model sklearn.naive_bayes:GaussianNB --vary max_depth=1,2", "audit: vary is of one model, and there are 2"),
+        ("--policy nowhere.toml", "audit: policy: nowhere.toml: no such policy file; ready policies: research"),
+        ("--policy research --attribute alcohol", "audit: a policy limits what is inferred about membership"),
+    ],
+)
+def test_what_is_wrong_is_one_line(leakscope, tmp_path, flags, line):
+    refused(leakscope(f"audit --dataset wine --model sklearn.tree:DecisionTreeClassifier {flags}"), line)
+    assert not (tmp_path / "leakscope-report").exists()
+
+
+def test_a_pdf_is_for_the_owner_alone(leakscope, tmp_path, monkeypatch):
+    monkeypatch.setattr(pdf, "print_page", lambda text: b"%PDF " + text.encode()[:6])
+    leakscope(f"audit {STUMP} --pdf")
+    file = tmp_path / "leakscope-report" / "report.pdf"
+    assert file.read_bytes() == b"%PDF a page"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_without_a_printer_the_page_is_kept(leakscope, tmp_path, monkeypatch):
+    def fail(text: str) -> bytes:
+        raise RuntimeError(pdf.NOTHING_PRINTS)
+
+    monkeypatch.setattr(pdf, "print_page", fail)
+    left = leakscope(f"audit {STUMP} --pdf")
+    assert left.code == 1
+    assert "leakscope: error: a PDF needs Chromium" in left.err
+    assert (tmp_path / "leakscope-report" / "report.html").exists()
+    assert (tmp_path / "leakscope-report" / "report.json").exists()

@@ -1,0 +1,118 @@
+"""Texts of every kind of report at several widths: no longer line, and nothing is lost without a mark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import pytest
+
+import leakscope as ls
+from leakscope.reports import Report, claims_table
+from leakscope.reports.comparison import rows_of
+from leakscope.reports.render.text import CUT, clean, columns, shortened
+from tests.reports import made_bounds, made_guesses, made_protected, samples
+
+WIDTHS = (60, 80, 100, 120)
+WIDE = 4000  # where nothing wraps
+REPORTS: Mapping[str, Callable[[], Report]] = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
+    for module, names in {
+        samples: ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny"),
+        made_bounds: (
+            "dp", "leakage", "odd_cells", "many_cells", "one_record", "gap", "regression", "subsampled", "empty",
+        ),
+        made_guesses: ("leak", "no_leak", "two", "nothing"),
+        made_protected: (
+            "means", "published", "compared", "average", "insecure", "no_noise", "uneven", "nothing",
+        ),
+    }.items()
+    for name in names
+}  # fmt: skip
+
+
+def letters(text: str) -> Counter[str]:
+    """How often each letter occurs."""
+    return Counter("".join(text.split()))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_line_is_longer_and_no_letter_is_lost(name):
+    report = REPORTS[name]()
+    whole = letters(report.table(WIDE))
+    for width in WIDTHS:
+        text = report.table(width)
+        assert max(map(len, text.splitlines())) <= width
+        # a table that continues below repeats its first column, so that letters are added, and none is lost
+        assert not whole - letters(text)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_width_is_100_unless_given(name):
+    report = REPORTS[name]()
+    assert report.table() == report.table(width=100)
+
+
+def test_words_stay_whole_where_the_table_can_continue_below():
+    text = made_protected.means().table(60)
+    words = set(made_protected.means().table(WIDE).split())
+    assert set(text.split()) <= words
+    statistic = [line for line in text.splitlines() if line.startswith("Statistic ")]
+    assert len(statistic) > 2  # the table of costs is in two parts
+
+
+def test_compared_reports():
+    first, second = samples.two_models(), samples.no_leak()
+    rows = [{name: clean(cell) for name, cell in row.items()} for row in rows_of(first, second)]
+    whole = letters(columns(rows, WIDE))
+    for width in WIDTHS:
+        text = columns(rows, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert not whole - letters(text)
+
+
+def test_claims_of_papers():
+    claim = {
+        "says": "The accuracy of the attack on the mean of a column", "kind": "about", "printed": 7.75,
+        "ours": 7.8, "error": 0.001, "difference": 0.05, "verdict": "differs", "erratum": None, "note": "",
+        "explained_by": "the public code", "tried": [],
+    }  # fmt: skip
+    document = {
+        "name": "paper2024/figure1", "title": "A title that is long " * 8, "run": "1,000 games. " * 20, "reason": "",
+        "setting": "", "settings": [{"name": "code", "says": "a step of 0.1 " * 9, "why": "the code has it"}],
+        "claims": [claim] * 3,
+    }  # fmt: skip
+    whole = letters(claims_table([document], WIDE))
+    for width in WIDTHS:
+        text = claims_table([document], width)
+        assert max(map(len, text.splitlines())) <= width
+        assert letters(text) == whole
+
+
+def test_a_heading_that_is_cut_ends_with_dots():
+    assert shortened("Random forest", 13) == "Random forest"
+    assert shortened("Random forest", 12) == "Random fo" + CUT
+
+
+def test_a_word_longer_than_the_line_is_broken():
+    text = columns([{"name": "n" * 90, "value": "v" * 90}], 60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert letters(text) == Counter({"n": 91, "v": 91, "a": 2, "m": 1, "e": 2, "l": 1, "u": 1})
+
+
+def test_columns_that_do_not_fit_follow_below_next_to_the_first():
+    text = columns([{"name": "lira", "first": "1" * 30, "second": "2" * 30}], 60)
+    assert text.splitlines() == [
+        "name  first",
+        f"lira  {'1' * 30}",
+        "",
+        "name  second",
+        f"lira  {'2' * 30}",
+    ]
+
+
+@pytest.mark.parametrize("width", [39, 0, -1])
+def test_a_width_that_no_table_fits_is_refused(width):
+    with pytest.raises(ValueError, match=r"^width must be ") as refused:
+        ls.bound("dp", epsilon=1.0).table(width)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,155 @@
+"""Several models side by side, and the verdicts of a policy: what is said of them, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from leakscope.core.findings import Finding
+from leakscope.reports import Report
+from leakscope.reports.charts.quality import quality_point, tradeoff
+from leakscope.reports.render.html import page
+from leakscope.reports.sections.audit import decisions, models
+from leakscope.reports.sections.audit.document import document
+from leakscope.reports.sections.audit.result import results
+from tests.reports import samples
+from tests.reports.abouts import changed
+from tests.reports.page_reading import Page
+
+EVIL = "<script>alert(1)</script>"
+
+
+def cells(report: Report) -> dict[str, dict[str, str]]:
+    return {title: {head: cell.short for head, cell in row.items()} for title, row in models.rows(results(report))}
+
+
+def with_quality(report: Report, quantity: str, **by_release: tuple[float, dict[str, float]]) -> Report:
+    """The report with these numbers about quality instead of its own."""
+    rest = [finding for finding in report.findings if finding.quantity not in models.QUALITIES]
+    own = [
+        Finding(quantity, value, value - 0.1, value + 0.1, confidence=0.95, release=name, detail=detail)
+        for name, (value, detail) in by_release.items()
+    ]
+    return replace(report, findings=(*rest, *own))
+
+
+def test_what_may_be_released_comes_first():
+    table = cells(samples.judged())
+    assert list(table) == [EVIL, "Logistic regression", "Random forest"]
+    assert [row["Verdict"] for row in table.values()] == ["Release", "Ask", "Do not release"]
+
+
+def test_without_a_policy_those_that_reveal_least_come_first():
+    report = samples.judged()
+    report = replace(report, about=changed(report.about, decisions=[], plan={}))
+    table = cells(report)
+    assert list(table) == [EVIL, "Logistic regression", "Random forest"]
+    assert [row["Verdict"] for row in table.values()] == ["no leak found", "reveals little", "reveals much"]
+    assert "s-decision" not in page(report)
+
+
+def test_a_row_has_quality_and_leakage():
+    row = cells(samples.judged())["Random forest"]
+    assert row["Test accuracy"] == "95.0 %"
+    assert row["Baseline"] == "60.0 %"
+    assert row["Gap"] == "5.0 %"
+    (forest, *_) = results(samples.judged())
+    assert forest.accuracy is not None
+    assert forest.accuracy.value is not None
+    assert row["Attack accuracy"].startswith(f"{100 * forest.accuracy.value:.1f} (")
+    assert row["Exposed"] == f"{forest.n_exposed:,}"
+
+
+def test_a_model_that_always_predicts_the_same_class_is_called_that():
+    note = models.note(results(samples.judged())).striptags()
+    assert "always predicts the same class." in note
+    three = {"gap": 0.0, "baseline": 0.4, "models_of_one_class": 16, "classes": 3}
+    some = {"gap": 0.0, "baseline": 0.6, "models_of_one_class": 3, "classes": 2}
+    report = with_quality(samples.judged(), "test_accuracy", forest=(0.4, three), regression=(0.6, some))
+    note = models.note(results(report))
+    assert "Random forest is right about one class, and about no record of another." in note
+    assert "3 of 16 Logistic regression models always predict the same class." in note
+
+
+def test_a_regression_has_an_r2():
+    detail = {"gap": 0.2, "baseline": 0.0}
+    report = with_quality(samples.judged(), "test_r2", forest=(0.75, detail), regression=(-0.25, detail))
+    table = cells(report)
+    assert table["Random forest"]["Test R2"] == "0.75"
+    assert table["Logistic regression"]["Test R2"] == "\u22120.25"
+    assert table[EVIL]["Test R2"] == "—"
+
+
+def test_one_model_is_not_compared():
+    assert all(section.name != "models" for section in document(samples.no_leak()).sections)
+    assert document(samples.judged()).sections[0].name == "models"
+
+
+def test_the_page_has_every_verdict_its_reasons_and_who_signs():
+    text = page(samples.judged())
+    assert "Two people decide." in text
+    assert "1 of 2 could not be decided." in text
+    assert "2 of 2 limits are not kept." in text
+    assert "All 2 limits of the policy are kept." in text
+    assert "the interval includes the limit" in text
+    assert 'class="signs' in text
+    assert EVIL not in text
+    assert Page(text).all("script") != []
+
+
+def test_the_text_has_them_too():
+    text = samples.judged().table()
+    assert "Random forest: do not release" in text
+    assert "kept: the model has no leaves" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("check", "title", "limit", "measured"),
+    [
+        (
+            {"check": "accuracy", "limit": 0.6, "value": 0.55, "low": 0.5, "high": 0.58},
+            "Attack accuracy",
+            "at most 60",
+            "55",
+        ),
+        (
+            {"check": "tpr", "fpr": 0.01, "limit": 0.05, "value": 0.02, "low": 0.01, "high": 0.03},
+            "TPR at FPR 1\u202f%",
+            "at most 5\u202f%",
+            "2.0 % (1.0 to 3.0)",
+        ),
+        ({"check": "smallest_leaf", "limit": 10, "value": 3}, "Smallest leaf", "at least 10", "3"),
+        (
+            {"check": "degrees_of_freedom", "limit": 10, "value": -1200},
+            "Degrees of freedom",
+            "at least 10",
+            "\u22121,200",
+        ),
+        ({"check": "one_label_groups", "limit": 0, "value": 4}, "Groups with a single label", "none", "4"),
+        ({"check": "stores_records", "limit": 0, "value": 1}, "Training records in the model", "none", "yes"),
+        ({"check": "attack", "attack": "lira"}, "Attack lira", "must be run", "—"),
+        ({"check": "claim"}, "Claims", "must hold", "—"),
+    ],
+)
+def test_lines_of_a_decision(check, title, limit, measured):
+    report = samples.judged()
+    decision = {"release": "forest", "verdict": "ask", "checks": [{**check, "outcome": "not_kept"}]}
+    about = changed(report.about, decisions=[decision])
+    (written,) = decisions.decisions(results(replace(report, about=about)))
+    (line,) = written.checks
+    assert (line.title, line.limit) == (title, limit)
+    assert line.measured.striptags().startswith(measured)
+
+
+def test_the_chart_starts_at_the_baseline_and_holds_every_model():
+    points = [point for result in results(samples.judged()) if (point := quality_point(result)) is not None]
+    axes = tradeoff(points, None)
+    assert axes.get_ylim() == (50, 100)
+    left, right = axes.get_xlim()
+    assert left <= 0.59
+    assert right == pytest.approx(1.0)
+    written = [text.get_text() for text in axes.texts]
+    assert "Random forest" in written
+    assert "test accuracy, %" in written

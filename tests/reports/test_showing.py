@@ -1,0 +1,155 @@
+"""How objects show themselves at the prompt and in a notebook: the number first, and nothing that is for others."""
+
+import re
+from html import unescape
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import leakscope as ls
+from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile
+from leakscope.plans.audits import AuditPlan
+from leakscope.protection import CalibratedNoise, Protected
+from leakscope.reports import Curve
+from tests.reports import made_bounds, made_guesses, made_protected, samples
+from tests.reports.page_reading import Page
+
+KINDS = {
+    "audit": samples.two_models,
+    "few games": samples.tiny,
+    "attribute": made_guesses.two,
+    "bound": made_bounds.leakage,
+    "protected": made_protected.means,
+}
+
+
+def paragraphs(html: str, name: str) -> list[str]:
+    """Texts of the paragraphs of a class."""
+    found = re.findall(rf'<p class="{name}">(.*?)</p>', html, flags=re.DOTALL)
+    return [unescape(re.sub(r"<[^>]*>", "", text)) for text in found]
+
+
+every_kind = pytest.mark.parametrize("sample", KINDS.values(), ids=KINDS)
+
+
+@every_kind
+def test_a_report_shows_its_table(sample):
+    report = sample()
+    assert repr(report) == str(report) == report.table().rstrip("\n")
+
+
+@pytest.mark.parametrize("sample", [samples.no_leak, *list(KINDS.values())[1:]])
+def test_a_notebook_begins_with_the_number_and_its_sentence(sample):
+    report = sample()
+    html = report._repr_html_()
+    shown = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    shown = re.sub(r'<p class="warning".*?</p>', "", shown, flags=re.DOTALL)  # "not for publication" comes first
+    before, number = shown.split('<p class="big">', 1)
+    assert re.sub(r"<[^>]*>|\s", "", before) == ""
+    order = [number.index(mark) for mark in ('class="said"', 'class="lede"', 'class="facts"', "<details>")]
+    assert order == sorted(order)
+    assert "<script" not in html
+
+
+def test_a_notebook_of_several_models_begins_with_their_table():
+    html = samples.judged()._repr_html_()
+    shown = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    order = [
+        shown.index(mark) for mark in ('class="found models"', "<svg", 'class="lede"', "Each model", 'class="big"')
+    ]
+    assert order == sorted(order)
+    assert "Do not release" in shown
+    assert "<script" not in html
+
+
+def test_the_number_is_that_of_the_page():
+    report = samples.two_models()
+    assert (
+        paragraphs(report._repr_html_(), "big") == paragraphs(report.to_html(), "big") == ["88.0of 100", "58.3of 100"]
+    )
+
+
+def test_the_colours_follow_the_theme_of_the_notebook():
+    html = samples.no_leak()._repr_html_()
+    assert '.leakscope:is([data-jp-theme-light="false"] *, .vscode-dark *' in html
+    assert html.count("--paper: #14181c") == 2  # the system's dark theme, and the notebook's
+    assert html.count("--paper: #ffffff") == 2
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (Piecewise([0.1], [0.4]), "Piecewise(3 points, advantage 0.5)"),
+        (EpsilonDelta(1.0, 1e-5), "EpsilonDelta(epsilon=1.0, delta=1e-05)"),
+        (Gaussian(1.0), "Gaussian(mu=1.0)"),
+        (Mixture([0.5, 0.5], [Gaussian(0.0), Gaussian(1.0)]), "Mixture(2 curves, advantage 0.191)"),
+        (Profile([0.0], [0.25]), "Profile(1 points, advantage 0.25)"),
+        (
+            Curve("lira", "forest", "measured", Piecewise([0.1], [0.4])),
+            "Curve('lira' of 'forest', measured, Piecewise(3 points, advantage 0.5))",
+        ),
+        (Curve("mu = 1", "", "certified", Gaussian(1.0)), "Curve('mu = 1', certified, Gaussian(mu=1.0))"),
+    ],
+)
+def test_a_curve_is_one_line(shown, text):
+    assert repr(shown) == text
+
+
+class TestCurve:
+    def test_a_measured_curve_is_read_where_it_rests_on_ten_false_alarms(self):
+        curve = Curve("lira", "forest", "measured", Piecewise([0.01, 0.1], [0.75, 0.5]), n_nonmember=200)
+        (text,) = paragraphs(curve._repr_html_(), "said")
+        assert text == "lira (forest) finds 50 % of the members at 10 % false alarms.".replace(" %", "\u202f%")
+
+    def test_a_ceiling_says_what_nobody_exceeds(self):
+        curve = Curve("epsilon = 1", "", "certified", EpsilonDelta(1.0))
+        html = curve._repr_html_()
+        assert paragraphs(html, "big") == ["2.8\u202f%"]  # e/100, rounded up
+        assert "no attacker finds more than" in paragraphs(html, "said")[0]
+
+    def test_too_few_guesses_give_no_rate(self):
+        curve = Curve("lira", "", "measured", Piecewise([0.5], [0.25]), n_nonmember=20)
+        html = curve._repr_html_()
+        assert (paragraphs(html, "big"), len(Page(html).all("svg"))) == (["—"], 1)
+
+    def test_names_are_escaped(self):
+        curve = Curve("<b>x</b>", "<i>y</i>", "measured", Piecewise([0.1], [0.5]))
+        assert "<i>" not in curve._repr_html_()
+
+
+class TestProtected:
+    owner, public = made_protected.means(), made_protected.published()
+
+    def test_a_release_shows_the_public_half_alone(self):
+        released = Protected(np.array([0.5]), None, self.public, self.owner)
+        assert repr(released) == repr(self.public)
+        assert released._repr_html_() == self.public._repr_html_()
+        assert repr(released) != repr(self.owner)
+        for text in (repr(released), released._repr_html_()):
+            assert self.owner.digest()[:6] not in text
+
+    def test_a_calibration_shows_its_certificate(self):
+        calibrated = CalibratedNoise(None, self.owner)
+        assert repr(calibrated) == repr(self.owner)
+        assert calibrated._repr_html_() == self.owner._repr_html_()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_no_table_gets_into_an_error():
+    report = samples.two_models()
+    for call in (
+        lambda: ls.bound("dp", epsilon=report),
+        lambda: ls.games.half_split(100, report),
+        lambda: ls.attacks.ATTACKS["lira"].with_parameters(x=report),
+        lambda: AuditPlan(n_models=report),
+        lambda: ls.audit_signals(ls.Signals(ls.games.half_split(9, 4), None, {}), title=report),
+    ):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        assert len(str(caught.value).splitlines()[0]) < 400
+        assert "attack accuracy" not in str(caught.value)
+
+
+def test_a_report_that_stands_in_another_object_is_shown_once():
+    assert repr(SimpleNamespace(report=samples.tiny())).count("Membership audit") == 1
