@@ -18,10 +18,11 @@ author = "The leakscope developers"
 copyright = "2026, the leakscope developers"
 release = version = installed_version("leakscope")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build", "plans", "results", "papers/*"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
+exclude_patterns = ["_build", "plans", "results", "papers/*", "notebooks/*"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # the notebooks hold their outputs: python docs/tutorials.py
 nitpicky = False
 
 autodoc_typehints = "none"  # the docstrings say it with axes and units
