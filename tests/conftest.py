@@ -29,6 +29,9 @@ OF_CORE = (
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]
 jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{tests.typecheck.__name__}.executed")
 
+# What is drawn on a terminal depends on these: the same wherever the tests run; a test that needs one sets it.
+for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"):
+    os.environ.pop(name, None)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no workers unless a test asks for them
 
 TORCH = find_spec("torch") is not None

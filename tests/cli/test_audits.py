@@ -248,6 +248,14 @@ class TestStreams:
         assert {row["attack"] for row in rows} >= {"gap", "lira"}
         assert table[0].split() == ["attack", "quantity", "first", "second", "difference"]
         assert max(map(len, table)) <= 100
+        assert "No difference between" in " ".join(table)
+        page = leakscope("compare 0/report.json 1/report.json --out there/page.html")
+        assert (page.out.splitlines(), page.err) == (table, f"leakscope: wrote {Path('there/page.html')}\n")
+        assert "No difference between" in Path("there/page.html").read_text(encoding="utf-8")
+        wrong = leakscope("compare 0/report.json 1/report.json --out there")
+        assert (wrong.code, wrong.err) == (
+            1, "leakscope: error: --out there: give the file of a page, as comparison.html\n",
+        )  # fmt: skip
         same = json.loads(leakscope("compare 0/report.json 0/report.json --json").out)
         assert {row["difference"] for row in same} <= {"+0", "-"}
 
@@ -346,6 +354,41 @@ class TestOtherSources:
         assert gap is not None
         assert gap > 0.3  # the tree knows its own data by heart, and half of the others by chance
 
+    def test_how_csv_is_written_is_said_once_for_all_files(self, leakscope):
+        flags = "--separator : --decimal ,"
+        rng = np.random.default_rng(0)
+        Path("trained.py").write_text(
+            "import numpy as np\n"
+            "def answer(x):\n"
+            "    p = 1 / (1 + np.exp(-np.asarray(x, dtype=float)[:, 0]))\n"
+            "    return np.stack([1 - p, p], axis=1)\n"
+        )
+        frame = pd.read_csv("noise.csv")
+        p = rng.random(len(frame)).round(3)
+        member = np.arange(len(frame)) % 2
+        tables = {
+            "all": frame,
+            "in": frame[::2],
+            "out": frame[1::2],
+            "scores": pd.DataFrame({"member": member, "score": p}),
+            "answers": pd.DataFrame({"member": member, "label": member, "p_0": p, "p_1": (1 - p).round(3)}),
+        }
+        for name, table in tables.items():
+            table.to_csv(f"{name}.csv", index=False, sep=":", decimal=",")
+        commands = [
+            f"audit --data all.csv --label label {TREE} --n-models 4 --attack loss --n-jobs 1",
+            "audit --predict trained:answer --members in.csv --others out.csv --label label",
+            "audit --scores scores.csv",
+            "audit --probabilities answers.csv",
+            "bound regression --data all.csv --drop label",
+            "calibrate --data all.csv --drop label --eta 0.1 --games 0",
+            "protect --data all.csv --drop label --eta 0.1 --games 0",
+        ]
+        for command in commands:
+            assert "name it with --separator" in leakscope(command).err, command
+            left = leakscope(f"{command} {flags}")
+            assert left.code == 0, (command, left.err)
+
     def test_signals_from_elsewhere(self, leakscope):
         rng = np.random.default_rng(0)
         member = rng.random((16, 60)) < 0.5
@@ -363,11 +406,10 @@ class TestTerminal:
     def run(self, folder: Path, **environment: str) -> tuple[str, str]:
         """Standard output through a pipe, standard error on a terminal."""
         ours, theirs = pty.openpty()
-        clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
-        words = [sys.executable, "-m", "leakscope.cli", *self.words]
         done = subprocess.run(
-            words, cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=clean | environment, text=True, check=True
-        )
+            [sys.executable, "-m", "leakscope.cli", *self.words],
+            cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | environment, text=True, check=True,
+        )  # fmt: skip
         os.close(theirs)
         said = b""
         while True:
