@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Iterator
@@ -39,6 +40,16 @@ collect_ignore = [] if TORCH else ["networks"]
 
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("same every time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and items live as long as the tests: they are never searched for garbage."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,6 +9,8 @@ from tests.levels import FALSE_ALARM, allowed
 @pytest.mark.parametrize(
     ("n_runs", "most", "found"),
     [
+        (20, 5, 0.415),
+        (30, 6, 0.325),
         (50, 8, 0.247),
         (75, 10, 0.198),
         (100, 12, 0.173),

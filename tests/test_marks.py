@@ -17,7 +17,10 @@ def names(node: ast.AST) -> set[str]:
 
 def with_cases_at_night(file: Path) -> list[str]:
     """Functions and classes whose decorators use a mark of `tests.marks`, also through a name of the module."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    if not any(mark in text for mark in MARKS):
+        return []
+    tree = ast.parse(text)
     assigned = [node for node in tree.body if isinstance(node, ast.Assign) and names(node.value) & MARKS]
     marked = MARKS | {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
     decorated = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef))

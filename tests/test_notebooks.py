@@ -19,7 +19,7 @@ from leakscope.papers import figures
 from tests.marks import nightly_but
 
 LETTERS = "LiberationSans"  # of the kept pictures, where a machine has no Helvetica or Arial
-BY_DAY = ("lowy2024", "azize2024")
+BY_DAY = ("azize2024",)
 
 
 @pytest.mark.parametrize("paper", notebooks.GRIDS)

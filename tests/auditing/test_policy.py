@@ -21,6 +21,7 @@ from leakscope.core.types import Game, Points, Scores, Signals
 from leakscope.plans.limits import Limit
 from leakscope.plans.policies import policy_of
 from leakscope.releases.structure import Structure, structure_of
+from tests.levels import allowed, sizes
 
 AUC = policy_of({"limits": ["auc=0.6"]})
 (LIMIT,) = AUC.parsed_limits
@@ -179,12 +180,13 @@ def test_records_on_both_sides_are_a_question_and_nothing_but_such_records_an_er
         ls.audit_model(model, members, members, **words)
 
 
-@pytest.mark.parametrize("limit", ["auc", "accuracy"])
-def test_wrong_verdicts_are_rare(limit):
+@pytest.mark.statistics
+@pytest.mark.parametrize(("limit", "n_audits"), [*sizes(100, "auc", full=400), *sizes(100, "accuracy", full=400)])
+def test_wrong_verdicts_are_rare(limit, n_audits):
     """Audits of 4 models whose strongest of 3 attacks is exactly at the limit: both verdicts would be wrong.
 
-    Neither may be given in more than 5 % of audits. Of 300, 28 are allowed: with the full 5 % more are seen with a
-    probability of 1e-3.
+    Neither may be given in more than 5 % of audits. Of 100, 12 are allowed, of 400, 33: with the full 5 % more are seen
+    with a probability of .22 %; 17.3 % and 10.3 % are found in 9 of 10.
     """
     rng = np.random.default_rng(17)
     shift = 0.5
@@ -192,7 +194,7 @@ def test_wrong_verdicts_are_rare(limit):
     policy = policy_of({"limits": [f"{limit}={float(truth)!r}"]})
     levels = Levels.shared(policy.confidence, 4, 3, 1)
     n_wrong = 0
-    for _ in range(300):
+    for _ in range(n_audits):
         verdicts = []
         for _ in range(4):
             member = np.tile(np.arange(200) < 100, (8, 1))
@@ -202,7 +204,7 @@ def test_wrong_verdicts_are_rare(limit):
                 ends.append(ends_of(str(attack), scores, policy.parsed_limits, levels))
             verdicts.append(decision(policy, observed(), ends).verdict)
         n_wrong += set(verdicts) != {"ask"}
-    assert n_wrong <= 28
+    assert n_wrong <= allowed(n_audits)
 
 
 def audit(model, **keywords) -> ls.Report:
