@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         plug_in_score,
         wrong_target,
     )
+    from leakscope.bounds.left_out import exact_left_out
     from leakscope.bounds.membership import (
         epsilon_for_accuracy,
         epsilon_for_subset,
@@ -256,6 +257,7 @@ _FROM = {
         "plug_in_score",
         "wrong_target",
     ),
+    "left_out": ("exact_left_out",),
     "membership": (
         "epsilon_for_accuracy",
         "epsilon_for_subset",
@@ -311,6 +313,7 @@ __all__ = [
     "exact_eta_discrete",
     "exact_eta_table",
     "exact_eta_total",
+    "exact_left_out",
     "exact_tradeoff",
     "find",
     "gap_bound",

@@ -76,6 +76,7 @@ REASONS: Mapping[str, str] = {
     "own_layers_unseen": _LAYER,
     # noise
     "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",
+    "equal_left_out": "the release is the same whoever is left out: it would be exact, and is outside of this promise",
     "equal_outputs": "no noise is needed for eta = {eta:g}: so many pairs have the same output",
     "no_noise_needed": "no noise is needed for {limit}",
     "noise_has_an_end": "the noise has an end: a release near it proves the membership of some record for certain",

@@ -16,6 +16,7 @@ from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import information_of_eta, noise_of_information
 from leakscope.noise.izzo_noise import izzo
+from leakscope.noise.left_out import LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.noise.linear import average_linear, swap_linear
 from leakscope.noise.minimax import worst_case_covariance
 from leakscope.noise.mixture import MixtureSwap
@@ -30,6 +31,7 @@ __all__ = [
     "Baseline",
     "GaussianNoise",
     "LaplaceNoise",
+    "LeftOut",
     "Lp",
     "Mahalanobis",
     "MixtureSwap",
@@ -41,6 +43,7 @@ __all__ = [
     "average_linear",
     "best_covariance",
     "calibrate",
+    "calibrate_left_out",
     "central_moment",
     "complement",
     "disjoint",
@@ -53,6 +56,7 @@ __all__ = [
     "information_baselines",
     "information_of_eta",
     "izzo",
+    "least_left_out_noise",
     "moment",
     "most_promising",
     "noise_of_information",
