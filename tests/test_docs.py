@@ -32,7 +32,8 @@ from leakscope.bounds import BOUNDS
 from leakscope.cli import main as cli
 from leakscope.papers import PAPERS, figures
 from leakscope.papers.printed import Ours, printed
-from leakscope.plans.protects import NOISES, STATISTICS, Coupling, ProtectionPlan
+from leakscope.plans.protects import NOISES, Coupling, ProtectionPlan
+from leakscope.plans.statistics import STATISTICS
 from tests.cli.calling import draw_no_pages
 from tests.marks import slow_but
 from tests.test_layers import LAYERS
@@ -187,7 +188,7 @@ def test_pages_with_examples_are_found() -> None:
 def sections(page: str) -> dict[str, str]:
     """The sections of a page that are named by one word."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return dict(re.findall(r"^### (\w+)\n(.*?)(?=^###? )", text, re.MULTILINE | re.DOTALL))
+    return dict(re.findall(r"^### ([\w-]+)\n(.*?)(?=^###? )", text, re.MULTILINE | re.DOTALL))
 
 
 @pytest.mark.parametrize(("page", "table"), [("measure.md", ATTACKS), ("bound.md", BOUNDS)])

@@ -31,6 +31,7 @@ from leakscope.attacks import ATTACKS
 from leakscope.auditing import api
 from leakscope.bounding import api as bounding_api
 from leakscope.bounding.api import bound
+from leakscope.bounds import BOUNDS
 from leakscope.cli import audits, bounds, protects
 from leakscope.cli import main as cli
 from leakscope.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
@@ -231,8 +232,12 @@ def callback_of(app: Any, name: str) -> Callable[..., Any]:
     return found.callback
 
 
-# a bound with a field of this name has no data whose records it could show
-RECORDS = {name: set() if "records" in plan.model_fields else {"records"} for name, plan in BOUND_PLANS.items()}
+# a bound with a field of this name has no data whose records it could show; others have nothing to publish
+HIDING = {
+    name: set() if "records" in plan.model_fields or not BOUNDS[name].publishable else {"records"}
+    for name, plan in BOUND_PLANS.items()
+}
+PUBLISHING = {name: {"publish"} if BOUNDS[name].publishable else set() for name in BOUND_PLANS}
 COMMANDS = {
     "audit": Command(
         audits.audit,
@@ -244,7 +249,7 @@ COMMANDS = {
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
     **{
         f"bound {name}": Command(
-            callback_of(bounds.app, name), plan, own=frozenset({"publish"} | ON_A_PAGE | RECORDS[name])
+            callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name])
         )
         for name, plan in BOUND_PLANS.items()
     },
@@ -339,7 +344,14 @@ class TestPaths:
         assert (plan.data, plan.ledger) == (str(path), str(path.with_suffix(".ledger")))
         for name, kind in BOUND_PLANS.items():
             if "data" in kind.model_fields:
-                needed = {"by": "age", "column": "age", "clip": 1.0, "scale": 1.0}
+                needed = {
+                    "by": "age",
+                    "column": "age",
+                    "clip": 1.0,
+                    "scale": 1.0,
+                    "noise_scale": 1.0,
+                    "statistic": "table",
+                }
                 words = {word: value for word, value in needed.items() if word in kind.model_fields}
                 assert kind.model_validate({**words, "data": path}).model_dump()["data"] == str(path), name
 

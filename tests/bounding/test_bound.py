@@ -38,6 +38,7 @@ OF_DATA = {
     "leakage": {},
     "table": {"by": "city,sex"},
     "total": {"column": "hours"},
+    "leave-one-out": {"drop": ("id",), "noise_scale": (0.5, 1.0)},
     "regression": {"drop": ("id",)},
 }
 

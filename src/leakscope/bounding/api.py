@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Literal, overload
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, overload
 
 from leakscope.bounding.ceilings import Stated
 from leakscope.bounds import Bound, find
@@ -166,6 +167,32 @@ def bound(
 
 @overload
 def bound(
+    name: Literal["leave-one-out"],
+    *,
+    data: str | os.PathLike[str],
+    label: str | None = None,
+    drop: Sequence[str] = (),
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    statistic: str = "mean",
+    by: str | Sequence[str] = (),
+    levels: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    set: Mapping[str, Any] = MappingProxyType({}),
+    id: str | None = None,
+    noise_scale: float | Sequence[float],
+    eta: float | None = None,
+    delta: float = 1e-5,
+    seed: int = 0,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    fpr: Sequence[float] = (0.01, 0.001),
+    command: str = "",
+) -> Report: ...
+
+
+@overload
+def bound(
     name: Literal["gap"],
     *,
     gap: float,
@@ -217,7 +244,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
 
     Parameters
     ----------
-    name : {"dp", "gaussian", "dpsgd", "pmp", "leakage", "table", "total", "gap", "information", "regression"}
+    name : {"dp", "gaussian", "dpsgd", "pmp", "leakage", "table", "total", "leave-one-out", "gap",
+        "information", "regression"}
         A row of ``leakscope.bounds.BOUNDS``.
     command : str
         Printed on the page.
@@ -246,6 +274,10 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
         total
             The total of a column without noise: ``data``, ``column``, ``id``, ``round=1.0``,
             ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
+        leave-one-out
+            A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``, ``statistic="mean"``,
+            ``by=()``, ``levels={}``, ``set={}``, ``id``, ``noise_scale``, ``eta``, ``delta=1e-5``, ``seed=0``; of CSV
+            ``separator``, ``decimal``.
         gap
             A generalisation gap: ``gap``, ``low=0.0``, ``high=1.0``, ``prior=0.5``.
         information

@@ -71,7 +71,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     findings, curves = [], []
     places: list[tuple[Kind, int]] = [("worst", order[0]), ("median", order[(len(order) - 1) // 2])]
     for kind, record in places:
-        scope = _record(kind, int(record), data)
+        scope = record_scope(kind, int(record), data)
         facts: dict[str, Any] = {**common, "scope": scope}
         curve = leakage_tradeoff(float(score[record]), plan.rate)
         findings += [
@@ -88,7 +88,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
         findings,
         curves,
-        _ranked(order, **_named(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
+        ranked(order, **with_names(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
         data,
         [*_left_out(data), *repeated_names(data.points)],
     )
@@ -123,7 +123,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
         f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; "
         + phrases.game(game.term),
         findings,
-        records=_ranked(order, **columns),
+        records=ranked(order, **columns),
         data=data,
         notes=notes,
     )
@@ -140,9 +140,9 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
     return Stated(
         f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; "
         + phrases.game(game.term),
-        _exposed(eta, order, _record("worst", int(order[0]), data), game.prior, common),
-        records=_ranked(
-            order, **_named(data), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
+        _exposed(eta, order, record_scope("worst", int(order[0]), data), game.prior, common),
+        records=ranked(
+            order, **with_names(data), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
         ),
         data=data,
         notes=repeated_names(data.points),
@@ -300,12 +300,12 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
                 "accuracy",
                 float(accuracy.max()),
                 bound_type="upper",
-                scope=_record("worst", int(order[0]), data),
+                scope=record_scope("worst", int(order[0]), data),
                 source=row.source,
                 **common,
             ),
         ],
-        records=_ranked(order, **_named(data), leverage=leak.leverage, accuracy=accuracy),
+        records=ranked(order, **with_names(data), leverage=leak.leverage, accuracy=accuracy),
         data=data,
         notes=[*_left_out(data), *repeated_names(data.points)],
     )
@@ -377,13 +377,13 @@ def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
     return number
 
 
-def _record(kind: Kind, record: int, data: Data) -> Scope:
+def record_scope(kind: Kind, record: int, data: Data) -> Scope:
     """Return the scope of one record, with its name if it has one."""
     names = data.points.names
     return Scope(kind, record, "" if names is None else str(names[record]))
 
 
-def _named(data: Data) -> dict[str, Array]:
+def with_names(data: Data) -> dict[str, Array]:
     """Return the columns that say which record a row is: its index, and its name if the records have names."""
     columns = {"record": np.arange(len(data.points))}
     if data.points.names is not None:
@@ -397,6 +397,6 @@ def _left_out(data: Data) -> list[str]:
     return [f"columns that hold no numbers are left out: {', '.join(names)}"] if names else []
 
 
-def _ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:
+def ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:
     """Put the rows of a table into an order."""
     return {name: values[order].tolist() for name, values in columns.items()}

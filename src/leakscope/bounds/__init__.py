@@ -94,6 +94,8 @@ class Bound:
         A command.
     status : {"certified", "asymptotic"}
         Of what it says.
+    publishable : bool
+        Whether some of it may go to people who may not see the data.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Bound:
     report: str
     example: str
     status: Status = "certified"
+    publishable: bool = True
 
 
 _HERE, _REPORTS = "leakscope.bounds", "leakscope.bounding"
@@ -177,6 +180,16 @@ _ROWS = (
         summary="A total without noise: exact eta of every record.",
         report=f"{_REPORTS}.from_data:total",
         example="leakscope bound total --data people.csv --column pay",
+    ),
+    Bound(
+        name="leave-one-out",
+        question="Who could tell that a record is in this statistic?",
+        function="leakscope.noise.left_out:LeftOut",
+        source="two Gaussians, exact; wang2019 (per-instance differential privacy)",
+        summary="A statistic of all records with declared noise: how well each record is told from its absence.",
+        report=f"{_REPORTS}.left_out:leave_one_out",
+        example="leakscope bound leave-one-out --data people.csv --statistic mean --noise-scale 0.2",
+        publishable=False,
     ),
     Bound(
         name="gap",

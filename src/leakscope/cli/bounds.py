@@ -24,7 +24,7 @@ OF_THE_RUN = (
 )
 
 GROUPS = {  # panels of the help; what is not here is of the theorem
-    "Data": ("data", "drop", "id", "by", "column", "round", "separator", "decimal"),
+    "Data": ("data", "label", "drop", "id", "by", "levels", "column", "round", "separator", "decimal"),
     "Game": ("adjacency", "sampling", "prior", "k"),
     "Output": ("title", "unit", "date", "fpr", "out", "records", "publish", "as_json"),
 }
@@ -39,11 +39,13 @@ app = typer.Typer(
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """Make the command of a bound."""
     # a field of the plan may be called records, too; such a bound has no data whose records it could show
-    hides_records = "records" not in plan.model_fields
-    of_the_run = OF_THE_RUN if hides_records else [parameter for parameter in OF_THE_RUN if parameter is not RECORDS]
+    hides_records = "records" not in plan.model_fields and row.publishable
+    absent = ([] if hides_records else [RECORDS]) + ([] if row.publishable else [PUBLISH])
+    of_the_run = [parameter for parameter in OF_THE_RUN if parameter not in absent]
 
-    def run(out: Path | None, publish: bool, as_json: bool, **flags: Any) -> None:
-        records = flags.pop("records") if hides_records else True
+    def run(out: Path | None, as_json: bool, **flags: Any) -> None:
+        records = flags.pop("records", True)
+        publish = flags.pop("publish", False)
         words = words_of(plan, flags)
         started = time.time()
         # a bound of data names records and has a folder; one of parameters is only printed unless --out is given

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 import typer
 from typer.models import OptionInfo
 
-from leakscope.plans.plan import Plan, named_lists, settings
+from leakscope.plans.plan import OneText, Plan, named_lists, settings
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -246,6 +246,8 @@ def _kind(field: FieldInfo) -> Any:
     """Return the type that the command line reads: numbers as numbers, words as text for the plan to check."""
     if get_origin(field.annotation) is dict:
         return list[str] | None
+    if any(isinstance(each, OneText) for each in field.metadata):
+        return str | None
     kinds = {field.annotation, *get_args(field.annotation)}
     # float before int: a field that takes both is read as the wider one
     kind = next((number for number in (bool, float, int) if number in kinds), str)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Num
+from numpy.typing import ArrayLike
 
 from leakscope.core.checks import gain_over_prior, same_length
 from leakscope.core.lengths import p_norm
@@ -74,7 +75,7 @@ class LeftOut:
     >>> means = (wages.sum() - wages[:, None]) / 4
     >>> worst = LeftOut(means).worst(GaussianNoise(30.0))
     >>> worst.record, round(0.5 + worst.advantage / 2, 4)
-    (4, 0.5647)
+    (4, 0.5641)
     """
 
     values: Num[Array, "n d"]
@@ -221,6 +222,9 @@ class _Measured:
         self.rows = rows - self._mean(rows)
         self.rows -= self._mean(self.rows)  # what the first mean lost by rounding
         self.radius = p_norm(self.rows, self.order)
+        # squares and products are of numbers around 1, whatever the unit of the statistic
+        largest = float(self.radius.max(initial=0.0))
+        self.unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < math.inf else 1.0
         self._lengths: dict[int, Float[Array, " m"]] = {}
 
     @property
@@ -287,44 +291,46 @@ class _Measured:
         pairs = (self.count @ noise.shift_tv(self.lengths(row)) + self.n_failed) / (self.n - 1)
         return min(float(pairs), float(self._by_centre(noise, self.radius[row])), self._by_kernel(noise, row))
 
-    def _ceiling(self, noise: Noise, radius: Float[Array, "*shape"] | np.floating) -> Float[Array, "*shape"]:
+    def _ceiling(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
         """Bound the advantage by the distance from the mean alone; it grows with that distance.
 
         The total variation is a concave function F of the length, so the mean over pairs is at most F of a mean length:
         ``mean over j != x of ||v_j - v_x||^2 = n/(n - 1) (||v_x - mean||^2 + mean of ||v_j - mean||^2)`` for the
         Euclidean norm, and ``||v_j - v_x|| <= ||v_x - mean|| + ||v_j - mean||`` for any.
         """
+        radius = np.asarray(radius)
         if self.n_values < 2:
-            return np.broadcast_to(np.float64(self.n_failed / (self.n - 1)), np.shape(radius)).copy()
+            return np.full(radius.shape, self.n_failed / (self.n - 1))
         others = self.n_values - 1
         if self.order == 2:
-            squares = np.square(radius) + self._mean_square
-            length = np.sqrt(self.n_values / others * squares)
+            squares = np.square(radius / self.unit) + self._mean_square
+            length = self.unit * np.sqrt(self.n_values / others * squares)
         else:
             length = radius + (self.count @ self.radius - radius) / others
         by_pairs = (others * noise.shift_tv(length) + self.n_failed) / (self.n - 1)
-        return np.minimum(by_pairs, self._by_centre(noise, radius))
+        return np.asarray(np.minimum(by_pairs, self._by_centre(noise, radius)))
 
     @cached_property
     def _mean_square(self) -> float:
-        return float(self.count @ np.square(self.radius)) / self.n_values
+        return float(self.count @ np.square(self.radius / self.unit)) / self.n_values
 
-    def _by_centre(self, noise: Noise, radius: Float[Array, "*shape"] | np.floating) -> Float[Array, "*shape"]:
+    def _by_centre(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
         """Bound the advantage by way of one noise at the mean of all values; infinite for other than Gaussian noise.
 
         ``TV(P_x, P_others) <= TV(P_x, N(mean)) + TV(N(mean), P_others)``. The second is at most half of the root of the
         chi-square divergence ``mean over j, k != x of exp(t_jk) - 1``, ``t_jk = <b_j, b_k>/s^2``, b around the mean.
         With ``exp(t) <= 1 + t + t^2/2 + |t|^3/6 + exp(max t) t^4/24`` it needs three moments of all values alone.
         """
+        radius = np.asarray(radius)
         if not isinstance(noise, GaussianNoise) or self.n_values < 2:
-            return np.broadcast_to(np.float64(np.inf), np.shape(radius)).copy()
+            return np.full(radius.shape, np.inf)
         second, fourth, largest = self._moments
         with np.errstate(over="ignore", invalid="ignore"):
-            inverse = noise.scale**-2
+            inverse = np.square(np.float64(self.unit / noise.scale))
             m2, m4 = second * inverse**2, fourth * inverse**4
             rest = m2 / 2 + np.sqrt(m2 * m4) / 6 + np.exp(largest * inverse) * m4 / 24
             n = self.n_values
-            first = np.square(radius / (n - 1)) * inverse
+            first = np.square(radius / noise.scale / (n - 1))
             chi_square = first + (n / (n - 1)) ** 2 * rest
             return self._joined(noise, radius, chi_square)
 
@@ -335,41 +341,39 @@ class _Measured:
         others = self.count.astype(float)
         others[row] -= 1
         with np.errstate(over="ignore", invalid="ignore"):
-            excess = np.expm1(self._products / noise.scale**2)
+            excess = np.expm1(self._products * np.square(np.float64(self.unit / noise.scale)))
             rounding = 4 * np.finfo(float).eps * (others @ np.abs(excess) @ others)
             chi_square = (max(others @ excess @ others, 0.0) + rounding) / (self.n_values - 1) ** 2
-            return float(self._joined(noise, self.radius[row], np.asarray(chi_square)))
+            return float(self._joined(noise, self.radius[row], chi_square))
 
-    def _joined(
-        self, noise: Noise, radius: Float[Array, "*shape"] | np.floating, chi_square: Float[Array, "*shape"]
-    ) -> Float[Array, "*shape"]:
+    def _joined(self, noise: Noise, radius: ArrayLike, chi_square: ArrayLike) -> Float[Array, "*shape"]:
         """Add both parts; a failure among the others is told with certainty."""
         bound = noise.shift_tv(radius) + np.sqrt(chi_square) / 2
         bound = np.where(np.isnan(bound), np.inf, bound)
-        return (bound * (self.n_values - 1) + self.n_failed) / (self.n - 1)
+        return np.asarray((bound * (self.n_values - 1) + self.n_failed) / (self.n - 1))
 
     @cached_property
     def _products(self) -> Float[Array, "m m"]:
-        return self.rows @ self.rows.T
+        rows = self.rows / self.unit
+        return rows @ rows.T
 
     @cached_property
     def _moments(self) -> tuple[float, float, float]:
-        """Means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t, for scale 1."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            d = self.rows.shape[1]
-            largest = float(np.square(self.radius.max(initial=0.0)))
-            weighted = self.rows * self.count[:, None] / self.n_values
-            second = float(np.square(weighted.T @ self.rows).sum())
-            if d**4 > _BLOCK:
-                return second, second * largest**2, largest
-            # t^4 = <b_j x b_j, b_k x b_k>^2: the second moment of the products of coordinates
-            products = np.zeros((d * d, d * d))
-            size = max(1, _BLOCK // d**2)
-            for start in range(0, len(self.rows), size):
-                block = self.rows[start : start + size]
-                squares = (block[:, :, None] * block[:, None, :]).reshape(len(block), -1)
-                products += (squares * self.count[start : start + size, None] / self.n_values).T @ squares
-            return second, float(np.square(products).sum()), largest
+        """Means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t, for a scale of `unit`."""
+        rows, d = self.rows / self.unit, self.rows.shape[1]
+        largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
+        weighted = rows * self.count[:, None] / self.n_values
+        second = float(np.square(weighted.T @ rows).sum())
+        if d**4 > _BLOCK:
+            return second, second * largest**2, largest
+        # t^4 = <b_j x b_j, b_k x b_k>^2: the second moment of the products of coordinates
+        products = np.zeros((d * d, d * d))
+        size = max(1, _BLOCK // d**2)
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            squares = (block[:, :, None] * block[:, None, :]).reshape(len(block), -1)
+            products += (squares * self.count[start : start + size, None] / self.n_values).T @ squares
+        return second, float(np.square(products).sum()), largest
 
 
 def calibrate_left_out(
@@ -395,7 +399,8 @@ def calibrate_left_out(
     Raises
     ------
     NotApplicable
-        If all values are equal: the release would be exact, and this promise has nothing to say about it.
+        If all values are equal: the release would be exact, and this promise has nothing to say about it. If so many
+        are equal that eta is kept without noise.
     ValueError
         If eta is out of its range, or so many values failed that no noise keeps it.
 
@@ -423,6 +428,9 @@ def _least_scale(measured: _Measured, eta: float, family: Callable[[float], Nois
                 f"the statistic fails without {measured.n_failed:,} of the {measured.n:,} records, and a failure is "
                 f"seen: eta must be > {min(seen, 1) / 2:g}, got {eta:g}; leave out what fails"
             )
+    smallest = int(measured.count.min(initial=measured.n))
+    if (measured.n - smallest) / (measured.n - 1) <= 2 * eta:  # what is told without noise
+        raise NotApplicable("equal_outputs", eta=eta)
     start = float(measured.radius.max())
     return smallest_where(
         lambda scale: measured.worst(family(scale)).advantage <= 2 * eta, start, rtol=_PRECISION, geometric=True

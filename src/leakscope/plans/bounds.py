@@ -1,6 +1,6 @@
 """The plans of bounds: what a theorem is asked about.
 
-Each row of ``leakscope.bounds.BOUNDS`` has a class that is named after it.
+`BOUND_PLANS` has the class of each row of ``leakscope.bounds.BOUNDS``.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from leakscope.core.checks import one_of, positive
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import Decimal, FilePath, FilePlan, PagePlan, Plan, Separator, a_fraction, columns
+from leakscope.plans.plan import Decimal, FilePath, FilePlan, OneText, PagePlan, Plan, Separator, a_fraction, columns
+from leakscope.plans.statistics import STATISTICS
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -32,6 +34,26 @@ Size = Annotated[int | None, Field(ge=1, description="records that are in, in pl
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
 Id = Annotated[str | None, Field(description="the column that names the records, for their owner; not used otherwise")]
+COUNTS = ("histogram", "table")
+REGRESSIONS = ("ols", "logistic")
+
+
+def _scales(scales: object) -> object:
+    """Read scales from a text of the command line, or from a single number."""
+    if isinstance(scales, str):
+        return tuple(scales.split(","))
+    return (scales,) if isinstance(scales, int | float) else scales
+
+
+def _positive_scales(scales: tuple[float, ...]) -> tuple[float, ...]:
+    for scale in scales:
+        positive("noise_scale", scale)
+    if not scales:
+        raise ValueError("noise_scale must be a number > 0, or one for each coordinate; got none")
+    return scales
+
+
+Scales = Annotated[tuple[float, ...], BeforeValidator(_scales), AfterValidator(_positive_scales), OneText()]
 AtMost = Annotated[
     str | None, Field(description="find the parameter that keeps accuracy=0.55, eta=, advantage= or tpr@0.01=")
 ]
@@ -216,6 +238,75 @@ class TotalPlan(FilePlan, PagePlan):
         return self
 
 
+class StatisticPlan(FilePlan, PagePlan):
+    """A statistic of the records of a file."""
+
+    data: Source
+    label: str | None = Field(
+        default=None, min_length=1, description="response column of ols, logistic and functions of (x, y)"
+    )
+    drop: Drop = ()
+    separator: Separator = None
+    decimal: Decimal = None
+    statistic: str = Field(
+        default="mean",
+        min_length=1,
+        description=f"one of {', '.join(STATISTICS)}, or module:function",
+    )
+    by: tuple[str, ...] = Field(default=(), description='columns of a histogram or a table, as a,b or a,"b, c"')
+    levels: dict[str, tuple[Any, ...]] = Field(
+        default={},
+        description="public levels of a column of a table, as sector=care,trade, once for each column; those of the "
+        "file unless given, which are not published",
+    )
+    set: dict[str, Any] = Field(
+        default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
+    )
+
+    @field_validator("statistic")
+    @classmethod
+    def _known(cls, statistic: str) -> str:
+        return statistic if ":" in statistic else one_of("statistic", statistic, (*STATISTICS, "module:function"))
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _columns(cls, by: object) -> tuple[str, ...]:
+        return columns(by)
+
+    @model_validator(mode="after")
+    def _of_columns(self) -> Self:
+        if bool(self.by) != (self.statistic in COUNTS):
+            raise ValueError(
+                f"statistic {self.statistic} {'takes no by' if self.by else 'needs by: the columns that it counts'}"
+            )
+        if self.label is not None and self.statistic not in REGRESSIONS and ":" not in self.statistic:
+            raise ValueError(f"statistic {self.statistic} takes no label; drop leaves a column out, got {self.label!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_of_columns(self) -> Self:
+        if self.levels and self.statistic != "table":
+            raise ValueError(f"levels are those of a table, got statistic {self.statistic}")
+        for name in self.levels:
+            one_of("column of levels", name, self.by)
+        return self
+
+
+class LeaveOneOutPlan(StatisticPlan):
+    """A statistic of all records with noise that was declared beforehand, and who could tell that a record is in it."""
+
+    id: Id = None
+    noise_scale: Scales = Field(
+        description="standard deviation of the Gaussian noise, or one for each number, as 0.4,1.2; declared before "
+        "looking at the data"
+    )
+    eta: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
+        default=None, description="wanted: say how many records the noise does not cover"
+    )
+    delta: Delta = 1e-5
+    seed: int = Field(default=0, ge=0, description="of a function with an argument rng; the same for all records")
+
+
 class GapPlan(PagePlan):
     """A generalisation gap."""
 
@@ -243,9 +334,20 @@ class RegressionPlan(FilePlan, PagePlan):
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 
 
-_OURS = (kind for kind in PagePlan.__subclasses__() if kind.__module__ == __name__)
 BOUND_PLANS: Mapping[str, type[PagePlan]] = MappingProxyType(
-    {kind.__name__.removesuffix("Plan").lower(): kind for kind in _OURS}
+    {
+        "dp": DpPlan,
+        "gaussian": GaussianPlan,
+        "dpsgd": DpsgdPlan,
+        "pmp": PmpPlan,
+        "leakage": LeakagePlan,
+        "table": TablePlan,
+        "total": TotalPlan,
+        "leave-one-out": LeaveOneOutPlan,
+        "gap": GapPlan,
+        "information": InformationPlan,
+        "regression": RegressionPlan,
+    }
 )
 
 

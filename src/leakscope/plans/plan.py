@@ -72,6 +72,10 @@ def _one_name_or_many(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+class OneText:
+    """Marks a field with several values whose option is one text, as 0.4,1.2, which the plan reads."""
+
+
 FilePath = Annotated[str, Field(min_length=1), BeforeValidator(_text_of_path)]  # text in a file, a path from Python
 Names = Annotated[tuple[str, ...], BeforeValidator(_one_name_or_many)]  # or a single one
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # or a single number

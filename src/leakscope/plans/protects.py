@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from leakscope.core.checks import one_of, positive
-from leakscope.plans.bounds import Adjacency, Batches, Drop, Source, TrainingPlan
-from leakscope.plans.plan import Decimal, FilePath, FilePlan, PagePlan, Separator, a_fraction, columns
-from leakscope.plans.statistics import STATISTICS
+from leakscope.core.checks import one_of
+from leakscope.plans.bounds import Adjacency, Batches, Scales, StatisticPlan, TrainingPlan
+from leakscope.plans.plan import FilePath, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
 Inside = Annotated[float, a_fraction(above=True, below=True)]
 MaybeInside = Annotated[float | None, a_fraction(above=True, below=True)]
 NOISES = ("gaussian", "gaussian_diagonal", "gaussian_isotropic", "laplace", "norm", "ball")
-COUNTS = ("histogram", "table")
-REGRESSIONS = ("ols", "logistic")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
 
 
-class CalibrationPlan(FilePlan, PagePlan):
+class CalibrationPlan(StatisticPlan):
     """How much noise a statistic needs for a promise."""
 
-    data: Source
-    label: str | None = Field(
-        default=None, min_length=1, description="response column of ols, logistic and functions of (x, y)"
-    )
-    drop: Drop = ()
-    separator: Separator = None
-    decimal: Decimal = None
-    statistic: str = Field(
-        default="mean",
-        min_length=1,
-        description=f"one of {', '.join(STATISTICS)}, or module:function",
-    )
-    by: tuple[str, ...] = Field(default=(), description='columns of a histogram or a table, as a,b or a,"b, c"')
-    levels: dict[str, tuple[Any, ...]] = Field(
-        default={},
-        description="public levels of a column of a table, as sector=care,trade, once for each column; those of the "
-        "file unless given, which are not published",
-    )
-    set: dict[str, Any] = Field(
-        default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
-    )
     eta: Annotated[float, a_fraction(most=0.5, above=True, below=True)] = Field(
         description="allowed accuracy above the better prior guess"
     )
@@ -58,7 +34,7 @@ class CalibrationPlan(FilePlan, PagePlan):
     noise: str = Field(
         default="gaussian", description="one of gaussian, gaussian_diagonal, gaussian_isotropic, laplace, norm, ball"
     )
-    noise_scale: tuple[float, ...] | None = Field(
+    noise_scale: Scales | None = Field(
         default=None,
         description="scale of the noise, declared before looking at the data, or one for each number, as 0.4,1.2; it "
         "is refused unless it keeps the promise; the least that does unless given",
@@ -84,32 +60,10 @@ class CalibrationPlan(FilePlan, PagePlan):
     compare: bool = Field(default=False, description="beside it the noise that other methods need for the same promise")
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
-    @field_validator("statistic")
-    @classmethod
-    def _known(cls, statistic: str) -> str:
-        return statistic if ":" in statistic else one_of("statistic", statistic, (*STATISTICS, "module:function"))
-
     @field_validator("noise")
     @classmethod
     def _family(cls, noise: str) -> str:
         return noise if "(" in noise else one_of("noise", noise, NOISES)  # a noise as it is, from Python
-
-    @field_validator("noise_scale", mode="before")
-    @classmethod
-    def _scales(cls, scales: object) -> object:
-        """Text of the command line, or a single number."""
-        if isinstance(scales, str):
-            return tuple(scales.split(","))
-        return (scales,) if isinstance(scales, int | float) else scales
-
-    @field_validator("noise_scale")
-    @classmethod
-    def _positive(cls, scales: tuple[float, ...] | None) -> tuple[float, ...] | None:
-        for scale in scales or ():
-            positive("noise_scale", scale)
-        if scales is not None and not scales:
-            raise ValueError("noise_scale must be a number > 0, or one for each coordinate; got none")
-        return scales
 
     @field_validator("ranges", mode="before")
     @classmethod
@@ -124,27 +78,8 @@ class CalibrationPlan(FilePlan, PagePlan):
         """The least and the largest value of each column that was declared."""
         return dict(_range(text) for text in self.ranges)
 
-    @field_validator("by", mode="before")
-    @classmethod
-    def _columns(cls, by: object) -> tuple[str, ...]:
-        return columns(by)
-
-    @model_validator(mode="after")
-    def _of_columns(self) -> CalibrationPlan:
-        if bool(self.by) != (self.statistic in COUNTS):
-            raise ValueError(
-                f"statistic {self.statistic} {'takes no by' if self.by else 'needs by: the columns that it counts'}"
-            )
-        if self.label is not None and self.statistic not in REGRESSIONS and ":" not in self.statistic:
-            raise ValueError(f"statistic {self.statistic} takes no label; drop leaves a column out, got {self.label!r}")
-        return self
-
     @model_validator(mode="after")
     def _declared(self) -> CalibrationPlan:
-        if self.levels and self.statistic != "table":
-            raise ValueError(f"levels are those of a table, got statistic {self.statistic}")
-        for name in self.levels:
-            one_of("column of levels", name, self.by)
         if self.noise_scale is not None and self.noise not in NOISES:
             raise ValueError(f"noise_scale is that of a noise by name ({', '.join(NOISES)}), got noise {self.noise}")
         return self

@@ -132,6 +132,11 @@ PHRASES = {  # of the terms of findings
     "moments_of_the_table": (
         "the distribution of the records has the mean and the {covariance} covariance of the table"
     ),
+    "knows_all_other_records": "the attacker knows all other records, the statistic and the noise",
+    "noise_declared": (
+        "the noise was declared without looking at these data: a scale that is computed from them tells about each"
+    ),
+    "only_this_statistic": "nothing else of these data is released",
     "knows_the_distribution": "the attacker knows this distribution, and no other record",
     "register": (
         "the file is the register: what is published is the count or total of the records that are in, drawn from it"
@@ -204,6 +209,7 @@ GAMES = {  # what was played, or what a theorem is about
     "candidates": "which value of an attribute belongs to a record",
     "fixed_record": "one fixed record, the others fresh from the distribution of the table",
     "random_half": "a random half of these {units} is used; the attacker knows all of them, not which half",
+    "with_or_without": "all records are used, or all but the one in question; the attacker knows all others",
     "own_or_fresh_response": "a random row with its own response, or with a fresh one",
     "member_or_fresh_record": "a record of the training data, or a fresh one",
     "swap": "k of n records are in; the attacker may know all of them, but not whether x or another record was used",

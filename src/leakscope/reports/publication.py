@@ -3,7 +3,8 @@
 Left out are the table with a row a record (rows, names, labels, who was a member, one number for each record),
 findings that tell of one record (`Finding.per_record`), the indices and names of records (in their `Scope`), and the
 fields of `OF_RECORDS`. What is left are averages, limits that hold for all records at once, and curves over all of
-them. They are still functions of the data: nothing here is differential privacy.
+them; a curve is left out if all numbers beside it tell of one record. They are still functions of the data: nothing
+here is differential privacy.
 
 A slice keeps its name, which is a column that the plan names and a value of it, if it has at least
 `FEWEST_OF_SLICE` records; smaller ones are left out and counted. Of a slice only what `OF_SLICE` names is kept. The
@@ -93,7 +94,10 @@ def without_records(report: Report) -> Report:
     about = type(report.about).model_validate(content)
     kept = (finding for finding in report.findings if (finding.release, finding.scope) not in small)
     findings = tuple(_without_record(finding) for finding in kept)
-    curves = tuple(replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
+    of_others = {(finding.release, finding.scope) for finding in report.findings if not finding.per_record}
+    of_records = {(finding.release, finding.scope) for finding in report.findings} - of_others
+    shown = (curve for curve in report.curves if (curve.release, curve.scope) not in of_records)
+    curves = tuple(replace(curve, scope=curve.scope.unnamed) for curve in shown)
     return Report(about, findings, curves, {})
 
 

@@ -148,7 +148,7 @@ def _after(statistic: Statistic, rows: Float[Array, "k c"]) -> _After | None:
         return _OrderStatistics.of(rows, statistic.algorithm.probabilities).after
     if isinstance(statistic, Covariance):
         return _Moments.of(rows).after
-    solution = _Solution.of(rows)
+    solution = Solution.of(rows)
     return None if solution is None else solution.after
 
 
@@ -206,8 +206,11 @@ class _Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class _Solution:
-    """Least squares in columns that are centred and orthonormal on D; the intercept is a column ``1/sqrt(k)``."""
+class Solution:
+    """Least squares in columns that are centred and orthonormal on D; the intercept is a column ``1/sqrt(k)``.
+
+    Made by `Solution.of`.
+    """
 
     k: int
     mean: tuple[Float[Array, " c"], Float[Array, " c"]]  # its rounded value, and the remainder
@@ -220,7 +223,7 @@ class _Solution:
     unseen: Float[Array, "q e"]  # directions to which all records of D, with a 1 for the intercept, are orthogonal
 
     @classmethod
-    def of(cls, rows: Float[Array, "k c"]) -> _Solution | None:
+    def of(cls, rows: Float[Array, "k c"]) -> Solution | None:
         """Solve least squares; None if columns are nearly dependent, or overflow."""
         k, centre = len(rows), rows.mean(axis=0)
         rest = (rows - centre).mean(axis=0)  # the rounding error of the mean
@@ -252,6 +255,7 @@ class _Solution:
         return cls(k, (centre, rest), scale, whiten, back, coefficients, roughest, ends, directions[rank + 1 :])
 
     def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        """Compute the coefficients after each swap of a record of D for another, and whether no digits are lost."""
         a, r_a = self._orthonormal(leaving)
         b, r_b = self._orthonormal(entering)
         aa, ab, bb = ((u * v).sum(axis=1) for u, v in ((a, a), (a, b), (b, b)))
@@ -260,15 +264,32 @@ class _Solution:
         weight_a = (ab * r_b - (1 + bb) * r_a) / determinant
         weight_b = (ab * r_a + (1 - aa) * r_b) / determinant
         change = a * weight_a[:, None] + b * weight_b[:, None]
+        coefficients = self._of_columns(change)
+        # The smallest eigenvalue of I - a a^T + b b^T
+        least = 2 * determinant / (2 - aa + bb + np.sqrt(np.maximum((aa + bb) ** 2 - 4 * ab**2, 0)))
+        well_conditioned = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
+        return coefficients, well_conditioned & self._same_directions(least, entering)
+
+    @property
+    def of_all(self) -> Float[Array, " p1"]:
+        """The coefficients of all of D, the intercept first."""
+        return self._of_columns(np.zeros((1, len(self.coefficients) + 1)))[0]
+
+    def without(self, leaving: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        """Compute the coefficients of D without each of these records, and whether no digits are lost."""
+        a, residual = self._orthonormal(leaving)
+        left = 1 - np.square(a).sum(axis=1)  # the smallest eigenvalue of I - a a^T
+        coefficients = self._of_columns(-a * (residual / left)[:, None])
+        return coefficients, (left > self.roughest) & self._all_used(left, np.zeros(len(left)))
+
+    def _of_columns(self, change: Float[Array, "b e"]) -> Float[Array, "b d"]:
+        """Return the coefficients of the raw columns after a change of those of the orthonormal ones."""
         slopes = (self.coefficients + change[:, 1:]) @ self.whiten.T / self.scale
         centre, rest = self.mean
         intercept = centre[-1] + (rest[-1] + change[:, 0] / np.sqrt(self.k) - slopes @ centre[:-1] - slopes @ rest[:-1])
         coefficients = np.column_stack([intercept, slopes])
         coefficients -= coefficients @ self.unseen.T @ self.unseen  # the solution of least norm
-        # The smallest eigenvalue of I - a a^T + b b^T
-        least = 2 * determinant / (2 - aa + bb + np.sqrt(np.maximum((aa + bb) ** 2 - 4 * ab**2, 0)))
-        well_conditioned = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
-        return coefficients, well_conditioned & self._same_directions(least, entering)
+        return coefficients
 
     def _centred(self, rows: _Rows) -> tuple[Float[Array, "b p"], Float[Array, " b"]]:
         """Return records in the centred and scaled columns, and their centred responses."""
@@ -287,13 +308,17 @@ class _Solution:
         The singular values of D - x + x' in these directions are at least ``sqrt(least)`` times the smallest of D,
         and their squares at most the largest of D squared plus ``1 + |x'|^2``.
         """
-        smallest, largest = self.singular
-        dependent = max(_DEPENDENT, 4 * self.k * _EPS)
-        all_used = least * smallest**2 > dependent**2 * (largest**2 + 1 + np.square(entering[:, :-1]).sum(axis=1))
+        all_used = self._all_used(least, 1 + np.square(entering[:, :-1]).sum(axis=1))
         x, _ = self._centred(entering)
         size = np.abs(x).max(axis=1) + np.abs(self.mean[0][:-1] / self.scale).max()
         none_new = np.abs(x - x @ self.whiten @ self.back).max(axis=1) <= 16 * _EPS * size
         return all_used & (none_new | (len(self.unseen) == 0))
+
+    def _all_used(self, least: Float[Array, " b"], added: Float[Array, " b"]) -> Bool[Array, " b"]:
+        """Tell whether a fit leaves none of the directions of D out, after squares of a length are added to one."""
+        smallest, largest = self.singular
+        dependent = max(_DEPENDENT, 4 * self.k * _EPS)
+        return least * smallest**2 > dependent**2 * (largest**2 + added)
 
 
 def _fit_each(
@@ -311,4 +336,28 @@ def _fit_each(
         member, row = np.repeat(inside[None], len(out), axis=0), np.arange(len(out))
         member[row, out], member[row, into] = False, True
         outputs[start : start + size] = statistic.observe(points, member, np.zeros(len(out), dtype=int))["output"]
+    return outputs
+
+
+def fit_without(statistic: Statistic, points: Points, records: Int[Array, " s"]) -> Float[Array, "s d"]:
+    """Compute the statistic itself without each of these records.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    points : Points
+    records : int array of shape (s,)
+
+    Returns
+    -------
+    array of shape (s, d)
+        NaN in the rows where it cannot be computed.
+    """
+    outputs = np.empty((len(records), len(statistic.labels(points))))
+    size = max(1, _REFITTED // len(points))
+    for start in range(0, len(outputs), size):
+        left_out = records[start : start + size]
+        member = np.ones((len(left_out), len(points)), dtype=bool)
+        member[np.arange(len(left_out)), left_out] = False
+        outputs[start : start + size] = statistic.observe(points, member, np.zeros(len(left_out), dtype=int))["output"]
     return outputs

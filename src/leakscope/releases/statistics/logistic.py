@@ -76,11 +76,21 @@ class Logistic:
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
         """Fit from zero, without randomness."""
         x, y = design(points)
-        for name, public in (("centre", self.centre), ("spread", self.spread)):
-            if public is not None and len(public) != x.shape[1]:
-                raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explanatory columns")
-        x = (numbers(x) - np.array(self.centre or 0.0)) / np.array(self.spread or 1.0)
+        x = self.standard(numbers(x))
         model = LogisticRegression(C=self.penalty, max_iter=self.iterations).fit(x, y)
         if model.coef_.shape[0] != 1:
             raise ValueError(f"a logistic regression needs 2 classes, got {len(model.classes_)}")
         return np.concatenate([model.intercept_, model.coef_[0]])
+
+    def standard(self, x: Float[Array, "n p"]) -> Float[Array, "n p"]:
+        """Return ``(x - centre)/spread``.
+
+        Raises
+        ------
+        ValueError
+            If centre or spread have another number of columns.
+        """
+        for name, public in (("centre", self.centre), ("spread", self.spread)):
+            if public is not None and len(public) != x.shape[1]:
+                raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explanatory columns")
+        return (x - np.array(self.centre or 0.0)) / np.array(self.spread or 1.0)

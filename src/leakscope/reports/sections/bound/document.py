@@ -101,6 +101,7 @@ def _records(result: BoundResult) -> Section | None:
         "intro": words.records_intro(result),
         "figure": Figure("spread", ranking, "h0") if drawn else None,
         "note": words.spread_note(result),
+        "internal": words.internal(result),
         "exposed": _exposed(result, ranking),
     }
     ties = words.ties(result)

@@ -35,6 +35,7 @@ HEADS = {
     "advantage": "Advantage",
     "score": "Score",
     "leverage": "Leverage",
+    "shift": "Shift",
     "value": "Value",
     "records": "{units}",
 }

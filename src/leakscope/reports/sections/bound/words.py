@@ -44,7 +44,15 @@ SPREAD = (
     "{much}{median} of 100."
 )
 
-COUNTED = {"table", "total", "pmp"}  # bounds whose subject says how many records there are
+INTERNAL = (
+    "<b>Internal.</b> This part shows {rows}. Leave it out before the page goes to anyone who may not see the data: "
+    "<code>--no-records</code>."
+)
+INTERNAL_PAGE = (
+    "<b>Internal.</b> The whole page is for the owner of the data alone: every number is an exact function of the data."
+)
+
+COUNTED = {"table", "total", "pmp", "leave-one-out"}  # bounds whose subject says how many records there are
 
 
 def _is_counted(about: BoundAbout) -> bool:
@@ -277,6 +285,13 @@ def records_heading(result: BoundResult) -> str:
     """Record by record, or cell by cell."""
     word = result.ranking.row_word if result.ranking else result.unit
     return f"{capital(word)} by {word}"
+
+
+def internal(result: BoundResult) -> Markup:
+    """Say what may not be shown to people who may not see the data."""
+    if all(finding.per_record for finding in result.findings):
+        return say(INTERNAL_PAGE)
+    return say(INTERNAL, rows="" if result.ranking is None else result.ranking.rows_word)
 
 
 def records_intro(result: BoundResult) -> Markup:
