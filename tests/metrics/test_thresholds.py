@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,33 @@ def test_best_threshold_gains_most(decimals):
     for _ in range(50):
         value, weight = rng.normal(size=23).round(decimals), rng.normal(size=23)
         assert gain(value, weight, best_threshold(value, weight)) == pytest.approx(naive_best_gain(value, weight))
+
+
+def first_of_the_best(value, member):
+    """The largest threshold of those with the largest balanced accuracy, by fractions."""
+    best = None
+    for cut in [np.inf, *sorted(set(value.tolist()), reverse=True)]:
+        called = value >= cut
+        gained = Fraction(int((called & member).sum()), int(member.sum()))
+        lost = Fraction(int((called & ~member).sum()), int((~member).sum()))
+        if best is None or gained - lost > best[0]:
+            best = gained - lost, cut
+    assert best is not None
+    return best[1]
+
+
+def test_of_several_best_thresholds_the_largest():
+    """Sums of the same thirds and sevenths in another order differ in their last digit."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        n = int(rng.integers(4, 12))
+        value, member = rng.permutation(n).astype(float), rng.permutation(n) < rng.integers(1, n)
+        hindsight = hindsight_thresholds(Scores("any", value[None], member[None]))
+        assert hindsight.tolist() == [[first_of_the_best(value, member)]]
+        # a model that no one else has seen learns from the other one alone
+        both = np.array([value, rng.permutation(n)]).astype(float)
+        weight = accuracy_weights(np.array([member, member]), 0.5)
+        assert held_out_thresholds(both, weight)[1] == first_of_the_best(value, member)
 
 
 def test_nobody_is_called_where_every_call_loses():

@@ -191,10 +191,12 @@ def test_claims_of_figure_1():
     assert ours["epsilon"].value == pytest.approx(40)
     assert ours["pmp"].value == pytest.approx(4.0)
     assert figure1.claims(runs[NOMINAL])["pmp"].value == pytest.approx(2.0)
-    wide = figure1.claims(figure1.wide(runs[EXACT]))
+    wide = figure1.claims(figure1.wide(runs[EXACT], figure1.SETTING))
     assert wide["epsilon"].value == pytest.approx(40 * 20 / 11)  # 2C/n and (C + 1)/n at C = 10
     assert wide["ratio"].value == pytest.approx(0.1 * 11 / 20)
     assert wide["pmp"] == ours["pmp"]
+    at_other_values = figure1.wide(runs[EXACT], figure1.SETTING._replace(clip=3.0, n=7))
+    np.testing.assert_allclose(at_other_values.epsilon, runs[EXACT].epsilon * 6 / 4)  # 2C/n and (C + 1)/n at C = 3
     assert ours["ratio"].value == pytest.approx(0.1)
     assert ours["grows_with_sigma"].value is True
     assert ours["zero"].value == pytest.approx(0.25)

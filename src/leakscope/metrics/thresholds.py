@@ -37,7 +37,7 @@ def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> flo
     2.0
     """
     descending, gain, _ = _sweep(value, weight)
-    n_called = int(np.argmax(gain))
+    n_called = _first_best(gain, weight)
     return float(descending[n_called - 1]) if n_called else np.inf
 
 
@@ -161,9 +161,9 @@ def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"])
         start = np.concatenate([[0], ranks[own_order]])
         own_gain = np.concatenate([[0.0], np.cumsum(weight[row, own_order], dtype=float)])
         # The largest gain of all models in each stretch, less the model's own, which is constant there.
-        stretch = int(np.argmax(np.maximum.reduceat(gain, start) - own_gain))
+        stretch = _first_best(np.maximum.reduceat(gain, start) - own_gain, weight)
         stop = start[stretch + 1] if stretch + 1 < len(start) else len(gain)
-        n_called = start[stretch] + int(np.argmax(gain[start[stretch] : stop]))
+        n_called = start[stretch] + _first_best(gain[start[stretch] : stop], weight)
         threshold[row] = descending[n_called - 1] if n_called else np.inf
     return threshold
 
@@ -207,6 +207,12 @@ def accuracy_weights(member: Bool[Array, "R J"], prior: float) -> Float[Array, "
     n_in = member.sum(axis=1, keepdims=True)
     n_out = member.shape[1] - n_in
     return np.where(member, prior / np.maximum(n_in, 1), -(1 - prior) / np.maximum(n_out, 1))
+
+
+def _first_best(gain: Float[Array, " n"], weight: Float[Array, "..."]) -> int:
+    """Return the first place of the largest gain; sums of the same weights in another order are equal to rounding."""
+    rounding = 1e-12 * float(np.abs(weight).sum())
+    return int(np.argmax(gain >= gain.max() - rounding))
 
 
 def _sweep(value: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array, Array, Array]:

@@ -37,17 +37,17 @@ def measure(lab: Lab) -> Outcome:
     arguments = [(lab.seed, setting, number, FIXED) for setting in small for number in range(n_trials)]
     left = np.reshape([one["pmp"] for one in lab.repeat(practical, arguments, "alike records")], (len(small), n_trials))
     numbers = [ratios.table(runs, SIGMAS), geometric_median.beyond(lab, setting)]
-    by_setting = {"text": runs[EXACT], "nominal": runs[NOMINAL], "wide": wide(runs[EXACT])}
+    by_setting = {"text": runs[EXACT], "nominal": runs[NOMINAL], "wide": wide(runs[EXACT], setting)}
     first, *others = lab.settings("nominal", "wide")
     sizes = f"{n_trials} data sets for each of {len(SIGMAS)} sigmas."
     ours = claims(by_setting[first]) | {"zero": alike(runs, left)}
     return Outcome(pd.concat(numbers), ours, sizes, {name: claims(by_setting[name]) for name in others})
 
 
-def wide(runs: Runs) -> Runs:
+def wide(runs: Runs, setting: Setting) -> Runs:
     """Compute the promise of the same mechanisms with the sensitivity 2C/n: all epsilons grow by one factor."""
-    ours = ls.bounds.geometric_median_sensitivity(SETTING.clip, SETTING.n)
-    return Runs(runs.epsilon * (2 * SETTING.clip / SETTING.n) / ours, runs.subset, runs.pmp)
+    ours = ls.bounds.geometric_median_sensitivity(setting.clip, setting.n)
+    return Runs(runs.epsilon * (2 * setting.clip / setting.n) / ours, runs.subset, runs.pmp)
 
 
 def claims(runs: Runs) -> dict[str, Ours]:
