@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from benchmarks import dpsgd, half_splits, pmp, protection, scoring, statistic, whitebox
+from benchmarks import dpsgd, half_splits, left_out, pmp, protection, scoring, statistic, whitebox
 from benchmarks.scoring import Row, cpu_seconds
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +50,7 @@ def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
         pytest.param(half_splits, half_splits.rows, {}, id="half-splits"),
         pytest.param(protection, lambda: [protection.swaps()], {}, id="swaps"),
         pytest.param(protection, lambda: [protection.linear()], {"N_LINEAR": 50_000}, id="noise of a mean"),
+        pytest.param(left_out, left_out.rows, {}, id="values without each record"),
         pytest.param(dpsgd, dpsgd.part, {}, id="noise of DP-SGD"),
         pytest.param(whitebox, whitebox.rows, {"N_PARAMETERS": 50_000}, id="white box"),
     ],
