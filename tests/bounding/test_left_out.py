@@ -138,6 +138,8 @@ def test_nothing_is_published(people) -> None:
         ("--noise-scale 1 --statistic ols --label city", "no column 'city'"),
         ("--noise-scale 1 --statistic avarage", "unknown statistic 'avarage'; known: mean, sum"),
         ("--noise-scale 1 --publish", "No such option: --publish"),
+        ("--noise-scale 1 --id name --group name", "group names the units that are left out; give no id beside it"),
+        ("--noise-scale 1 --group visit", "no column 'visit'"),
         ("", "noise_scale"),
     ],
 )
@@ -150,7 +152,7 @@ def test_bad_words_get_one_line(people, monkeypatch, capfd, words, line) -> None
 
 
 def test_one_record_is_refused() -> None:
-    with pytest.raises(ValueError, match="leaving one out needs at least 2 records, got 1"):
+    with pytest.raises(ValueError, match="leaving one out needs at least 2 of them, got 1"):
         values_of(named("mean"), Points(np.ones((1, 2))))
 
 
@@ -160,7 +162,28 @@ def test_a_statistic_that_fails_on_all_records_is_refused() -> None:
 
 
 def test_sets_of_all_but_one() -> None:
-    sets = AllButOne(4)
+    sets = AllButOne(np.arange(4))
     assert sets.rows(slice(1, 3)).tolist() == [[True, False, True, True], [True, True, False, True]]
     assert len(set(sets.fit_seeds.tolist())) == 1
     assert sets.n_fits == 4
+    people = AllButOne(np.array([1, 0, 1]))
+    assert people.rows(slice(0, 2)).tolist() == [[True, False, True], [False, True, False]]
+    assert people.n_fits == 2
+
+
+@pytest.mark.parametrize("statistic", ["mean", "ols", "quantiles"])
+def test_a_person_with_several_rows_is_left_out_as_one(people, statistic) -> None:
+    """Three rows of each of four people, in any order."""
+    whose = np.random.default_rng(2).permutation(np.repeat(["Ada", "Bob", "Cleo", "Dan"], 3))
+    people.assign(name=whose).to_csv("visits.csv", index=False)
+    report = bound("leave-one-out", data="visits.csv", group="name", statistic=statistic, noise_scale=0.7, eta=0.3)
+    x = people[["pay", "age"]].to_numpy()
+    by_hand = {
+        "mean": lambda rows: rows.mean(axis=0),
+        "ols": lambda rows: np.linalg.lstsq(np.column_stack([np.ones(len(rows)), rows[:, 0]]), rows[:, 1])[0],
+        "quantiles": lambda rows: np.quantile(rows, [0.25, 0.5, 0.75], axis=0).ravel(),
+    }[statistic]
+    mu = {name: np.linalg.norm(by_hand(x) - by_hand(x[whose != name])) / 0.7 for name in set(whose)}
+    assert dict(zip(report.record_table["name"], report.record_table["shift"], strict=True)) == pytest.approx(mu)
+    assert of(report, "accuracy").scope.name == max(mu, key=lambda name: mu[name])
+    assert "of all 4 records" in report.about.subject

@@ -179,6 +179,7 @@ def bound(
     levels: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     set: Mapping[str, Any] = MappingProxyType({}),
     id: str | None = None,
+    group: str | None = None,
     noise_scale: float | Sequence[float],
     eta: float | None = None,
     delta: float = 1e-5,
@@ -276,8 +277,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
             ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
         leave-one-out
             A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``, ``statistic="mean"``,
-            ``by=()``, ``levels={}``, ``set={}``, ``id``, ``noise_scale``, ``eta``, ``delta=1e-5``, ``seed=0``; of CSV
-            ``separator``, ``decimal``.
+            ``by=()``, ``levels={}``, ``set={}``, ``id`` or ``group``, ``noise_scale``, ``eta``, ``delta=1e-5``,
+            ``seed=0``; of CSV ``separator``, ``decimal``.
         gap
             A generalisation gap: ``gap``, ``low=0.0``, ``high=1.0``, ``prior=0.5``.
         information

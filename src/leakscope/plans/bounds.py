@@ -296,6 +296,11 @@ class LeaveOneOutPlan(StatisticPlan):
     """A statistic of all records with noise that was declared beforehand, and who could tell that a record is in it."""
 
     id: Id = None
+    group: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the column that says whose each row is, if a person has several; they are left out together",
+    )
     noise_scale: Scales = Field(
         description="standard deviation of the Gaussian noise, or one for each number, as 0.4,1.2; declared before "
         "looking at the data"
@@ -305,6 +310,12 @@ class LeaveOneOutPlan(StatisticPlan):
     )
     delta: Delta = 1e-5
     seed: int = Field(default=0, ge=0, description="of a function with an argument rng; the same for all records")
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.id is not None and self.group is not None:
+            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
+        return self
 
 
 class GapPlan(PagePlan):

@@ -13,6 +13,7 @@ from scipy import linalg, special
 Array = np.ndarray
 TOLERANCE = 1e-4  # of the distance to a minimiser, in standard errors: in the norm of the Hessian of the log-losses
 _N_STEPS = 100
+_N_CORRECTIONS = 20  # passes over all records; where they do not suffice, a fit is made
 _BLOCK = 2**22  # margins that are computed at once
 
 
@@ -67,7 +68,7 @@ def left_out_minimisers(
     ratio = size * longest
     left = np.exp(ratio / 2) * _exponential_rest(ratio) * size
     accurate = _distance(left, np.exp(ratio / 2) * longest) <= tolerance
-    for _ in range(_N_STEPS):
+    for _ in range(_N_CORRECTIONS):
         (open_rows,) = np.nonzero(~accurate & np.isfinite(left))
         if not len(open_rows):
             break
