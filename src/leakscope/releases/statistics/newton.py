@@ -6,8 +6,11 @@ the distance to the minimiser is bounded: every value comes with what it errs by
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import linalg, special
 
 Array = np.ndarray
@@ -49,48 +52,104 @@ def left_out_minimisers(
     scipy.linalg.LinAlgError
         If columns are so nearly dependent that the Hessian cannot be inverted.
     """
-    n, tolerance = len(x), TOLERANCE * np.sqrt(penalty)
-    rows = np.column_stack([np.ones(n), x])
-    of_all = _minimiser(rows, label, penalty)
-    probability = special.expit(rows @ of_all)
-    factor = linalg.cho_factor(_hessian(rows, probability, penalty))
-    solved = linalg.cho_solve(factor, rows.T).T  # H^-1 x of each record
-    squared = (solved * rows).sum(axis=1)
-    weight = penalty * probability * (1 - probability)
-    kept = 1 - weight * squared  # of the Hessian along x, without the record
-    kept = np.where(kept > 0, kept, np.nan)
-    # The inverse without record i is at most that of all over `kept`.
-    longest = np.sqrt(squared.max() / kept)
-    pull = penalty * (probability - label)
-    step = solved * (pull / kept)[:, None]
-    size = np.abs(pull) * np.sqrt(squared / kept)
-    without = of_all + step
-    ratio = size * longest
-    left = np.exp(ratio / 2) * _exponential_rest(ratio) * size
-    accurate = _distance(left, np.exp(ratio / 2) * longest) <= tolerance
+    around = _Around.minimiser(np.column_stack([np.ones(len(x)), x]), label, penalty)
+    without, proved = around.step()
+    accurate, defined = proved <= around.tolerance, np.isfinite(without).all(axis=1)
     for _ in range(_N_CORRECTIONS):
-        (open_rows,) = np.nonzero(~accurate & np.isfinite(left))
-        if not len(open_rows):
+        (to_correct,) = np.nonzero(~accurate & defined)
+        if not len(to_correct):
             break
-        length = max(1, _BLOCK // n)
-        moved = False
-        for start in range(0, len(open_rows), length):
-            block = open_rows[start : start + length]
-            gradient = _gradients(rows, label, penalty, without[block], block)
-            direction = linalg.cho_solve(factor, gradient.T).T
-            along = (direction * rows[block]).sum(axis=1) * weight[block] / kept[block]
-            direction = direction + solved[block] * along[:, None]  # H^-1 without the record
-            slope = np.sqrt(np.maximum((direction * gradient).sum(axis=1), 0))
-            # the Hessian here, against that at the minimiser of all
-            away = np.abs((without[block] - of_all) @ rows.T).max(axis=1)
-            distance = _distance(np.exp(away / 2) * slope, np.exp(away / 2) * longest[block])
-            done = np.exp(away / 2) * distance <= tolerance
-            accurate[block[done]] = True
-            without[block[~done]] -= direction[~done]
-            moved = moved or not done.all()
-        if not moved:
-            break
-    return of_all, without, accurate
+        for block in np.array_split(to_correct, -(-len(to_correct) * len(x) // _BLOCK)):
+            correction, distance = around.correction(without[block], block)
+            accurate[block] = distance <= around.tolerance
+            without[block] += np.where(accurate[block, None], 0.0, correction)
+    return around.theta, without, accurate
+
+
+@dataclass(frozen=True, eq=False)
+class _Around:
+    """The loss around its minimiser on all records, and what changes without each of them.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        A column of ones, and the columns.
+    label : array of shape (n,)
+    penalty : float
+    theta : array of shape (d,)
+        The minimiser.
+    factor : tuple
+        Cholesky factor of the Hessian H there.
+    solved : array of shape (n, d)
+        ``H^-1 x`` of each record.
+    """
+
+    rows: Float[Array, "n d"]
+    label: Float[Array, " n"]
+    penalty: float
+    theta: Float[Array, " d"]
+    factor: tuple[Array, bool]
+    solved: Float[Array, "n d"]
+
+    @classmethod
+    def minimiser(cls, rows: Float[Array, "n d"], label: Float[Array, " n"], penalty: float) -> _Around:
+        """Find the minimiser on all records."""
+        theta = _minimiser(rows, label, penalty)
+        factor = linalg.cho_factor(_hessian(rows, special.expit(rows @ theta), penalty))
+        return cls(rows, label, penalty, theta, factor, linalg.cho_solve(factor, rows.T).T)
+
+    @property
+    def tolerance(self) -> float:
+        """The largest distance to a minimiser, in the norm of H: `TOLERANCE` in that of the log-losses."""
+        return TOLERANCE * float(np.sqrt(self.penalty))
+
+    @cached_property
+    def probability(self) -> Float[Array, " n"]:
+        """Of label 1, at the minimiser."""
+        return special.expit(self.rows @ self.theta)
+
+    @cached_property
+    def weight(self) -> Float[Array, " n"]:
+        """What each record adds to H is so many times ``x x^T``."""
+        return self.penalty * self.probability * (1 - self.probability)
+
+    @cached_property
+    def squared(self) -> Float[Array, " n"]:
+        """Squared length of each record in the norm of H^-1."""
+        return (self.solved * self.rows).sum(axis=1)
+
+    @cached_property
+    def kept(self) -> Float[Array, " n"]:
+        """The part of H that stays in the direction of x without the record; NaN where nothing does."""
+        kept = 1 - self.weight * self.squared
+        return np.where(kept > 0, kept, np.nan)
+
+    @cached_property
+    def longest(self) -> Float[Array, " n"]:
+        """Bound the length of every record in the norm of the inverse Hessian without each: at most H^-1 over kept."""
+        return np.sqrt(self.squared.max() / self.kept)
+
+    def step(self) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+        """Make one Newton step without each record, and bound the distance to the minimiser that is left."""
+        pull = self.penalty * (self.probability - self.label)
+        size = np.abs(pull) * np.sqrt(self.squared / self.kept)
+        k = size * self.longest
+        gradient = np.exp(k / 2) * _exponential_rest(k) * size
+        distance = _distance(gradient, np.exp(k / 2) * self.longest)
+        return self.theta + self.solved * (pull / self.kept)[:, None], distance
+
+    def correction(
+        self, theta: Float[Array, "m d"], left_out: Int[Array, " m"]
+    ) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+        """Compute the step from the gradient at each theta, and bound the distance from theta to the minimiser."""
+        gradient = _gradients(self.rows, self.label, self.penalty, theta, left_out)
+        direction = linalg.cho_solve(self.factor, gradient.T).T
+        along = (direction * self.rows[left_out]).sum(axis=1) * self.weight[left_out] / self.kept[left_out]
+        direction = direction + self.solved[left_out] * along[:, None]  # by the Hessian without the record
+        slope = np.sqrt(np.maximum((direction * gradient).sum(axis=1), 0))
+        # the Hessian at theta is within this factor of that at the minimiser of all
+        factor = np.exp(np.abs((theta - self.theta) @ self.rows.T).max(axis=1) / 2)
+        return -direction, factor * _distance(factor * slope, factor * self.longest[left_out])
 
 
 def _minimiser(rows: Float[Array, "n d"], label: Float[Array, " n"], penalty: float) -> Float[Array, " d"]:
@@ -132,7 +191,7 @@ def _gradients(
     label: Float[Array, " n"],
     penalty: float,
     theta: Float[Array, "m d"],
-    left_out: np.ndarray,
+    left_out: Int[Array, " m"],
 ) -> Float[Array, "m d"]:
     """Compute the gradient at each theta, of all records but one."""
     error = special.expit(theta @ rows.T) - label
