@@ -460,6 +460,7 @@ def least_left_out_noise(
     Returns
     -------
     GaussianNoise
+        Noise that keeps the promise to every record, of the least weighted variance among the shapes that were tried.
 
     Raises
     ------
