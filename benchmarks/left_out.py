@@ -1,8 +1,8 @@
 """Values without each record, and the noise that they need, against refitting each and all pairs of values.
 
 Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.left_out``: the ratios, CPU time of both sides in
-one process. With ``--costs`` the seconds of large tables, and the most memory that each has held in a process of its
-own.
+one process. With ``--costs`` the seconds of large tables and of the least noise for them, and the most memory that
+each has held in a process of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.peak import peak_bytes
 from benchmarks.scoring import Row, cpu_seconds
 from leakscope.core.types import Points
-from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out
+from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.releases.statistics.left_out import left_out_values
 from leakscope.releases.statistics.statistic import named
+from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 ETA = 0.05
@@ -107,13 +108,15 @@ def cost(name: str) -> str:
     statistic, n, n_columns = COSTS[name]
     points = records(n, n_columns)
     started = time.process_time()
-    _, without = left_out_values(named(statistic), points if statistic == "logistic" else Points(points.x)) or (0, 0)
+    of_all, without = values_of(named(statistic), points if statistic == "logistic" else Points(points.x))
     values = time.process_time() - started
-    scale = getattr(calibrate_left_out(LeftOut(np.asarray(without)), ETA), "scale", 0.0)
+    left_out = LeftOut(without)
+    noise = least_left_out_noise(left_out, ETA, left_out.jackknife_std**-2)
     total = time.process_time() - started
     work = f"{name}, n={n:,}, {n_columns} columns"
+    least = noise.rms(len(of_all))
     return (
-        f"{work:44} values {values:6.1f} s, with noise {total:6.1f} s, {peak_bytes() / 1e9:.2f} GB (scale {scale:.3g})"
+        f"{work:44} values {values:5.1f} s, with noise {total:5.1f} s, {peak_bytes() / 1e9:.2f} GB (noise {least:.3g})"
     )
 
 

@@ -11,10 +11,6 @@ import pytest
 from scipy import stats
 
 from leakscope.bounding.api import bound
-from leakscope.bounding.left_out import AllButOne, values_of
-from leakscope.core.types import Points
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
 from tests.cli.calling import caller
 
 MODULE = """
@@ -149,26 +145,6 @@ def test_bad_words_get_one_line(people, monkeypatch, capfd, words, line) -> None
     assert left.err.startswith("leakscope: error: ")
     assert left.err.count("\n") == 1
     assert line in left.err
-
-
-def test_one_record_is_refused() -> None:
-    with pytest.raises(ValueError, match="leaving one out needs at least 2 of them, got 1"):
-        values_of(named("mean"), Points(np.ones((1, 2))))
-
-
-def test_a_statistic_that_fails_on_all_records_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be computed on"):
-        values_of(Fit("fails", Function(lambda x: 1 / 0)), Points(np.ones((4, 2))))
-
-
-def test_sets_of_all_but_one() -> None:
-    sets = AllButOne(np.arange(4))
-    assert sets.rows(slice(1, 3)).tolist() == [[True, False, True, True], [True, True, False, True]]
-    assert len(set(sets.fit_seeds.tolist())) == 1
-    assert sets.n_fits == 4
-    people = AllButOne(np.array([1, 0, 1]))
-    assert people.rows(slice(0, 2)).tolist() == [[True, False, True], [False, True, False]]
-    assert people.n_fits == 2
 
 
 @pytest.mark.parametrize("statistic", ["mean", "ols", "quantiles"])

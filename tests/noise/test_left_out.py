@@ -9,9 +9,12 @@ import pytest
 from scipy import stats
 
 from leakscope.bounds import exact_left_out
-from leakscope.core.types import NotApplicable
+from leakscope.core.types import NotApplicable, Points
 from leakscope.noise import GaussianNoise, LaplaceNoise, LeftOut, NormNoise, calibrate_left_out, least_left_out_noise
 from leakscope.noise.norms import Lp
+from leakscope.releases.statistics.left_out import left_out_values
+from leakscope.releases.statistics.statistic import named
+from tests.marks import nightly
 
 rng = np.random.default_rng(11)
 
@@ -39,6 +42,12 @@ def by_pairs(values: np.ndarray, scale: float) -> np.ndarray:
             length = math.sqrt(sum((a - b) ** 2 for a, b in zip(values[x], values[j], strict=True)))
             told[x] += 0.0 if j == x else (2 * stats.norm.cdf(length / 2 / scale) - 1) / (n - 1)
     return told
+
+
+def by_pairs_of(values: np.ndarray, record: int, scale: float) -> float:
+    """The same of one record and one number."""
+    lengths = np.abs(values[:, 0] - values[record, 0])
+    return float((2 * stats.norm.cdf(lengths / 2 / scale) - 1).sum() / (len(values) - 1))
 
 
 def by_centre(values: np.ndarray, scale: float) -> np.ndarray:
@@ -101,6 +110,48 @@ def test_never_below_the_best_attacker_and_the_same_in_any_place(noise) -> None:
         again = LeftOut(values[::-1] * 4).advantages(GaussianNoise(4 * noise.scale, getattr(noise, "shape", None)))
         if isinstance(noise, GaussianNoise):
             np.testing.assert_allclose(again[::-1], told, rtol=1e-9)
+
+
+class TestOneNumber:
+    """The total variation itself, between the exact one and 1e-9 above it."""
+
+    @pytest.mark.parametrize("scale", [1e-7, 0.02, 0.3, 2.0, 40.0, 1e6])
+    def test_of_every_record(self, scale) -> None:
+        for kind, values in tables(40, 1).items():
+            told = LeftOut(values).advantages(GaussianNoise(scale))
+            exact = exact_left_out(values - values[0], GaussianNoise(scale))
+            assert (told >= exact - 1e-11).all(), kind  # that integral has an error of its own
+            assert (told <= exact + 1e-9).all(), kind
+
+    def test_never_below_sums_of_signed_masses(self) -> None:
+        """Any union of intervals is a lower bound: here all cells of a fine grid in which the record is more likely."""
+        draws = np.random.default_rng(8)
+        for _ in range(40):
+            n, scale = int(draws.integers(2, 30)), float(10 ** draws.uniform(-2, 1))
+            values = draws.choice([-3.0, 0.0, 0.5, 1.0, 7.0, 1e6], size=(n, 1)) + draws.normal(0, draws.choice([0, 1]))
+            ends = np.unique((np.unique(values)[:, None] + scale * np.linspace(-9, 9, 2001)).ravel())
+            cells = np.diff(stats.norm.cdf((ends - values) / scale), axis=1, prepend=0, append=1)
+            told = LeftOut(values).advantages(GaussianNoise(scale))
+            for record in range(n):
+                others = (cells.sum(axis=0) - cells[record]) / (n - 1)
+                assert told[record] >= np.maximum(cells[record] - others, 0).sum() - 1e-13
+
+    def test_a_failure_among_the_others(self) -> None:
+        values = np.array([[0.0], [1.0], [np.nan], [3.0], [np.nan]])
+        y = np.linspace(-12, 15, 270_001)
+        density = [stats.norm.pdf(y, value, 1.5) if np.isfinite(value) else 0 * y for value in values[:, 0]]
+        told = LeftOut(values).advantages(GaussianNoise(1.5))
+        for record in (0, 1, 3):
+            others = sum(density[j] for j in range(5) if j != record) / 4
+            exact = (np.abs(density[record] - others).sum() * (y[1] - y[0]) + 2 / 4) / 2
+            assert told[record] == pytest.approx(exact, abs=1e-9)
+
+    def test_of_more_than_1000_numbers_pairs_take_its_place(self) -> None:
+        values = np.random.default_rng(9).lognormal(size=(1001, 1))
+        scales = [calibrate_left_out(some, 0.05).scale for some in (values, np.vstack([values[:1], values[:1000]]))]
+        assert scales[0] == pytest.approx(scales[1], rel=0.02)
+        worst = LeftOut(values).worst(GaussianNoise(scales[0]))
+        assert worst.advantage == pytest.approx(by_pairs_of(values, worst.record, scales[0]), rel=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.3, 5.0])
@@ -202,6 +253,27 @@ class TestCalibration:
             assert ours <= theirs * (1 + 1e-4)
 
 
+def test_a_shape_that_was_compared_on_the_farthest_values_alone() -> None:
+    """Of more than 20,000 values: the promise is to all of them."""
+    values = np.random.default_rng(2).standard_t(4, size=(25_000, 2)) * [1.0, 50.0]
+    suited = least_left_out_noise(values, 0.05, np.array([1.0, 1 / 2500]))
+    assert LeftOut(values).worst(suited).advantage <= 0.1
+    few = least_left_out_noise(values[:15_000], 0.05, np.array([1.0, 1 / 2500]))
+    assert few.rms(2) == pytest.approx(suited.rms(2), rel=0.3)
+
+
+@pytest.mark.parametrize("kind", ["a constant column", "a double column", "one value alone", "few values"])
+def test_shapes_of_values_on_a_plane(kind) -> None:
+    normal = np.random.default_rng(3).normal(size=(60, 3))
+    values = {
+        "a constant column": normal * [1, 0, 1],
+        "a double column": normal[:, [0, 0, 1]],
+        "one value alone": np.vstack([np.zeros((59, 3)), [[1.0, 2.0, 3.0]]]),
+        "few values": np.repeat(normal[:4], 15, axis=0),
+    }[kind]
+    assert LeftOut(values).worst(least_left_out_noise(values, 0.05)).advantage <= 0.1
+
+
 def wages(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """School, years and wage of the survey of the documentation."""
     draws = np.random.default_rng(seed)
@@ -219,15 +291,54 @@ class TestReferenceValues:
         values = (wage.sum() - wage[:, None]) / 999
         assert LeftOut(values).jackknife_std[0] == pytest.approx(0.4505, rel=1e-3)
         scale = calibrate_left_out(values, 0.05).scale
-        assert scale == pytest.approx(0.183623, rel=1e-4)
+        assert scale == pytest.approx(0.183540, rel=1e-5)
         record = LeftOut(values).worst(GaussianNoise(scale)).record
         for factor, kept in ((1 + 2e-5, True), (1 - 2e-5, False)):
             noise = GaussianNoise(0.183540 * factor)
             assert (exact_left_out(values, noise, np.array([record]))[0] <= 0.1) == kept
+            # the mean over pairs alone
+            assert (by_pairs_of(values, record, 0.183623 * factor) <= 0.1) == kept
+        # without any pair
+        radius, variance = np.abs(values - values.mean()).max(), values.var()
+        longest = math.sqrt(1000 / 999 * (radius**2 + variance))
+        assert longest / (2 * stats.norm.ppf(0.55)) == pytest.approx(0.1922, rel=1e-3)
+
+    def test_without_a_left_out_record(self) -> None:
+        """Of all n, with the same noise with and without x; and how often the left-out record is named right."""
+        *_, wage = wages(1000, 0)
+        values, mu = (wage.sum() - wage[:, None]) / 999, 2 * stats.norm.ppf(0.55)
+        assert np.abs(values - wage.mean()).max() / mu == pytest.approx(0.18356, rel=1e-4)
+        assert 80 / 1000 / mu == pytest.approx(0.318316, rel=1e-5)  # differential privacy, wages of 0 to 80
+        told = LeftOut(values).advantages(GaussianNoise(0.183540))
+        pairs = [by_pairs_of(values, record, 0.183540) for record in range(1000)]
+        assert (1 - 1 / 1000) * np.mean(pairs) == pytest.approx(0.034, abs=5e-4)
+        assert told.mean() < np.mean(pairs)
+
+    @pytest.mark.parametrize(
+        ("penalty", "printed"), [(5.0, [0.01055, 0.01136, 0.01086]), (1e-6, [0.01058, 0.01148, 0.01096])]
+    )
+    def test_logistic_regression(self, penalty, printed) -> None:
+        """Wage above its median, standardised columns; the shape is the covariance of the values."""
+        school, years, wage = wages(5000, 1)
+        x = np.column_stack([school, years])
+        points = Points((x - x.mean(axis=0)) / x.std(axis=0), wage > np.median(wage))
+        _, values = left_out_values(named("logistic", penalty=1 / penalty), points) or (None, None)
+        assert values is not None
+        left_out, shape = LeftOut(values), np.cov(values.T)
+        noise = calibrate_left_out(left_out, 0.05, lambda scale: GaussianNoise(scale, shape))
+        ratio = noise.scale * np.sqrt(np.diagonal(shape)) / printed  # by pairs alone; a centre gives 2 % less
+        assert (ratio <= 1.001).all()
+        assert (ratio >= 0.97).all()
+        by_printed = GaussianNoise(printed[0] / math.sqrt(shape[0, 0]), shape)
+        farthest = np.argsort(-by_printed.norm(values - values.mean(axis=0)))[:100]
+        of_pairs = [left_out.hockey(by_printed, 1.0, int(record)) for record in farthest]
+        assert max(of_pairs) == pytest.approx(0.1, rel=0.01)
+        assert left_out.jackknife_std == pytest.approx([0.0316, 0.0341, 0.0327], rel=0.01)
 
     def test_quartiles_of_wages(self) -> None:
         *_, wage = wages(1000, 0)
         values = np.array([np.quantile(np.delete(wage, i), [0.25, 0.5, 0.75]) for i in range(1000)])
+        assert LeftOut(values).jackknife_std[1] == pytest.approx(0.316, rel=0.01)  # which is wrong: .494
         scales = [calibrate_left_out(values[:, [column]], 0.05).scale for column in range(3)]
         assert scales == pytest.approx([0.0596, 0.0395, 0.1192], rel=0.01)
 
@@ -257,17 +368,48 @@ class TestReferenceValues:
         printed = {1: 15.33, 5: 17.57, 10: 23.47, 100: 50.6}
         assert {d: found[d] for d in printed} == pytest.approx(printed, rel=0.01)
 
+    @pytest.mark.parametrize(
+        ("d", "of_centre", "of_pairs"),
+        [(1, 15.56, 15.33), *(nightly(*case) for case in ((5, 17.57, 18.94), (10, 23.47, 25.88), (100, 50.6, 63.7)))],
+    )
+    def test_both_bounds_of_normal_values(self, d, of_centre, of_pairs) -> None:
+        """Each bound by itself, of all records and all pairs, without the code under test."""
+        draws = np.random.default_rng(0)
+        values = {each: draws.normal(size=(1000, each)) for each in (1, 2, 5, 10, 30, 100)}[d]
+        lengths = np.sqrt(np.maximum(np.square(values[:, None] - values).sum(axis=2), 0))
+
+        def by_all_pairs(scale: float) -> float:
+            return float((2 * stats.norm.cdf(lengths / 2 / scale) - 1).sum(axis=1).max() / 999)
+
+        def by_the_centre(scale: float) -> float:
+            """Around the mean of the others, for each record."""
+            told = []
+            for record in np.argsort(-np.square(values).sum(axis=1))[:5]:
+                others = np.delete(values, record, axis=0)
+                centre = others.mean(axis=0)
+                excess = np.expm1((others - centre) @ (others - centre).T / scale**2).mean()
+                length = np.linalg.norm(values[record] - centre) / scale
+                told.append(2 * stats.norm.cdf(length / 2) - 1 + math.sqrt(excess) / 2)
+            return max(told)
+
+        for bound, printed in ((by_all_pairs, of_pairs), (by_the_centre, of_centre)):
+            assert bound(1.01 * printed) < 0.1 < bound(0.99 * printed)
+
     def test_counts(self) -> None:
         """Twelve equal cells after the total is projected out; two cells are one number."""
         twelve = 100 - np.eye(12)[np.repeat(np.arange(12), 100)]
         assert calibrate_left_out(twelve, 0.05).scale * math.sqrt(11 / 12) == pytest.approx(3.88, rel=0.01)
+        n, smallest = 1200, 100
+        scale = math.sqrt(2) / (2 * stats.norm.ppf(0.5 + 0.1 * (n - 1) / (n - smallest) / 2))
+        assert np.abs(by_pairs(twelve[::100], scale)[0] * 11 / 12 * n / (n - 1) - 0.1) < 1e-9
+        assert math.sqrt(2) / (2 * stats.norm.ppf(0.55)) == pytest.approx(5.63, rel=1e-3)  # of an only record
         one = 500.0 - (np.arange(1000) < 500)[:, None]
         assert calibrate_left_out(one, 0.05).scale == pytest.approx(1.976, rel=1e-3)
 
     def test_nine_values(self) -> None:
         x = np.random.default_rng(0).lognormal(size=9)
         values = (x.sum() - x[:, None]) / 8
-        bound, exact = LeftOut(values).advantages(GaussianNoise(0.3)), exact_left_out(values, GaussianNoise(0.3))
+        bound, exact = by_pairs(values, 0.3), LeftOut(values).advantages(GaussianNoise(0.3))
         assert [bound.max(), exact.max()] == pytest.approx([0.38279, 0.38040], rel=1e-4)
         assert any((bound[x], exact[x]) == pytest.approx((0.13267, 0.07498), rel=1e-3) for x in range(9))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from scipy import special
 
 from leakscope.bounding.ceilings import Stated, allowed
@@ -14,97 +13,16 @@ from leakscope.bounding.from_data import EXACTLY, ranked, record_scope, with_nam
 from leakscope.bounds import Bound
 from leakscope.core.findings import Finding, Kind, Scope, Term
 from leakscope.core.lengths import p_norm
-from leakscope.core.seeds import integer
 from leakscope.core.tradeoff import Gaussian
-from leakscope.core.types import Points
 from leakscope.data import Data
 from leakscope.data.columns import repeated_names
 from leakscope.plans.bounds import LeaveOneOutPlan
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.of_plan import load_records, statistic_of
-from leakscope.releases.statistics.statistic import Fit, Statistic
+from leakscope.releases.statistics.of_plan import check_declared, load_records, statistic_of
 from leakscope.reports import Curve
 from leakscope.reports.phrases import plural
-from leakscope.runtime.observe import Execution, outputs
+from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class AllButOne:
-    """The data sets of all records but those of one unit, of which a few are in memory at a time.
-
-    Parameters
-    ----------
-    unit : int array of shape (N,)
-        The unit of each record, 0 to n - 1: its own number, or that of a person with several records.
-    seed : int
-        Of a function's own randomness: the same for all data sets, so that they differ by one unit alone.
-    """
-
-    unit: Int[Array, " N"]
-    seed: int = 0
-
-    @property
-    def n_fits(self) -> int:
-        """Number of units."""
-        return int(self.unit.max()) + 1
-
-    @property
-    def fit_seeds(self) -> Int[Array, " n"]:
-        """The same seed for each."""
-        return np.full(self.n_fits, integer(self.seed, "statistic"))
-
-    def rows(self, rows: slice) -> Bool[Array, "m N"]:
-        """Who is in some of them."""
-        return self.unit != np.arange(self.n_fits)[rows][:, None]
-
-
-def values_of(
-    statistic: Statistic,
-    points: Points,
-    unit: Int[Array, " N"] | None = None,
-    seed: int = 0,
-    execution: Execution = Execution(),
-) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:
-    """Compute a statistic of all records, and of all but those of one unit for each.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-        N records.
-    unit : int array of shape (N,), optional
-        As in `AllButOne`; each record is a unit of its own unless given.
-    seed : int
-        Of a function's own randomness, the same for all.
-    execution : Execution
-        Store and workers, where each value needs a fit.
-
-    Returns
-    -------
-    of_all : array of shape (d,)
-    without : array of shape (n, d)
-        Row i without unit i; NaN where the statistic cannot be computed.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two units, or the statistic cannot be computed on all of them.
-    """
-    sets = AllButOne(np.arange(len(points)) if unit is None else unit, seed)
-    if sets.n_fits < 2:
-        raise ValueError("leaving one out needs at least 2 of them, got 1")
-    everybody = np.ones((1, len(points)), dtype=bool)
-    if isinstance(statistic, Fit):
-        statistic = statistic.settled(points, everybody)
-    by_formula = left_out_values(statistic, points) if unit is None else None
-    if by_formula is not None:
-        return by_formula
-    of_all = statistic.observe(points, everybody, sets.fit_seeds[:1])["output"][0]
-    if not np.isfinite(of_all).all():
-        raise ValueError(f"{statistic.name} cannot be computed on all records")
-    return of_all, outputs(statistic, points, sets, execution)
 
 
 def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
@@ -115,6 +33,7 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
     numbers are exact.
     """
     data, notes = load_records(plan, plan.group or plan.id)
+    check_declared(plan)
     names, unit = _units(data) if plan.group is not None else (None, None)
     of_all, without = values_of(statistic_of(plan, data.points), data.points, unit, plan.seed)
     scales = np.array(plan.noise_scale)

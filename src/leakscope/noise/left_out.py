@@ -7,26 +7,29 @@ directions,
 
     H_g(P_x, P_others) <= mean over j != x of H_g(v_x + Z, v_j + Z),
 
-so n evaluations of the statistic bound every attacker, with certainty: nothing is sampled, no range is assumed. It is a
-promise about J, to an attacker who knows the file. It is neither differential privacy nor a promise about the file: all
-that depends on all n records, as the scale of a noise that was calibrated on them, is public in this game.
+so n evaluations of the statistic bound every attacker, with certainty: nothing is sampled, no range is assumed. For one
+number and Gaussian noise the total variation (g = 1) itself is computed. It is a promise about J, to an attacker who
+knows the file. It is neither differential privacy nor a promise about the file: all that depends on all n records, as
+the scale of a noise that was calibrated on them, is public in this game.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 from numpy.typing import ArrayLike
+from scipy import special
 
 from leakscope.core.checks import gain_over_prior, same_length
 from leakscope.core.lengths import p_norm
-from leakscope.core.numerics import smallest_where
+from leakscope.core.numerics import bisect, smallest_where
 from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.norms import Lp, Mahalanobis
@@ -35,11 +38,20 @@ from leakscope.noise.shape import best_covariance
 Array = np.ndarray
 _PRECISION = 1e-9  # relative, of a scale
 _BLOCK = 1 << 20  # numbers that are computed at once
+_N_FIRST = 1000  # values far from the mean that are sorted before the others
 _KERNEL = 512  # values of which all pairs are taken for the bound by a centre
+_TAIL = 9.0  # standard deviations, beyond which a normal variable has a probability of 1e-19
+_LINE_PRECISION = 1e-11  # standard deviations, of the ends of an interval
+_LINE_ROUNDING = 1e-12  # of a total variation
+_MOST_ON_A_LINE = 1000  # distinct numbers whose total variation is computed; of more, pairs are as good
 _MOST_PAIRS = 400_000_000  # lengths that are computed for one number; beyond it a larger bound takes their place
 _KEPT = 20_000_000  # lengths that are kept for the next scale
 _ROUNDING = 1e-12  # relative error of a bound that may stop a search
+_N_SECANTS = 20
+_MARGIN = 1e-3  # beside a secant's zero, of the width of the bracket
 _N_SHAPES = 12  # steps of the search for a shape
+_N_CALIBRATED = 3  # shapes of the search whose noise is calibrated on all records
+_FARTHEST = 20_000  # values, far from the mean, on which shapes are compared
 _POWER = 6  # of what a record has of its limit, in the weights of the next shape
 
 
@@ -127,8 +139,8 @@ class LeftOut:
         Returns
         -------
         WorstLeftOut
-            An upper bound of the total variation of every record, and the record where it was found. No attacker is
-            right more often than ``1/2 + advantage/2`` at even odds.
+            An upper bound of the total variation of every record, as in `advantages`, and the record where it was
+            found. No attacker is right more often than ``1/2 + advantage/2`` at even odds.
         """
         return _Measured(self, noise.norm).worst(noise)
 
@@ -142,8 +154,9 @@ class LeftOut:
         Returns
         -------
         array of shape (n,)
-            The lesser of the mean over pairs and the bound by a centre. With more than 20,000 distinct values those
-            nearest to the mean get a larger bound, which needs no pairs.
+            The lesser of the mean over pairs and the bound by a centre; of one number and Gaussian noise, with at most
+            1,000 distinct values, the total variation itself. With more than 20,000 distinct values those nearest to
+            the mean get a larger bound, which needs no pairs.
         """
         return _Measured(self, noise.norm).advantages(noise)
 
@@ -209,6 +222,88 @@ class Distinct:
         return cls(known[first], count, which, int((~finite).sum()))
 
 
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """How far all values are from their mean: what bounds the advantage of a record from its own distance alone.
+
+    Parameters
+    ----------
+    n : int
+        Records.
+    n_failed : int
+        Of them, those without a value.
+    order : float
+        Of the p-norm in which lengths are measured.
+    unit : float
+        A length around that of the farthest value: squares and products are of numbers around 1.
+    total : float
+        Sum of the distances of all values from their mean, in units.
+    total_square : float
+        Of their squares.
+    moments : tuple of three floats, or None
+        With ``t_jk = <b_j, b_k>``, b the deviations in units: the means of t^2 and of t^4 over all pairs, and the
+        largest t; or upper bounds. None for other than Gaussian noise.
+    """
+
+    n: int
+    n_failed: int
+    order: float
+    unit: float
+    total: float
+    total_square: float
+    moments: tuple[float, float, float] | None
+
+    @property
+    def n_values(self) -> int:
+        """Number of records with a finite value."""
+        return self.n - self.n_failed
+
+    def ceiling(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
+        """Bound the advantage by the distance from the mean; it grows with that distance.
+
+        The total variation is a concave function F of the length, so the mean over pairs is at most F of a mean length:
+        ``mean over j != x of ||v_j - v_x||^2 = n/(n - 1) (||v_x - mean||^2 + mean of ||v_j - mean||^2)`` for the
+        Euclidean norm, and ``||v_j - v_x|| <= ||v_x - mean|| + ||v_j - mean||`` for any.
+        """
+        radius = np.asarray(radius)
+        if self.n_values < 2:
+            return np.full(radius.shape, self.n_failed / (self.n - 1))
+        others = self.n_values - 1
+        if self.order == 2:
+            squares = np.square(radius / self.unit) + self.total_square / self.n_values
+            length = self.unit * np.sqrt(self.n_values / others * squares)
+        else:
+            length = radius + (self.unit * self.total - radius) / others
+        by_pairs = (others * _shift_tv(noise, length) + self.n_failed) / (self.n - 1)
+        return np.asarray(np.minimum(by_pairs, self.by_centre(noise, radius)))
+
+    def by_centre(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
+        """Bound the advantage by way of one noise at the mean of all values; infinite for other than Gaussian noise.
+
+        ``TV(P_x, P_others) <= TV(P_x, N(mean)) + TV(N(mean), P_others)``. The second is at most half of the root of the
+        chi-square divergence ``mean over j, k != x of exp(t_jk) - 1``, ``t_jk = <b_j, b_k>/s^2``, b around the mean.
+        With ``exp(t) <= 1 + t + t^2/2 + |t|^3/6 + exp(max t) t^4/24`` it needs three moments of all values alone.
+        """
+        radius = np.asarray(radius)
+        if self.moments is None or not isinstance(noise, GaussianNoise) or self.n_values < 2:
+            return np.full(radius.shape, np.inf)
+        second, fourth, largest = self.moments
+        with np.errstate(over="ignore", invalid="ignore"):
+            inverse = np.square(np.float64(self.unit / noise.scale))
+            m2, m4 = second * inverse**2, fourth * inverse**4
+            rest = m2 / 2 + np.sqrt(m2 * m4) / 6 + np.exp(largest * inverse) * m4 / 24
+            n = self.n_values
+            first = np.square(radius / noise.scale / (n - 1))
+            chi_square = first + (n / (n - 1)) ** 2 * rest
+            return self.joined(noise, radius, chi_square)
+
+    def joined(self, noise: GaussianNoise, radius: ArrayLike, chi_square: ArrayLike) -> Float[Array, "*shape"]:
+        """Add both parts; a failure among the others is told with certainty."""
+        bound = _shift_tv(noise, radius) + np.sqrt(chi_square) / 2
+        bound = np.where(np.isnan(bound), np.inf, bound)
+        return np.asarray((bound * (self.n_values - 1) + self.n_failed) / (self.n - 1))
+
+
 class _Measured:
     """Leave-one-out values in the coordinates of a norm, around their mean; lengths are kept from scale to scale."""
 
@@ -218,11 +313,11 @@ class _Measured:
         distinct = left_out.distinct
         self.n, self.n_failed, self.which = left_out.n, distinct.n_failed, distinct.which
         self.count, self.order = distinct.count, norm.order
-        rows = norm.standardise(distinct.rows - distinct.rows[:1])
-        self.rows = rows - self._mean(rows)
-        self.rows -= self._mean(self.rows)  # what the first mean lost by rounding
+        rows = _standardised(norm, distinct.rows - distinct.rows[:1])
+        rows -= self._mean(rows)
+        rows -= self._mean(rows)  # what the first mean lost by rounding
+        self.rows = rows
         self.radius = p_norm(self.rows, self.order)
-        # squares and products are of numbers around 1, whatever the unit of the statistic
         largest = float(self.radius.max(initial=0.0))
         self.unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < math.inf else 1.0
         self._lengths: dict[int, Float[Array, " m"]] = {}
@@ -241,20 +336,34 @@ class _Measured:
         return self.count @ rows / self.count.sum()
 
     @cached_property
-    def _farthest_first(self) -> Int[Array, " m"]:
-        return np.argsort(-self.radius, kind="stable")
+    def _farthest(self) -> Int[Array, " f"]:
+        """The first rows in decreasing order of their distance from the mean: most often all that are needed."""
+        some = np.arange(len(self.radius))
+        if len(some) > _N_FIRST:
+            some = np.argpartition(-self.radius, _N_FIRST)[:_N_FIRST]
+        return some[np.lexsort((some, -self.radius[some]))]
+
+    @cached_property
+    def _other(self) -> Int[Array, " o"]:
+        """The other rows, in the same order."""
+        some = np.delete(np.arange(len(self.radius)), self._farthest)
+        return some[np.lexsort((some, -self.radius[some]))]
+
+    def _farthest_first(self) -> Iterator[int]:
+        yield from self._farthest.tolist()
+        yield from self._other.tolist()
 
     def worst(self, noise: Noise) -> WorstLeftOut:
         """Find the largest advantage, as `LeftOut.worst` says."""
         best, record = 0.0, 0
         if self.n_failed:
             best, record = self.of_failures, int(np.flatnonzero(self.which < 0)[0])
-        for place, row in enumerate(self._farthest_first):
-            ceiling = self._ceiling(noise, self.radius[row])
+        for place, row in enumerate(self._farthest_first()):
+            ceiling = self.ceiling(noise, self.radius[row])
             if ceiling * (1 + _ROUNDING) <= best:
                 break
             too_many = (place + 1) * len(self.rows) > _MOST_PAIRS
-            advantage = float(ceiling) if too_many else self._advantage(noise, int(row))
+            advantage = float(ceiling) if too_many else self._advantage(noise, row)
             if advantage > best:
                 best, record = advantage, int(np.flatnonzero(self.which == row)[0])
             if too_many:  # the ceilings of all others are lower
@@ -263,16 +372,16 @@ class _Measured:
 
     def advantages(self, noise: Noise) -> Float[Array, " n"]:
         """Bound the advantage of each record, as `LeftOut.advantages` says."""
-        of_row = self._ceiling(noise, self.radius)
+        of_row = self.ceiling(noise, self.radius)
         n_visited = min(len(self.rows), _MOST_PAIRS // max(len(self.rows), 1))
-        for row in self._farthest_first[:n_visited]:
-            of_row[row] = self._advantage(noise, int(row))
+        for row in islice(self._farthest_first(), n_visited):
+            of_row[row] = self._advantage(noise, row)
         padded = np.append(of_row, self.of_failures)  # -1, a failure, is the last one
         return np.minimum(padded[self.which], 1.0)
 
-    def ceilings(self, noise: Noise) -> Float[Array, " m"]:
-        """Bound the advantage of each distinct value without its pairs."""
-        return self._ceiling(noise, self.radius)
+    def ceiling(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
+        """Bound the advantage of a value by its distance from the mean alone."""
+        return self._spread_of(noise).ceiling(noise, radius)
 
     def lengths(self, row: int) -> Float[Array, " m"]:
         """Compute the length of the shift from one distinct value to each."""
@@ -287,55 +396,16 @@ class _Measured:
         return lengths
 
     def _advantage(self, noise: Noise, row: int) -> float:
-        """Return the lesser of the mean over pairs and the bound by a centre."""
-        pairs = (self.count @ noise.shift_tv(self.lengths(row)) + self.n_failed) / (self.n - 1)
-        return min(float(pairs), float(self._by_centre(noise, self.radius[row])), self._by_kernel(noise, row))
-
-    def _ceiling(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
-        """Bound the advantage by the distance from the mean alone; it grows with that distance.
-
-        The total variation is a concave function F of the length, so the mean over pairs is at most F of a mean length:
-        ``mean over j != x of ||v_j - v_x||^2 = n/(n - 1) (||v_x - mean||^2 + mean of ||v_j - mean||^2)`` for the
-        Euclidean norm, and ``||v_j - v_x|| <= ||v_x - mean|| + ||v_j - mean||`` for any.
-        """
-        radius = np.asarray(radius)
-        if self.n_values < 2:
-            return np.full(radius.shape, self.n_failed / (self.n - 1))
-        others = self.n_values - 1
-        if self.order == 2:
-            squares = np.square(radius / self.unit) + self._mean_square
-            length = self.unit * np.sqrt(self.n_values / others * squares)
-        else:
-            length = radius + (self.count @ self.radius - radius) / others
-        by_pairs = (others * noise.shift_tv(length) + self.n_failed) / (self.n - 1)
-        return np.asarray(np.minimum(by_pairs, self._by_centre(noise, radius)))
-
-    @cached_property
-    def _mean_square(self) -> float:
-        return float(self.count @ np.square(self.radius / self.unit)) / self.n_values
-
-    def _by_centre(self, noise: Noise, radius: ArrayLike) -> Float[Array, "*shape"]:
-        """Bound the advantage by way of one noise at the mean of all values; infinite for other than Gaussian noise.
-
-        ``TV(P_x, P_others) <= TV(P_x, N(mean)) + TV(N(mean), P_others)``. The second is at most half of the root of the
-        chi-square divergence ``mean over j, k != x of exp(t_jk) - 1``, ``t_jk = <b_j, b_k>/s^2``, b around the mean.
-        With ``exp(t) <= 1 + t + t^2/2 + |t|^3/6 + exp(max t) t^4/24`` it needs three moments of all values alone.
-        """
-        radius = np.asarray(radius)
-        if not isinstance(noise, GaussianNoise) or self.n_values < 2:
-            return np.full(radius.shape, np.inf)
-        second, fourth, largest = self._moments
-        with np.errstate(over="ignore", invalid="ignore"):
-            inverse = np.square(np.float64(self.unit / noise.scale))
-            m2, m4 = second * inverse**2, fourth * inverse**4
-            rest = m2 / 2 + np.sqrt(m2 * m4) / 6 + np.exp(largest * inverse) * m4 / 24
-            n = self.n_values
-            first = np.square(radius / noise.scale / (n - 1))
-            chi_square = first + (n / (n - 1)) ** 2 * rest
-            return self._joined(noise, radius, chi_square)
+        """Compute the advantage on a line; else return the lesser of the mean over pairs and the bound by a centre."""
+        m, d = self.rows.shape
+        if isinstance(noise, GaussianNoise) and d == 1 and m <= _MOST_ON_A_LINE:
+            return _on_a_line((self.rows[:, 0] - self.rows[row, 0]) / noise.scale, self.count, self.n)
+        pairs = (self.count @ _shift_tv(noise, self.lengths(row)) + self.n_failed) / (self.n - 1)
+        by_centre = self._spread_of(noise).by_centre(noise, self.radius[row])
+        return min(float(pairs), float(by_centre), self._by_kernel(noise, row))
 
     def _by_kernel(self, noise: Noise, row: int) -> float:
-        """Compute the same with all pairs (j, k), where there are few distinct values."""
+        """Compute the bound by a centre with all pairs (j, k), where there are few distinct values."""
         if not isinstance(noise, GaussianNoise) or len(self.rows) > _KERNEL or self.n_values < 2:
             return math.inf
         others = self.count.astype(float)
@@ -344,36 +414,124 @@ class _Measured:
             excess = np.expm1(self._products * np.square(np.float64(self.unit / noise.scale)))
             rounding = 4 * np.finfo(float).eps * (others @ np.abs(excess) @ others)
             chi_square = (max(others @ excess @ others, 0.0) + rounding) / (self.n_values - 1) ** 2
-            return float(self._joined(noise, self.radius[row], chi_square))
+            return float(self._spread.joined(noise, self.radius[row], chi_square))
 
-    def _joined(self, noise: Noise, radius: ArrayLike, chi_square: ArrayLike) -> Float[Array, "*shape"]:
-        """Add both parts; a failure among the others is told with certainty."""
-        bound = noise.shift_tv(radius) + np.sqrt(chi_square) / 2
-        bound = np.where(np.isnan(bound), np.inf, bound)
-        return np.asarray((bound * (self.n_values - 1) + self.n_failed) / (self.n - 1))
+    def _spread_of(self, noise: Noise) -> _Spread:
+        return self._gaussian_spread if isinstance(noise, GaussianNoise) else self._spread
+
+    @cached_property
+    def _spread(self) -> _Spread:
+        lengths = self.radius / self.unit
+        total, total_square = float(self.count @ lengths), float(self.count @ np.square(lengths))
+        return _Spread(self.n, self.n_failed, self.order, self.unit, total, total_square, None)
+
+    @cached_property
+    def _gaussian_spread(self) -> _Spread:
+        return replace(self._spread, moments=self._moments())
 
     @cached_property
     def _products(self) -> Float[Array, "m m"]:
         rows = self.rows / self.unit
         return rows @ rows.T
 
-    @cached_property
     def _moments(self) -> tuple[float, float, float]:
-        """Means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t, for a scale of `unit`."""
-        rows, d = self.rows / self.unit, self.rows.shape[1]
+        """Compute the means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t."""
+        d = self.rows.shape[1]
         largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
-        weighted = rows * self.count[:, None] / self.n_values
-        second = float(np.square(weighted.T @ rows).sum())
-        if d**4 > _BLOCK:
-            return second, second * largest**2, largest
-        # t^4 = <b_j x b_j, b_k x b_k>^2: the second moment of the products of coordinates
-        products = np.zeros((d * d, d * d))
-        size = max(1, _BLOCK // d**2)
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
-            squares = (block[:, :, None] * block[:, None, :]).reshape(len(block), -1)
-            products += (squares * self.count[start : start + size, None] / self.n_values).T @ squares
-        return second, float(np.square(products).sum()), largest
+        with_fourth = d**4 <= _BLOCK
+        weight = self.count / self.n_values
+        covariance = np.zeros((d, d))
+        # t^4 = <b_j x b_j, b_k x b_k>^2: products of coordinates, where one of two different ones stands for both
+        of_products = np.zeros((d * (d + 1) // 2, d * (d + 1) // 2))
+        factor = np.full((d, 1), math.sqrt(2))
+        factor[0] = 1.0
+        size = max(1, _BLOCK // (len(of_products) if with_fourth else d))
+        for start in range(0, len(self.rows), size):
+            root = weight[start : start + size] ** 0.25
+            columns = np.ascontiguousarray(self.rows[start : start + size].T / self.unit) * root
+            covariance += (columns * root) @ (columns * root).T
+            if with_fourth:
+                products = np.concatenate([columns[i] * columns[i:] * factor[: d - i] for i in range(d)])
+                of_products += products @ products.T
+        mean_square = float(np.square(covariance).sum())
+        if not with_fourth:
+            return mean_square, mean_square * largest**2, largest
+        return mean_square, float(np.square(of_products).sum()), largest
+
+
+def _standardised(norm: Lp | Mahalanobis, rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """Map rows to the coordinates in which a norm is the plain p-norm: by one product, where that is a linear map."""
+    if isinstance(norm, Lp):
+        return norm.standardise(rows)
+    return rows @ norm.standardise(np.eye(rows.shape[1]))
+
+
+def _shift_tv(noise: Noise, lengths: ArrayLike) -> Float[Array, "*shape"]:
+    """Compute ``noise.shift_tv``; of Gaussian noise, ``2 Phi(u/(2 scale)) - 1``, by the error function."""
+    if not isinstance(noise, GaussianNoise):
+        return noise.shift_tv(lengths)
+    with np.errstate(over="ignore"):
+        return np.asarray(special.erf(np.asarray(lengths) / noise.scale / math.sqrt(8)))
+
+
+def _on_a_line(shifts: Float[Array, " m"], count: Int[Array, " m"], n: int) -> float:
+    """Compute the total variation of a record under Gaussian noise of one number, never below it and within 1e-10.
+
+    With values v_j, in standard deviations, the densities differ by ``(n phi(y - v_x) - sum over j of c_j phi(y -
+    v_j))/(n - 1)``, c_j the records of each value. That is positive where ``sum over j of c_j exp((v_j - v_x)(2 y - v_j
+    - v_x)/2) < n``: the sum is convex, so this is an interval. It holds v_x; what the search of its ends leaves open
+    counts as if the density of the others were 0 there.
+
+    Parameters
+    ----------
+    shifts : array of shape (m,)
+        ``v_j - v_x``; a record that failed has none.
+    count : int array of shape (m,)
+    n : int
+        Records, those that failed among them.
+
+    Returns
+    -------
+    float
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lower, lowest = _end(-shifts, count, n)
+        upper, highest = _end(shifts, count, n)
+    own_mass = special.ndtr(upper) - special.ndtr(-lower)
+    masses = special.ndtr(upper - shifts) - special.ndtr(-lower - shifts)
+    left_open = (highest - upper + lowest - lower) / math.sqrt(2 * math.pi)
+    advantage = (n * (own_mass + left_open) - count @ masses) / (n - 1)
+    return float(min(max(advantage, 0.0) + _LINE_ROUNDING, 1.0))
+
+
+def _end(shifts: Float[Array, " m"], count: Int[Array, " m"], n: int) -> tuple[float, float]:
+    """Enclose the upper end of the interval in which a record is more likely than the others, from its own value."""
+
+    def log_ratio(y: float) -> tuple[float, float]:
+        """Compute the logarithm of the ratio of the densities, others to own, and its slope: it is convex."""
+        weights = count * np.exp(shifts * (y - shifts / 2))
+        total = weights.sum()
+        return math.log(total / n), float(shifts @ weights / total)
+
+    inside, outside = 0.0, _TAIL
+    at_inside = min(log_ratio(inside)[0], 0.0)
+    at_outside, slope = log_ratio(outside)
+    if at_outside <= 0:  # beyond is next to nothing of its own
+        return outside, outside
+    while outside - inside > _LINE_PRECISION:
+        middle = (inside + outside) / 2
+        # of a convex function the tangent is 0 above its zero, and the chord below it
+        tangent = outside - at_outside / slope if slope > 0 else middle
+        chord = inside + (outside - inside) * at_inside / (at_inside - at_outside)
+        for y in (tangent, chord, middle):
+            if not inside < y < outside:
+                continue
+            at_y, slope_at_y = log_ratio(y)
+            if at_y <= 0:
+                inside, at_inside = y, at_y
+            else:
+                outside, at_outside, slope = y, at_y, slope_at_y
+    return inside, outside
 
 
 def calibrate_left_out(
@@ -410,7 +568,7 @@ def calibrate_left_out(
     >>> from leakscope.noise import calibrate_left_out
     >>> wages = np.array([18.0, 20.0, 22.0, 25.0, 60.0])
     >>> round(calibrate_left_out((wages.sum() - wages[:, None]) / 4, eta=0.05).scale, 3)
-    38.545
+    38.543
     """
     left_out = values if isinstance(values, LeftOut) else LeftOut(values)
     gain_over_prior(eta, 0.5)
@@ -431,10 +589,57 @@ def _least_scale(measured: _Measured, eta: float, family: Callable[[float], Nois
     smallest = int(measured.count.min(initial=measured.n))
     if (measured.n - smallest) / (measured.n - 1) <= 2 * eta:  # what is told without noise
         raise NotApplicable("equal_outputs", eta=eta)
-    start = float(measured.radius.max())
-    return smallest_where(
-        lambda scale: measured.worst(family(scale)).advantage <= 2 * eta, start, rtol=_PRECISION, geometric=True
+    limit = 2 * eta
+
+    def excess(scale: float) -> float:
+        return measured.worst(family(scale)).advantage - limit
+
+    # the bound without pairs is above the advantage, and most often near it
+    farthest = float(measured.radius.max())
+    inside = smallest_where(
+        lambda scale: float(measured.ceiling(family(scale), farthest)) <= limit, farthest, rtol=1e-3, geometric=True
     )
+    if math.isinf(inside) or excess(inside) > 0:  # rounding
+        return smallest_where(lambda scale: excess(scale) <= 0, farthest, rtol=_PRECISION, geometric=True)
+    outside = inside / 1.1
+    while excess(outside) <= 0:
+        inside, outside = outside, outside / 2
+    return _where_it_vanishes(excess, inside, outside)
+
+
+def _where_it_vanishes(excess: Callable[[float], float], inside: float, outside: float) -> float:
+    """Find the least scale at which a decreasing excess is at most 0, by secants and, where they fail, by halves.
+
+    Parameters
+    ----------
+    excess : callable
+        > 0 at `outside`, <= 0 at `inside` and above.
+    inside : float
+    outside : float
+
+    Returns
+    -------
+    float
+        A scale at which the excess was found to be at most 0, at most 1e-9 (relative) above the least one.
+    """
+    ends = {scale: excess(scale) for scale in (outside, inside)}
+    for _ in range(_N_SECANTS):
+        width = inside - outside
+        slope = (ends[inside] - ends[outside]) / width
+        zero = outside - ends[outside] / slope if slope < 0 else inside
+        # one point on each side of the zero, so that it is enclosed once the secant is near it
+        margin = max(_PRECISION * inside / 4, width * _MARGIN)
+        for scale in (zero - margin, zero + margin):
+            if not outside < scale < inside:
+                continue
+            ends[scale] = excess(scale)
+            if ends[scale] > 0:
+                outside = scale
+            else:
+                inside = scale
+        if inside - outside <= _PRECISION * outside:
+            return inside
+    return bisect(lambda scale: excess(scale) <= 0, inside, outside, rtol=_PRECISION, geometric=True)
 
 
 def least_left_out_noise(
@@ -442,10 +647,11 @@ def least_left_out_noise(
 ) -> GaussianNoise:
     """Return Gaussian noise of the least weighted variance that is found, its shape suited to the worst record.
 
-    The covariance of the values, the same noise in each coordinate (in units of the weights), and the shapes of a
-    search are tried; each of them is calibrated on all records, so that a bad shape costs noise and never the promise.
-    The search gives records weights l and takes the best shape for ``sum of l_x d_x d_x^T + Cov``, d_x the deviations
-    from the mean; records near their limit get more weight in the next step.
+    The same noise in each coordinate (in units of the weights) and the best three of some other shapes are calibrated
+    on all records, so that a bad shape costs noise and never the promise. The others are the covariance of the values,
+    and those of a search: it gives records weights l and takes the best shape for ``sum of l_x d_x d_x^T + Cov``, d_x
+    the deviations from the mean; records near their limit get more weight in the next step. Shapes are compared by the
+    bound that needs no pairs, on the values that are farthest from the mean.
 
     Parameters
     ----------
@@ -486,24 +692,96 @@ def least_left_out_noise(
     d = left_out.values.shape[1]
     cost = np.ones(d) if weights is None else np.asarray(weights, dtype=float)
     same_length(weights=cost, coordinates=np.empty(d))
-    best = _shaped(left_out, eta, np.diag(1 / cost))
+    isotropic = np.diag(1 / cost)
     if d == 1:
-        return best
-    rows, count = left_out.distinct.rows - left_out.distinct.rows[0], left_out.distinct.count
-    deviations = rows - count @ rows / count.sum()
-    covariance = (deviations * count[:, None] / count.sum()).T @ deviations
-    suited = _shaped(left_out, eta, _positive_definite(covariance, cost))
-    best = min(best, suited, key=lambda each: _cost(each, cost))
-    importance = count / count.sum()
-    for _ in range(_N_SHAPES):
-        moment = (deviations * importance[:, None]).T @ deviations + covariance
-        shape = best_covariance(moment, 1.0, cost)
-        noise = _shaped(left_out, eta, shape)
-        best = min(best, noise, key=lambda each: _cost(each, cost))
-        told = _Measured(left_out, noise.norm).ceilings(noise) / (2 * eta)
-        raised = importance * np.minimum(told, 1.0) ** _POWER
-        importance = (importance + raised / raised.sum()) / 2
-    return best
+        return _shaped(left_out, eta, isotropic)
+    shapes = [isotropic, *_Shapes.of(left_out, cost).searched(eta)]
+    return min((_shaped(left_out, eta, shape) for shape in shapes), key=lambda noise: _cost(noise, cost))
+
+
+@dataclass(frozen=True, eq=False)
+class _Shapes:
+    """The values that decide on the shape of a noise: their covariance, and those far from the mean.
+
+    Parameters
+    ----------
+    n : int
+        Records.
+    n_failed : int
+    far : array of shape (r, d)
+        Deviations from the mean: all of them, or the largest ones, as they are weighted and in units of the covariance.
+    fraction : array of shape (r,)
+        Of the records that have each.
+    covariance : array of shape (d, d)
+        Of all values.
+    cost : array of shape (d,)
+        Of a unit of variance in each coordinate.
+    """
+
+    n: int
+    n_failed: int
+    far: Float[Array, "r d"]
+    fraction: Float[Array, " r"]
+    covariance: Float[Array, "d d"]
+    cost: Float[Array, " d"]
+
+    @classmethod
+    def of(cls, left_out: LeftOut, cost: Float[Array, " d"]) -> _Shapes:
+        """Choose the far values."""
+        distinct = left_out.distinct
+        fraction = distinct.count / distinct.count.sum()
+        deviations = distinct.rows - distinct.rows[0]
+        deviations -= fraction @ deviations
+        covariance = (deviations * fraction[:, None]).T @ deviations
+        if len(deviations) > _FARTHEST:
+            shapes = (np.diag(1 / cost), _positive_definite(covariance, cost))
+            radii = (p_norm(_standardised(Mahalanobis(shape), deviations)) for shape in shapes)
+            farthest = np.unique([np.argpartition(-radius, _FARTHEST // 2)[: _FARTHEST // 2] for radius in radii])
+            deviations, fraction = deviations[farthest], fraction[farthest]
+        return cls(left_out.n, distinct.n_failed, deviations, fraction, covariance, cost)
+
+    def searched(self, eta: float) -> list[Float[Array, "d d"]]:
+        """Search for shapes, and return those that cost least by the bound without pairs."""
+        shapes = [_positive_definite(self.covariance, self.cost)]
+        of_covariance, importance = 1.0, np.zeros(len(self.far))
+        scales = [self.least_scale(shapes[0], eta)]
+        for _ in range(_N_SHAPES):
+            moment = (self.far * importance[:, None]).T @ self.far + (1 + of_covariance) * self.covariance
+            shape = best_covariance(moment, 1.0, self.cost)
+            scale = self.least_scale(shape, eta)
+            shapes.append(shape)
+            scales.append(scale)
+            told = np.minimum(self.told(shape, scale) / (2 * eta), 1.0)
+            raised = (importance + of_covariance * self.fraction) * told**_POWER
+            importance = (importance + raised / raised.sum()) / 2
+            of_covariance /= 2
+        costs = [scale**2 * (self.cost @ np.diagonal(shape)) for scale, shape in zip(scales, shapes, strict=True)]
+        return [shapes[place] for place in np.argsort(costs, kind="stable")[:_N_CALIBRATED]]
+
+    def least_scale(self, shape: Float[Array, "d d"], eta: float) -> float:
+        """Find the least scale that the bound without pairs allows, without its fourth moments."""
+        radius, spread = self._in_units_of(shape)
+        farthest = radius.max()
+        return smallest_where(
+            lambda scale: float(spread.ceiling(GaussianNoise(scale), farthest)) <= 2 * eta,
+            float(farthest), rtol=1e-6, geometric=True,
+        )  # fmt: skip
+
+    def told(self, shape: Float[Array, "d d"], scale: float) -> Float[Array, " r"]:
+        """Bound the advantage of each far value."""
+        radius, spread = self._in_units_of(shape)
+        return spread.ceiling(GaussianNoise(scale), radius)
+
+    def _in_units_of(self, shape: Float[Array, "d d"]) -> tuple[Float[Array, " r"], _Spread]:
+        norm = Mahalanobis(shape)
+        whiten = norm.standardise(np.eye(len(shape))).T
+        covariance = whiten @ self.covariance @ whiten.T
+        radius = p_norm(norm.standardise(self.far))
+        unit = float(radius.max())
+        moments = float(np.square(covariance / unit / unit).sum()), 0.0, 1.0
+        n_values = self.n - self.n_failed
+        square = n_values * float(np.trace(covariance)) / unit / unit
+        return radius, _Spread(self.n, self.n_failed, norm.order, unit, 0.0, square, moments)
 
 
 def _shaped(left_out: LeftOut, eta: float, shape: Float[Array, "d d"]) -> GaussianNoise:

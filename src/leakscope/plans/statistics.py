@@ -20,6 +20,8 @@ class Kind:
         Import path of the class whose fields are its parameters.
     form : {"mean", "sum", "fit", "covariance"}
         Mean or sum of features of single records; a fit; or a covariance.
+    regression : bool
+        Whether it explains a response: the label, or the last column.
 
     Examples
     --------
@@ -30,6 +32,7 @@ class Kind:
     summary: str
     path: str
     form: Literal["mean", "sum", "fit", "covariance"]
+    regression: bool = False
 
 
 _HERE = "leakscope.releases.statistics"
@@ -39,10 +42,15 @@ STATISTICS: Mapping[str, Kind] = MappingProxyType(
         "sum": Kind("sum of each column", f"{_HERE}.features:Columns", "sum"),
         "second_moment": Kind("mean products of columns", f"{_HERE}.features:SecondMoments", "mean"),
         "covariance": Kind("covariance of the columns", "", "covariance"),
+        "correlation": Kind("correlations of the columns", f"{_HERE}.correlation:Correlation", "fit"),
         "histogram": Kind("counts in bins of columns", f"{_HERE}.features:Histogram", "sum"),
         "table": Kind("counts in the cells of a table", f"{_HERE}.features:Cells", "sum"),
         "quantiles": Kind("quantiles of each column", f"{_HERE}.algorithms:Quantiles", "fit"),
-        "ols": Kind("coefficients of least squares", f"{_HERE}.algorithms:LeastSquares", "fit"),
-        "logistic": Kind("coefficients of a logistic regression", f"{_HERE}.logistic:Logistic", "fit"),
+        "ols": Kind("coefficients of least squares", f"{_HERE}.algorithms:LeastSquares", "fit", regression=True),
+        "ridge": Kind("least squares with a penalty", f"{_HERE}.regressions:Ridge", "fit", regression=True),
+        "logistic": Kind("coefficients of a logistic regression", f"{_HERE}.logistic:Logistic", "fit", regression=True),
+        "poisson": Kind("coefficients of a Poisson regression", f"{_HERE}.regressions:Poisson", "fit", regression=True),
+        "huber": Kind("coefficients of a Huber regression", f"{_HERE}.regressions:Huber", "fit", regression=True),
     }
 )
+REGRESSIONS = tuple(name for name, kind in STATISTICS.items() if kind.regression)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from scipy import optimize
+from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from leakscope.core.types import Points
 from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.left_out import left_out_values
+from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import TOLERANCE, left_out_minimisers
 from leakscope.releases.statistics.statistic import Linear, named
 
@@ -60,6 +62,25 @@ def least_squares(x):
     return np.linalg.lstsq(np.column_stack([np.ones(len(x)), x[:, :-1]]), x[:, -1], rcond=None)[0]
 
 
+def correlation(x):
+    """Exactly zero deviations of a constant column make it fail."""
+    deviations = x - x[0]
+    deviations = deviations - deviations.mean(axis=0)
+    unit = deviations / np.abs(deviations).max(axis=0)
+    unit = unit / np.sqrt((unit**2).sum(axis=0))
+    return (unit.T @ unit)[np.triu_indices(x.shape[1], 1)]
+
+
+def ridge(x):
+    """Least squares of the centred table with further rows: the root of the penalty for each column."""
+    table = x - x[0]
+    table = table - table.mean(axis=0)
+    rows = np.vstack([table[:, :-1], np.sqrt(PENALTY) * np.eye(x.shape[1] - 1)])
+    slopes = np.linalg.lstsq(rows, np.r_[table[:, -1], np.zeros(x.shape[1] - 1)], rcond=None)[0]
+    return np.r_[x[:, -1].mean() - x[:, :-1].mean(axis=0) @ slopes, slopes]
+
+
+PENALTY = 0.7
 TWINS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": mean,
     "sum": total,
@@ -67,23 +88,57 @@ TWINS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "covariance": covariance,
     "quantiles": quartiles,
     "ols": least_squares,
+    "correlation": correlation,
+    "ridge": ridge,
 }
+SETTINGS = {"ridge": {"penalty": PENALTY}}
+
+
+def of_others(name, x, unit):
+    """The statistic of all rows but those of each unit, by refitting."""
+    with np.errstate(all="ignore"):
+        rows = [TWINS[name](x[unit != left_out]) for left_out in range(unit.max() + 1)]
+    values = np.array(rows)
+    values[~np.isfinite(values).all(axis=1)] = np.nan
+    return values
 
 
 @pytest.mark.parametrize("kind", list(TABLES))
 @pytest.mark.parametrize("name", list(TWINS))
 def test_each_value_is_the_fit_of_the_others(name, kind) -> None:
     """To rounding in units of the values of all records, from which a record's own part is subtracted."""
+    agrees(name, TABLES[kind], None)
+
+
+@pytest.mark.parametrize("kind", list(TABLES))
+@pytest.mark.parametrize("name", list(TWINS))
+def test_a_unit_of_several_rows_is_left_out_as_one(name, kind) -> None:
+    """In any order, with different numbers of rows, one of them large."""
     x = TABLES[kind]
-    found = left_out_values(named(name), Points(x))
+    for n_units in {2, max(2, len(x) // 2)}:
+        draws = np.random.default_rng(n_units)
+        unit = draws.permutation(np.r_[np.arange(n_units), draws.integers(0, n_units, len(x))[: len(x) - n_units]])
+        agrees(name, x, unit)
+    agrees(name, x, np.where(np.arange(len(x)) < len(x) // 2, 0, np.arange(len(x)) - len(x) // 2 + 1))
+
+
+def agrees(name, x, unit) -> None:
+    found = left_out_values(named(name, **SETTINGS.get(name, {})), Points(x), unit)
     assert found is not None
     of_all, without = found
-    expected = np.array([TWINS[name](np.delete(x, record, axis=0)) for record in range(len(x))])
-    unit = np.abs(TWINS[name](x)) + np.abs(expected).max(axis=0)
-    if name == "ols":
-        unit = np.full(len(unit), unit.max())  # the intercept carries the errors of the slopes
-    assert (np.abs(without - expected) <= 1e-9 * unit).all()
-    assert (np.abs(of_all - TWINS[name](x)) <= 1e-9 * unit).all()
+    expected = of_others(name, x, np.arange(len(x)) if unit is None else unit)
+    with np.errstate(all="ignore"):
+        of_all_expected = TWINS[name](x)
+    if name == "correlation":  # it has no unit
+        allowed = np.full(len(of_all), 1e-9)
+    else:
+        allowed = 1e-9 * (np.abs(of_all_expected) + np.nanmax(np.abs(expected), axis=0))
+    if name in ("ols", "ridge"):
+        allowed = np.full(len(allowed), allowed.max())  # the intercept carries the errors of the slopes
+    np.testing.assert_array_equal(np.isnan(without), np.isnan(expected))
+    assert (np.nan_to_num(np.abs(without - expected)) <= allowed).all()
+    np.testing.assert_array_equal(np.isnan(of_all), np.isnan(of_all_expected))
+    assert (np.nan_to_num(np.abs(of_all - of_all_expected)) <= allowed).all()
 
 
 @pytest.mark.parametrize("kind", list(TABLES))
@@ -95,6 +150,12 @@ def test_quantiles_are_those_of_numpy_bit_by_bit(kind, probabilities) -> None:
         expected = np.quantile(np.delete(x, record, axis=0), probabilities, axis=0).ravel()
         assert without is not None
         assert without[record].tolist() == expected.tolist()
+    unit = np.random.default_rng(len(x)).integers(0, max(2, len(x) // 3), len(x))
+    _, without = left_out_values(named("quantiles", probabilities=probabilities), Points(x), unit) or (None, None)
+    for person in np.unique(unit) if len(set(unit)) > 1 else []:
+        expected = np.quantile(x[unit != person], probabilities, axis=0).ravel()
+        assert without is not None
+        assert without[person].tolist() == expected.tolist()
 
 
 def test_counts_are_whole_numbers() -> None:
@@ -159,7 +220,7 @@ class TestLogistic:
         _, without = left_out_values(named("logistic", penalty=100.0), Points(x, y)) or (None, None)
         assert without is not None
         np.testing.assert_allclose(without[40], self.fitted(x[:40], y[:40], 100.0), rtol=1e-3)
-        _, _, accurate = left_out_minimisers(x, y.astype(float), 100.0)
+        _, _, accurate = left_out_minimisers(x, y.astype(float), LogisticLoss(), 1 / 100.0)
         assert accurate.all()
 
     def test_without_the_only_record_of_a_class_there_is_no_fit(self) -> None:
@@ -178,6 +239,89 @@ class TestLogistic:
     def test_three_classes_are_refused(self) -> None:
         with pytest.raises(ValueError, match="a logistic regression needs 2 classes, got 3"):
             left_out_values(named("logistic"), Points(self.x[:30], np.arange(30) % 3))
+
+
+class TestOtherRegressions:
+    x = rng.normal(size=(120, 2))
+    counts = rng.poisson(np.exp(0.5 * x[:, 0])).astype(float)
+    wages = x[:, 0] + rng.standard_t(1.5, size=120)
+
+    def test_poisson_is_that_of_scikit_learn(self) -> None:
+        """Its alpha is our penalty by the number of records."""
+        _, without = left_out_values(named("poisson", penalty=3.0), Points(self.x, self.counts)) or (None, None)
+        assert without is not None
+        for record in range(0, 120, 7):
+            model = PoissonRegressor(alpha=3.0 / 119, tol=1e-12, solver="newton-cholesky")
+            model.fit(np.delete(self.x, record, 0), np.delete(self.counts, record))
+            np.testing.assert_allclose(without[record], np.r_[model.intercept_, model.coef_], atol=1e-4)
+
+    def test_huber_is_that_of_scipy(self) -> None:
+        """Of people with several rows, one of them far away."""
+        wages = self.wages.copy()
+        wages[7] = 1e6
+        person = np.random.default_rng(0).integers(0, 30, 120)
+        _, without = left_out_values(named("huber", threshold=0.7), Points(self.x, wages), person) or (None, None)
+        assert without is not None
+        for left_out in range(30):
+            rows, y = np.column_stack([np.ones(120), self.x])[person != left_out], wages[person != left_out]
+            start = np.r_[np.median(y), 0.0, 0.0]
+            found = optimize.least_squares(
+                lambda theta, rows=rows, y=y: rows @ theta - y,
+                start, loss="soft_l1", f_scale=0.7, xtol=1e-13, ftol=1e-13, gtol=1e-13,
+            )  # fmt: skip
+            np.testing.assert_allclose(without[left_out], found.x, atol=1e-4)
+
+    def test_without_the_only_event_of_a_level_there_is_no_fit(self) -> None:
+        level = (np.arange(40) < 6).astype(float)[:, None]
+        events = np.where(np.arange(40) < 6, 0.0, self.counts[:40] + 1)
+        events[3] = 2.0
+        _, without = left_out_values(named("poisson"), Points(level, events)) or (None, None)
+        assert without is not None
+        assert np.flatnonzero(np.isnan(without).any(axis=1)).tolist() == [3]
+
+    def test_a_rare_column_is_lost_without_its_only_record(self) -> None:
+        rare = np.column_stack([self.x[:30, 0], np.arange(30) == 5])
+        for name, settings in (("poisson", {}), ("huber", {"threshold": 1.0}), ("ridge", {"penalty": 0.0})):
+            _, without = left_out_values(named(name, **settings), Points(rare, self.counts[:30] + 1.0)) or (None, None)
+            assert without is not None
+            assert np.flatnonzero(np.isnan(without).any(axis=1)).tolist() == [5]
+
+    def test_logistic_without_people(self) -> None:
+        y, person = self.counts > 0, np.random.default_rng(1).integers(0, 25, 120)
+        _, without = left_out_values(named("logistic"), Points(self.x, y), person) or (None, None)
+        assert without is not None
+        for left_out in range(25):
+            model = LogisticRegression(tol=1e-12, solver="newton-cholesky")
+            model.fit(self.x[person != left_out], y[person != left_out])
+            np.testing.assert_allclose(without[left_out], np.r_[model.intercept_, model.coef_[0]], atol=1e-4)
+
+    def test_a_person_with_all_records_of_a_class(self) -> None:
+        y = np.arange(30) < 3
+        person = np.where(y, 0, np.arange(30) - 2)
+        _, without = left_out_values(named("logistic"), Points(self.x[:30], y), person) or (None, None)
+        assert without is not None
+        assert np.flatnonzero(np.isnan(without).any(axis=1)).tolist() == [0]
+
+
+def test_counts_without_people() -> None:
+    """Whole numbers; a person with all rows leaves none, and a mean of none is no number."""
+    frame = pd.DataFrame({"town": list("abbcaab"), "age": [10, 20, 30, 40, 50, 60, 20]})
+    cells = Linear("count", Cells.of(frame, ("town",)), "sum")
+    person = np.array([0, 1, 1, 2, 0, 2, 1])
+    _, without = left_out_values(cells, Points(frame), person) or (None, None)
+    assert without is not None
+    assert without.tolist() == [[1, 3, 1], [3, 0, 1], [2, 3, 0]]
+    bins = Linear("count", Histogram(("age",), ((0.0, 25.0, 100.0),)), "sum")
+    _, without = left_out_values(bins, Points(frame[["age"]]), person) or (None, None)
+    assert without is not None
+    assert without.tolist() == [[2, 3], [1, 3], [3, 2]]
+    everything = np.array([1, 1, 1, 1, 1, 1, 1])
+    for name in ("mean", "covariance", "quantiles"):
+        of_all, without = left_out_values(named(name), Points(frame[["age"]]), everything) or (None, None)
+        assert of_all is not None
+        assert without is not None
+        np.testing.assert_allclose(without[0], of_all)
+        assert np.isnan(without[1]).all()
 
 
 def test_a_function_takes_fits() -> None:

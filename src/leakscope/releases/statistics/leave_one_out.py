@@ -17,6 +17,7 @@ from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles, design
 from leakscope.releases.statistics.features import numbers, products
 from leakscope.releases.statistics.statistic import Covariance, Fit, Statistic
+from leakscope.releases.statistics.units import Block, Units
 
 Array = np.ndarray
 _Rows = Float[Array, "b c"]  # records that leave, or enter
@@ -275,12 +276,32 @@ class Solution:
         """The coefficients of all of D, the intercept first."""
         return self._of_columns(np.zeros((1, len(self.coefficients) + 1)))[0]
 
-    def without(self, leaving: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-        """Compute the coefficients of D without each of these records, and whether no digits are lost."""
+    def without(self, leaving: _Rows, block: Block) -> tuple[Float[Array, "m d"], Bool[Array, " m"]]:
+        """Compute the coefficients of D without each unit, and whether no digits are lost.
+
+        Parameters
+        ----------
+        leaving : array of shape (r, c)
+            The rows of the units, in the order of the block.
+        block : Block
+
+        Returns
+        -------
+        coefficients : array of shape (m, d)
+        accurate : bool array of shape (m,)
+        """
         a, residual = self._orthonormal(leaving)
-        left = 1 - np.square(a).sum(axis=1)  # the smallest eigenvalue of I - a a^T
-        coefficients = self._of_columns(-a * (residual / left)[:, None])
-        return coefficients, (left > self.roughest) & self._all_used(left, np.zeros(len(left)))
+        if block.alone:
+            left = 1 - np.square(a).sum(axis=1)  # the smallest eigenvalue of I - a a^T
+            change = -a * (residual / left)[:, None]
+        else:
+            e = a.shape[1]
+            matrices = np.eye(e) - block.sums((a[:, :, None] * a[:, None, :]).reshape(-1, e * e)).reshape(-1, e, e)
+            left = np.linalg.eigvalsh(matrices)[:, 0]
+            matrices[left <= self.roughest] = np.eye(e)  # a fit is made
+            change = -np.linalg.solve(matrices, block.sums(a * residual[:, None])[:, :, None])[:, :, 0]
+        accurate = (left > self.roughest) & self._all_used(left, np.zeros(len(left)))
+        return self._of_columns(change), accurate
 
     def _of_columns(self, change: Float[Array, "b e"]) -> Float[Array, "b d"]:
         """Return the coefficients of the raw columns after a change of those of the orthonormal ones."""
@@ -339,25 +360,25 @@ def _fit_each(
     return outputs
 
 
-def fit_without(statistic: Statistic, points: Points, records: Int[Array, " s"]) -> Float[Array, "s d"]:
-    """Compute the statistic itself without each of these records.
+def fit_without(statistic: Statistic, points: Points, left_out: Int[Array, " s"], units: Units) -> Float[Array, "s d"]:
+    """Compute the statistic itself without each of these units.
 
     Parameters
     ----------
     statistic : Statistic
     points : Points
-    records : int array of shape (s,)
+    left_out : int array of shape (s,)
+    units : Units
 
     Returns
     -------
     array of shape (s, d)
         NaN in the rows where it cannot be computed.
     """
-    outputs = np.empty((len(records), len(statistic.labels(points))))
+    outputs = np.empty((len(left_out), len(statistic.labels(points))))
+    unit = units.of_row
     size = max(1, _REFITTED // len(points))
     for start in range(0, len(outputs), size):
-        left_out = records[start : start + size]
-        member = np.ones((len(left_out), len(points)), dtype=bool)
-        member[np.arange(len(left_out)), left_out] = False
-        outputs[start : start + size] = statistic.observe(points, member, np.zeros(len(left_out), dtype=int))["output"]
+        member = unit != left_out[start : start + size, None]
+        outputs[start : start + size] = statistic.observe(points, member, np.zeros(len(member), dtype=int))["output"]
     return outputs

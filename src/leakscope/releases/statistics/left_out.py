@@ -1,53 +1,61 @@
-"""Statistics of all records but one, for each record, without a fit of their own.
+"""Statistics of all records but one unit, for each unit, without a fit of their own.
 
-Sums, means, covariances, quantiles, least squares and logistic regressions without record i follow from those of all
-records and record i, so that all n of them cost little more than one fit.
+A unit is a record, or a person with several of them. Sums, means, covariances, correlations, quantiles and regressions
+without it follow from those of all records and its own, so that all n of them cost little more than one fit.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import linalg
 
 from leakscope.core.types import Points
-from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles, design
+from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles
+from leakscope.releases.statistics.correlation import Correlation, centred
 from leakscope.releases.statistics.features import numbers, products
 from leakscope.releases.statistics.leave_one_out import Solution, fit_without, records_of
 from leakscope.releases.statistics.logistic import Logistic
+from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import left_out_minimisers
+from leakscope.releases.statistics.regressions import Huber, PenalisedRegression, Poisson, Ridge
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
+from leakscope.releases.statistics.units import Units
 
 Array = np.ndarray
 Values = tuple[Float[Array, " d"], Float[Array, "n d"]]
-_NUMBERS = 2**20  # outputs that are computed at once
+_ROUGHEST = 1e-5  # part of a variance that stays without a unit, with which no digits are lost
 
 
-def left_out_values(statistic: Statistic, points: Points) -> Values | None:
-    """Compute a statistic of all n records, and of all but one for each of them.
+def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None) -> Values | None:
+    """Compute a statistic of all N records, and of all but those of one unit for each of n units.
 
-    With m the mean and z = x - m,
+    With z a record's deviation from the mean of all, and N' the number of records that are left,
 
-    * a sum without x is ``sum - x``, a mean ``m - z/(n - 1)``;
-    * the covariance, divisor n - 1, is ``sum of z z^T/(n - 1) - n/(n - 1)^2 z z^T``;
-    * a quantile lies between two of the sorted values, of which those behind x move up by one;
-    * the coefficients of least squares change by ``-(X^T X)^-1 x r/(1 - h)``, r the residual and h the leverage of the
-      record; where 1 - h or the columns are so small that digits would be lost, a fit is made, as in `swapped`;
-    * those of a penalised logistic regression by `left_out_minimisers`.
+    * a sum without a unit is ``sum - sum of its own``, a mean ``mean - sum of its z/N'``;
+    * the covariance is ``(sum of z z^T - sum of its own)/N' - s s^T/N'^2``, s the sum of its z, and the correlations
+      follow from it; where next to nothing is left of a variance, a fit is made;
+    * a quantile lies between two of the sorted values: the k-th of those that are left is the (k + i)-th of all, where
+      i of the unit's own are before it;
+    * the coefficients of least squares change by ``-(X^T X - A^T A)^-1 A^T r``, A the rows of the unit and r their
+      residuals; where the columns or what is left of them are so small that digits would be lost, a fit is made, as in
+      `swapped`;
+    * those of other regressions by `left_out_minimisers`.
 
     Parameters
     ----------
     statistic : Statistic
     points : Points
+    unit : int array of shape (N,), optional
+        The unit of each record, 0 to n - 1; each record is one of its own unless given.
 
     Returns
     -------
     of_all : array of shape (d,)
         The statistic of all records, by the same formulas.
     without : array of shape (n, d)
-        Row i without record i; NaN where the statistic cannot be computed, as a mean of no record. Quantiles equal
-        those of a fit bit by bit, as do sums of whole numbers; the others to rounding, logistic regressions to 1e-4 of
-        a standard error. None for other statistics, which take a fit for each record.
+        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Quantiles equal those
+        of a fit bit by bit, as do sums of whole numbers; the others to rounding, logistic, Poisson and Huber
+        regressions to 1e-4 of a standard error. None for other statistics, which take a fit for each unit.
 
     Raises
     ------
@@ -60,119 +68,150 @@ def left_out_values(statistic: Statistic, points: Points) -> Values | None:
     >>> from leakscope.core.types import Points
     >>> from leakscope.releases.statistics.left_out import left_out_values
     >>> from leakscope.releases.statistics.statistic import named
-    >>> of_all, without = left_out_values(named("mean"), Points(np.array([[1.0], [2.0], [6.0]])))
+    >>> points = Points(np.array([[1.0], [2.0], [6.0]]))
+    >>> of_all, without = left_out_values(named("mean"), points)
     >>> of_all.tolist(), without.ravel().tolist()
     ([3.0], [4.0, 3.5, 1.5])
+    >>> left_out_values(named("mean"), points, unit=np.array([0, 1, 0]))[1].ravel().tolist()
+    [2.0, 3.5]
     """
+    units = Units.single(len(points)) if unit is None else Units.of(unit)
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
             case Linear():
-                found = _linear(statistic.features(points.x), statistic.statistic)
+                values = _linear(statistic.features(points.x), statistic.statistic, units)
             case Covariance():
-                found = _covariance(numbers(points.x))
+                table = numbers(points.x)
+                values = _covariance(table - table.mean(axis=0), units)
+            case Fit(algorithm=Correlation()):
+                values = _correlation(statistic, points, units)
             case Fit(algorithm=Quantiles() as quantiles):
-                found = _quantiles(numbers(points.x), quantiles.probabilities)
+                values = _quantiles(numbers(points.x), quantiles.probabilities, units)
             case Fit(algorithm=LeastSquares()):
-                found = _least_squares(statistic, points)
-            case Fit(algorithm=Logistic() as logistic):
-                found = _logistic(statistic, logistic, points)
+                values = _least_squares(statistic, points, units)
+            case Fit(algorithm=(Logistic() | Ridge() | Poisson() | Huber()) as regression):
+                values = _regression(statistic, regression, points, units)
             case _:
                 return None
-    of_all, without = found
+    of_all, without = values
     without[~np.isfinite(without).all(axis=1)] = np.nan
     return of_all, without
 
 
-def _linear(features: Float[Array, "n d"], form: str) -> Values:
-    n = len(features)
+def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:
     if form == "sum":
         total = features.sum(axis=0)
-        return total, total - features
+        return total, total - units.sums(features)
     centre = features.mean(axis=0)
     deviations = features - centre
     rest = deviations.mean(axis=0)  # what the mean lost by rounding
-    mean = centre + rest
-    if n == 1:
-        return mean, np.full_like(features, np.nan)
-    return mean, centre + (rest - (deviations - rest) / (n - 1))
+    removed = units.sums(deviations - rest)
+    removed /= -units.left
+    removed += rest
+    removed += centre
+    return centre + rest, removed
 
 
-def _covariance(table: Float[Array, "n c"]) -> Values:
-    n = len(table)
-    centred = table - table.mean(axis=0)
-    centred -= centred.mean(axis=0)
-    squares = products(centred)
+def _covariance(deviations: Float[Array, "N c"], units: Units) -> Values:
+    deviations -= deviations.mean(axis=0)  # what the first mean lost by rounding
+    squares = products(deviations)
     total = squares.sum(axis=0)
-    if n == 1:
-        return total, np.full_like(squares, np.nan)
-    squares *= -n / (n - 1) ** 2
-    squares += total / (n - 1)
-    return total / n, squares
+    without = total - units.sums(squares)
+    without /= units.left
+    without -= products(units.sums(deviations) / units.left)
+    return total / units.n_rows, without
 
 
-def _quantiles(table: Float[Array, "n c"], probabilities: tuple[float, ...]) -> Values:
-    n, n_columns = table.shape
+def _correlation(statistic: Fit, points: Points, units: Units) -> Values:
+    table = centred(numbers(points.x))
+    c = table.shape[1]
+    covariances, without = _covariance(table, units)
+    row, column = np.triu_indices(c)
+    variance = np.flatnonzero(row == column)
+    pairs = np.flatnonzero(row != column)
+
+    def correlations(covariance: Float[Array, "m q"]) -> Float[Array, "m p"]:
+        spread = np.sqrt(covariance[:, variance])
+        return np.clip(covariance[:, pairs] / spread[:, row[pairs]] / spread[:, column[pairs]], -1, 1)
+
+    accurate = np.all(without[:, variance] > _ROUGHEST * covariances[variance], axis=1)
+    values = _completed(correlations(without), accurate, statistic, points, units)
+    return correlations(covariances[None])[0], values
+
+
+def _quantiles(table: Float[Array, "N c"], probabilities: tuple[float, ...], units: Units) -> Values:
     of_all = np.quantile(table, probabilities, axis=0).ravel()
-    without = np.empty((n, len(probabilities), n_columns))
-    if n == 1:
-        without[:] = np.nan
-        return of_all, without.reshape(n, -1)
-    for column in range(n_columns):
-        order = np.argsort(table[:, column], kind="stable")
-        ordered, rank = table[order, column], np.empty(n, dtype=int)
-        rank[order] = np.arange(n)
+    n_left = units.n_rows - units.count
+    last = np.maximum(n_left - 1, 0)
+    without = np.empty((units.n, len(probabilities), table.shape[1]))
+    for column, values in enumerate(table.T):
+        ordered = np.append(np.sort(values), np.nan)  # behind the last, for a unit that has all records
+        unit, n_before = _ranks(values, units)
         for number, probability in enumerate(probabilities):
-            place = (n - 2) * probability
-            first = min(int(np.floor(place)), n - 2)
-            second = min(first + 1, n - 2)
-            # of the others, those behind the record move up by one
-            low = np.where(rank > first, ordered[first], ordered[first + 1])
-            high = np.where(rank > second, ordered[second], ordered[second + 1])
-            weight, gap = place - first, high - low
+            place = last * probability
+            first = np.minimum(np.floor(place).astype(int), last)
+            second = np.minimum(first + 1, last)
+            low = ordered[first + _n_up_to(first, unit, n_before)]
+            high = ordered[second + _n_up_to(second, unit, n_before)]
             # rounded as in numpy.quantile
-            without[:, number, column] = low + gap * weight if weight < 0.5 else high - gap * (1 - weight)
-    return of_all, without.reshape(n, -1)
+            weight, gap = place - first, high - low
+            without[:, number, column] = np.where(weight < 0.5, low + gap * weight, high - gap * (1 - weight))
+    without[n_left == 0] = np.nan
+    return of_all, without.reshape(units.n, -1)
 
 
-def _least_squares(statistic: Fit, points: Points) -> Values:
+def _ranks(values: Float[Array, " N"], units: Units) -> tuple[Int[Array, " N"], Int[Array, " N"]]:
+    """Return the unit of each of the sorted values, and how many of the others are before it."""
+    unit = units.of_row[np.argsort(values, kind="stable")]
+    rank = np.arange(len(values))
+    if units.order is None:
+        return unit, rank
+    grouped = np.argsort(unit, kind="stable")
+    own = np.empty(len(values), dtype=int)  # values of the same unit that are before it
+    own[grouped] = rank - np.repeat(np.cumsum(units.count) - units.count, units.count)
+    return unit, rank - own
+
+
+def _n_up_to(place: Int[Array, " n"], unit: Int[Array, " N"], n_before: Int[Array, " N"]) -> Int[Array, " n"]:
+    """Count the values of each unit that are before a place among the values of the others."""
+    return np.bincount(unit[n_before <= place[unit]], minlength=len(place))
+
+
+def _least_squares(statistic: Fit, points: Points, units: Units) -> Values:
     table = records_of(statistic, points)
     assert table is not None  # it is one of least squares
     x, y = table[:, :-1], table[:, -1]
     of_all = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), y, rcond=None)[0]
     solution = Solution.of(table) if len(table) > 1 else None
-    without = np.empty((len(table), table.shape[1]))
-    accurate = np.zeros(len(table), dtype=bool)
+    without = np.empty((units.n, table.shape[1]))
+    accurate = np.zeros(units.n, dtype=bool)
     if solution is not None:
         of_all = solution.of_all
-        size = max(1, _NUMBERS // table.shape[1])
-        for start in range(0, len(table), size):
-            block = slice(start, start + size)
-            without[block], accurate[block] = solution.without(table[block])
-    return of_all, _completed(without, accurate, statistic, points)
+        d = table.shape[1]
+        for block in units.blocks(d if units.order is None else d * d):
+            without[block.units], accurate[block.units] = solution.without(table[block.rows], block)
+    return of_all, _completed(without, accurate, statistic, points, units)
 
 
-def _logistic(statistic: Fit, logistic: Logistic, points: Points) -> Values:
-    x, y = design(points)
-    classes, label = np.unique(np.asarray(y), return_inverse=True)
-    if len(classes) != 2:
-        raise ValueError(f"a logistic regression needs 2 classes, got {len(classes)}")
-    x = logistic.standard(numbers(x))
+def _regression(statistic: Fit, regression: PenalisedRegression, points: Points, units: Units) -> Values:
+    x, response = regression.table(points)
     try:
-        of_all, without, accurate = left_out_minimisers(x, label.astype(float), logistic.penalty)
-    except linalg.LinAlgError:  # dependent columns
+        of_all, without, accurate = left_out_minimisers(x, response, regression.loss, regression.ridge, units)
+    except np.linalg.LinAlgError:  # dependent columns
         everybody = np.ones((1, len(x)), dtype=bool)
         of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
-        return of_all, fit_without(statistic, points, np.arange(len(x)))
-    alone = np.bincount(label, minlength=2)[label] == 1
-    without[alone], accurate[alone] = np.nan, True  # the others have one class
-    return of_all, _completed(without, accurate, statistic, points)
+        return of_all, fit_without(statistic, points, np.arange(units.n), units)
+    if isinstance(regression.loss, LogisticLoss):  # it has no minimum where one class is left
+        one_class = units.sums(np.column_stack([response, 1 - response])) == [response.sum(), (1 - response).sum()]
+        without[one_class.any(axis=1)], accurate[one_class.any(axis=1)] = np.nan, True
+    return of_all, _completed(without, accurate, statistic, points, units)
 
 
 def _completed(
-    without: Float[Array, "n d"], accurate: Bool[Array, " n"], statistic: Statistic, points: Points
+    without: Float[Array, "n d"], accurate: Bool[Array, " n"], statistic: Statistic, points: Points, units: Units
 ) -> Float[Array, "n d"]:
     """Make a fit where the formula is not accurate."""
-    to_fit: Int[Array, " m"] = np.flatnonzero(~accurate)
+    to_fit = np.flatnonzero(~accurate)
     if len(to_fit):
-        without[to_fit] = fit_without(statistic, points, to_fit)
+        without[to_fit] = fit_without(statistic, points, to_fit, units)
     return without

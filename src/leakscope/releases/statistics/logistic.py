@@ -1,4 +1,4 @@
-"""Coefficients of a logistic regression, by scikit-learn."""
+"""Coefficients of a logistic regression with a squared penalty."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.linear_model import LogisticRegression
 
-from leakscope.core.checks import count, positive
+from leakscope.core.checks import positive
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import design, explaining
 from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.losses import LogisticLoss
+from leakscope.releases.statistics.newton import minimise
 
 Array = np.ndarray
 
@@ -34,8 +35,6 @@ class Logistic:
         As `centre`; 1 unless given.
     penalty : float
         C of scikit-learn, > 0: inverse strength of the squared penalty.
-    iterations : int
-        Largest number of iterations of scikit-learn's solver.
 
     Examples
     --------
@@ -50,11 +49,9 @@ class Logistic:
     centre: tuple[float, ...] | None = None
     spread: tuple[float, ...] | None = None
     penalty: float = 1.0
-    iterations: int = 1000
 
     def __post_init__(self) -> None:
         positive("penalty", self.penalty)
-        count("iterations", self.iterations)
         for value in self.spread or ():
             positive("a spread", value)
 
@@ -74,13 +71,32 @@ class Logistic:
         return ["intercept", *explaining(points)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Fit from zero, without randomness."""
+        """Fit by Newton steps."""
+        return minimise(*self.table(points), self.loss, self.ridge)
+
+    @property
+    def loss(self) -> LogisticLoss:
+        """The log-loss."""
+        return LogisticLoss()
+
+    @property
+    def ridge(self) -> float:
+        """The weight of the squared slopes beside the losses: one over the penalty."""
+        return 1 / self.penalty
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the columns as they are used, and 1 for the second class in sorted order, 0 for the first.
+
+        Raises
+        ------
+        ValueError
+            If there are other than two classes.
+        """
         x, y = design(points)
-        x = self.standard(numbers(x))
-        model = LogisticRegression(C=self.penalty, max_iter=self.iterations).fit(x, y)
-        if model.coef_.shape[0] != 1:
-            raise ValueError(f"a logistic regression needs 2 classes, got {len(model.classes_)}")
-        return np.concatenate([model.intercept_, model.coef_[0]])
+        classes, label = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"a logistic regression needs 2 classes, got {len(classes)}")
+        return self.standard(numbers(x)), label.astype(float)
 
     def standard(self, x: Float[Array, "n p"]) -> Float[Array, "n p"]:
         """Return ``(x - centre)/spread``.

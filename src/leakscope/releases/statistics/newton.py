@@ -1,7 +1,9 @@
-"""Minimisers of a penalised logistic loss without each record, from that of all records.
+"""Minimisers of the penalised loss of a regression, on all records and without each unit of them.
 
-The Hessian of the loss changes by a factor of at most ``exp(|x^T step|)`` along a step, so from the gradient at a point
-the distance to the minimiser is bounded: every value comes with what it errs by at most.
+The second derivative of a self-concordant loss (see `losses`) changes by a bounded factor along a step, so from the
+gradient at a point the distance to the minimiser is bounded: every value comes with what it errs by at most. With H the
+Hessian at theta, g the gradient there, ``nu = |g|_(H^-1)`` and ``kappa = M nu max_j |x_j|_(H^-1) < 1`` there is a
+minimiser, and it is within ``nu (-ln(1 - kappa))/kappa`` of theta in the norm of H.
 """
 
 from __future__ import annotations
@@ -10,195 +12,426 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
-from scipy import linalg, special
+from jaxtyping import Bool, Float
+from scipy import linalg
+
+from leakscope.releases.statistics.losses import Loss
+from leakscope.releases.statistics.units import Block, Units
 
 Array = np.ndarray
-TOLERANCE = 1e-4  # of the distance to a minimiser, in standard errors: in the norm of the Hessian of the log-losses
-_N_STEPS = 100
+TOLERANCE = 1e-4  # of the distance to a minimiser, in standard errors
+_N_STEPS = 200
+_N_HALVINGS = 60
+_NEAR = 0.25  # of kappa, below which Newton steps need no line search
 _N_CORRECTIONS = 20  # passes over all records; where they do not suffice, a fit is made
-_BLOCK = 2**22  # margins that are computed at once
+_BLOCK = 2**22  # numbers that are computed at once
+_DEPENDENT = 1e-9  # distance of a column of length 1 to the span of others, below which it depends on them
+_ROUGHEST = 1e-5  # the part of the Hessian that stays without a unit, with which no digits are lost
+_ROUNDING = 1e-12  # relative error of a minimiser
 
 
-def left_out_minimisers(
-    x: Float[Array, "n p"], label: Float[Array, " n"], penalty: float
-) -> tuple[Float[Array, " d"], Float[Array, "n d"], Bool[Array, " n"]]:
-    """Minimise ``penalty * sum of log-losses + |slopes|^2/2`` on all records, and on all but one for each.
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """The sum of a loss over records, plus ``penalty/2 * |slopes|^2``.
 
-    The gradient of the loss without record i at the minimiser of all is that of record i alone, so one Newton step with
-    the Hessian without i (Sherman & Morrison) goes nearly all of the way. With H that Hessian, u the step and
-    ``k = |u|_H max_j |x_j|_(H^-1)``, the gradient after it has the length ``v <= exp(k/2) ((exp(k) - 1)/k - 1) |u|_H``,
-    and the distance to the minimiser is at most ``v (-ln(1 - c))/c``, ``c = v exp(k/2) max_j |x_j|_(H^-1) < 1``. Where
-    that is above the tolerance the gradient itself is computed, and further steps are made.
+    The columns are centred and scaled inside, so that they may be in any units and far from zero; the penalty is of the
+    slopes of the columns as they are given, and the intercept is free.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        A column of ones, and the centred and scaled columns.
+    response : array of shape (n,)
+        Less `origin`.
+    loss : Loss
+    penalty : array of shape (d,)
+        Of each squared coefficient of `rows`, halved.
+    origin : float
+        What is subtracted from the response; 0 unless the loss is one of residuals.
+    centre : array of shape (d - 1,)
+    scale : array of shape (d - 1,)
+    """
+
+    rows: Float[Array, "n d"]
+    response: Float[Array, " n"]
+    loss: Loss
+    penalty: Float[Array, " d"]
+    origin: float
+    centre: Float[Array, " p"]
+    scale: Float[Array, " p"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: float) -> Regression:
+        """Centre and scale the columns."""
+        centre = x.mean(axis=0)
+        rows = np.column_stack([np.ones(len(x)), x - centre])
+        scale = np.sqrt(np.square(rows[:, 1:]).mean(axis=0) + penalty / len(x))
+        scale[scale == 0] = 1
+        rows[:, 1:] /= scale
+        origin = loss.start(response) if loss.of_residuals else 0.0
+        return cls(rows, response - origin, loss, np.append(0, penalty / scale / scale), origin, centre, scale)
+
+    def raw(self, theta: Float[Array, "*m d"]) -> Float[Array, "*m d"]:
+        """Return the intercept and the slopes of the columns as they were given."""
+        slopes = theta[..., 1:] / self.scale
+        intercept = self.origin + theta[..., 0] - slopes @ self.centre
+        return np.concatenate([intercept[..., None], slopes], axis=-1)
+
+    def value(self, theta: Float[Array, " d"]) -> float:
+        """Compute the penalised loss."""
+        losses = self.loss.value(self.rows @ theta, self.response)
+        return float(losses.sum() + self.penalty @ np.square(theta) / 2)
+
+    def gradient(self, theta: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Compute its gradient."""
+        return self.loss.slope(self.rows @ theta, self.response) @ self.rows + self.penalty * theta
+
+    def factor(self, weight: Float[Array, " n"]) -> Float[Array, "d d"]:
+        """Factor the Hessian, from the second derivative of each record: a lower triangle L with ``H = L L^T``.
+
+        It is that of a QR decomposition of the weighted rows, which loses half as many digits as their products.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a column is nearly a combination of others, or a weight is not finite.
+        """
+        weighted = np.vstack([self.rows * np.sqrt(weight)[:, None], np.diag(np.sqrt(self.penalty))])
+        triangle = np.asarray(np.linalg.qr(weighted, mode="r"))
+        size = np.linalg.norm(triangle, axis=0)
+        if not (np.abs(np.diagonal(triangle)) > _DEPENDENT * size).all():
+            raise np.linalg.LinAlgError("the Hessian is nearly singular")
+        return triangle.T
+
+    def curvature(self, theta: Float[Array, " d"]) -> Float[Array, " n"]:
+        """Compute the second derivative of each record."""
+        return self.loss.curvature(self.rows @ theta, self.response)
+
+    def minimiser(self) -> Float[Array, " d"]:
+        """Find the minimiser by Newton steps.
+
+        Far from it the steps are shortened until the loss falls. Near it they are taken as they are, for as long as
+        they become shorter.
+
+        Raises
+        ------
+        ValueError
+            If there is no minimiser, or it is not found.
+        numpy.linalg.LinAlgError
+            If columns are so nearly dependent that the Hessian cannot be inverted.
+        """
+        theta = np.zeros(self.rows.shape[1])
+        theta[0] = self.loss.start(self.response)
+        shortest, contracts, near = np.inf, False, False
+        for _ in range(_N_STEPS):
+            gradient = self.gradient(theta)
+            factor = self._factor(theta)
+            white = linalg.solve_triangular(factor, gradient, lower=True)
+            length = float(np.linalg.norm(white))
+            longest = np.linalg.norm(linalg.solve_triangular(factor, self.rows.T, lower=True), axis=0).max()
+            kappa = self.loss.concordance * length * longest
+            if near and not length < shortest / 2:  # rounding is all that is left, or there is no minimum
+                if kappa < 1 or contracts:
+                    return theta
+                break
+            contracts = contracts or (near and length < shortest / 100)  # as only steps near a minimum do
+            step = linalg.solve_triangular(factor.T, white)
+            near = near or kappa < _NEAR
+            shorter = None if near else self._shorter(theta, gradient, step)
+            if shorter is None:  # the loss may fall by less than its rounding error
+                near, shortest = True, length
+                theta = theta - step
+            else:
+                theta = shorter
+        raise ValueError("the regression has no minimum, or none is found")
+
+    def _factor(self, theta: Float[Array, " d"]) -> Float[Array, "d d"]:
+        """Factor the Hessian, or far from the minimum that of a parabola above the loss."""
+        try:
+            return self.factor(self.curvature(theta))
+        except np.linalg.LinAlgError:
+            weight = self.loss.parabola(self.rows @ theta, self.response)
+            if weight is None:
+                raise
+            return self.factor(weight)
+
+    def _shorter(
+        self, theta: Float[Array, " d"], gradient: Float[Array, " d"], step: Float[Array, " d"]
+    ) -> Float[Array, " d"] | None:
+        """Shorten a step until the loss falls, and return where it ends; None if the loss does not fall.
+
+        Where the loss is below a parabola the minimum of that is tried, before a Newton step is shortened much.
+        """
+        value = self.value(theta)
+        trials = [(step, 0.5**halving) for halving in range(_N_HALVINGS)]
+        weight = self.loss.parabola(self.rows @ theta, self.response)
+        if weight is not None:
+            above = linalg.cho_solve((self.factor(weight), True), gradient)
+            trials.insert(3, (above, 1.0))
+        for direction, part in trials:
+            new_theta = theta - part * direction
+            wanted = value - 1e-4 * part * (gradient @ direction)
+            if self.value(new_theta) < min(value, wanted):
+                return new_theta
+        return None
+
+
+def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: float) -> Float[Array, " d"]:
+    """Minimise ``sum of losses + penalty/2 * |slopes|^2``.
 
     Parameters
     ----------
     x : array of shape (n, p)
-    label : array of shape (n,)
-        0 or 1, both present.
+    response : array of shape (n,)
+    loss : Loss
     penalty : float
-        > 0; C of scikit-learn.
+        >= 0.
+
+    Returns
+    -------
+    array of shape (p + 1,)
+        The intercept, which is not penalised, then the slopes.
+
+    Raises
+    ------
+    ValueError
+        If there is no minimum, or the columns are dependent and not penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.releases.statistics.losses import SquaredLoss
+    >>> from leakscope.releases.statistics.newton import minimise
+    >>> minimise(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0]), SquaredLoss(), 0.0).round(9).tolist()
+    [1.0, 2.0]
+    """
+    regression = Regression.of(x, response, loss, penalty)
+    try:
+        return regression.raw(regression.minimiser())
+    except np.linalg.LinAlgError:
+        raise ValueError("columns depend on each other: leave one of them out, or give a penalty") from None
+
+
+def left_out_minimisers(
+    x: Float[Array, "n p"],
+    response: Float[Array, " n"],
+    loss: Loss,
+    penalty: float,
+    units: Units | None = None,
+) -> tuple[Float[Array, " d"], Float[Array, "m d"], Bool[Array, " m"]]:
+    """Minimise ``sum of losses + penalty/2 * |slopes|^2`` on all records, and on all but those of a unit for each.
+
+    The gradient of the loss without a unit at the minimiser of all is that of the unit alone, so one Newton step with
+    the Hessian without it goes nearly all of the way. With H that Hessian, u the step and
+    ``k = M |u|_H max_j |x_j|_(H^-1)``, the gradient after it has the length ``v <= exp(k/2) ((exp(k) - 1)/k - 1)
+    |u|_H``, from which the distance to the minimiser follows. Where that is above the tolerance the gradient itself is
+    computed, and further steps are made.
+
+    Parameters
+    ----------
+    x : array of shape (n, p)
+    response : array of shape (n,)
+    loss : Loss
+    penalty : float
+        >= 0.
+    units : Units, optional
+        Each record is one unless given.
 
     Returns
     -------
     of_all : array of shape (p + 1,)
         The intercept, which is not penalised, then the slopes.
-    without : array of shape (n, p + 1)
-    accurate : bool array of shape (n,)
-        Whether the distance to the minimiser is proved to be at most `TOLERANCE`.
+    without : array of shape (m, p + 1)
+        Row i without unit i.
+    accurate : bool array of shape (m,)
+        Whether the distance to the minimiser is proved to be at most `TOLERANCE`: in the norm of the Hessian of all,
+        in which a standard error is ``sqrt(sum of squared slopes/sum of curvatures)`` of the loss.
 
     Raises
     ------
-    scipy.linalg.LinAlgError
+    ValueError
+        If there is no minimiser on all records.
+    numpy.linalg.LinAlgError
         If columns are so nearly dependent that the Hessian cannot be inverted.
     """
-    around = _Around.minimiser(np.column_stack([np.ones(len(x)), x]), label, penalty)
-    without, proved = around.step()
+    regression = Regression.of(x, response, loss, penalty)
+    around = _Around(regression, Units.single(len(x)) if units is None else units, regression.minimiser())
+    without, proved = around.steps()
     accurate, defined = proved <= around.tolerance, np.isfinite(without).all(axis=1)
     for _ in range(_N_CORRECTIONS):
         (to_correct,) = np.nonzero(~accurate & defined)
-        if not len(to_correct):
-            break
-        for block in np.array_split(to_correct, -(-len(to_correct) * len(x) // _BLOCK)):
-            correction, distance = around.correction(without[block], block)
-            accurate[block] = distance <= around.tolerance
-            without[block] += np.where(accurate[block, None], 0.0, correction)
-    return around.theta, without, accurate
+        for some in np.array_split(to_correct, -(-len(to_correct) * len(x) // _BLOCK)) if len(to_correct) else []:
+            for block in around.units.chosen(some, around.n_numbers, _BLOCK):
+                correction, distance = around.correction(without[block.units], block)
+                close = distance <= around.tolerance
+                accurate[block.units] = close
+                without[block.units] += np.where(close[:, None], 0.0, correction)
+    return regression.raw(around.theta), regression.raw(without), accurate
 
 
 @dataclass(frozen=True, eq=False)
 class _Around:
-    """The loss around its minimiser on all records, and what changes without each of them.
+    """The loss around its minimiser on all records, and what changes without each unit.
+
+    Vectors are *white*: multiplied by the inverse of the Cholesky factor L of the Hessian H on all records, so that H
+    is the identity, and a record of length ``|x|_(H^-1)`` has that length.
 
     Parameters
     ----------
-    rows : array of shape (n, d)
-        A column of ones, and the columns.
-    label : array of shape (n,)
-    penalty : float
+    regression : Regression
+    units : Units
     theta : array of shape (d,)
-        The minimiser.
-    factor : tuple
-        Cholesky factor of the Hessian H there.
-    solved : array of shape (n, d)
-        ``H^-1 x`` of each record.
+        The minimiser on all records.
     """
 
-    rows: Float[Array, "n d"]
-    label: Float[Array, " n"]
-    penalty: float
+    regression: Regression
+    units: Units
     theta: Float[Array, " d"]
-    factor: tuple[Array, bool]
-    solved: Float[Array, "n d"]
 
-    @classmethod
-    def minimiser(cls, rows: Float[Array, "n d"], label: Float[Array, " n"], penalty: float) -> _Around:
-        """Find the minimiser on all records."""
-        theta = _minimiser(rows, label, penalty)
-        factor = linalg.cho_factor(_hessian(rows, special.expit(rows @ theta), penalty))
-        return cls(rows, label, penalty, theta, factor, linalg.cho_solve(factor, rows.T).T)
+    @cached_property
+    def slope(self) -> Float[Array, " n"]:
+        """Of the loss of each record."""
+        return self.regression.loss.slope(self.regression.rows @ self.theta, self.regression.response)
+
+    @cached_property
+    def curvature(self) -> Float[Array, " n"]:
+        """What each record adds to H is so many times ``x x^T``."""
+        return self.regression.curvature(self.theta)
+
+    @cached_property
+    def factor(self) -> Float[Array, "d d"]:
+        """L."""
+        return self.regression.factor(self.curvature)
+
+    @cached_property
+    def white(self) -> Float[Array, "n d"]:
+        """Each record, white."""
+        return self._whitened(self.regression.rows)
+
+    @cached_property
+    def longest(self) -> float:
+        """The largest length of a record in the norm of H^-1."""
+        return float(np.sqrt(np.square(self.white).sum(axis=1).max()))
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The largest distance to a minimiser in the norm of H: some of a standard error, and rounding."""
+        error = np.sqrt(np.square(self.slope).sum() / self.curvature.sum())
+        size = np.linalg.norm(self.factor.T @ self.theta)
+        return float(TOLERANCE * error + _ROUNDING * size)
 
     @property
-    def tolerance(self) -> float:
-        """The largest distance to a minimiser, in the norm of H: `TOLERANCE` in that of the log-losses."""
-        return TOLERANCE * float(np.sqrt(self.penalty))
+    def n_numbers(self) -> int:
+        """Numbers that are computed for each record: those of a matrix where units have several."""
+        d = len(self.theta)
+        return d if self.units.order is None else d * d
 
-    @cached_property
-    def probability(self) -> Float[Array, " n"]:
-        """Of label 1, at the minimiser."""
-        return special.expit(self.rows @ self.theta)
+    def steps(self) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+        """Make one Newton step without each unit, and bound the distance to the minimiser that is left."""
+        thetas, distances = np.empty((self.units.n, len(self.theta))), np.empty(self.units.n)
+        concordance = self.regression.loss.concordance
+        for block in self.units.blocks(self.n_numbers, _BLOCK):
+            removed = self._removed(block)
+            pull = block.sums(self.white[block.rows] * self.slope[block.rows, None])
+            step = removed.solve(pull)
+            size = np.sqrt(np.maximum((pull * step).sum(axis=1), 0))
+            longest = self.longest / np.sqrt(removed.kept)
+            k = concordance * size * longest
+            change = np.exp(k / 2)
+            distance = change * _distance(change * _exponential_rest(k) * size, concordance * change * longest)
+            distances[block.units] = distance / np.sqrt(removed.kept)
+            thetas[block.units] = self.theta + self._restored(step)
+        return thetas, distances
 
-    @cached_property
-    def weight(self) -> Float[Array, " n"]:
-        """What each record adds to H is so many times ``x x^T``."""
-        return self.penalty * self.probability * (1 - self.probability)
-
-    @cached_property
-    def squared(self) -> Float[Array, " n"]:
-        """Squared length of each record in the norm of H^-1."""
-        return (self.solved * self.rows).sum(axis=1)
-
-    @cached_property
-    def kept(self) -> Float[Array, " n"]:
-        """The part of H that stays in the direction of x without the record; NaN where nothing does."""
-        kept = 1 - self.weight * self.squared
-        return np.where(kept > 0, kept, np.nan)
-
-    @cached_property
-    def longest(self) -> Float[Array, " n"]:
-        """Bound the length of every record in the norm of the inverse Hessian without each: at most H^-1 over kept."""
-        return np.sqrt(self.squared.max() / self.kept)
-
-    def step(self) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
-        """Make one Newton step without each record, and bound the distance to the minimiser that is left."""
-        pull = self.penalty * (self.probability - self.label)
-        size = np.abs(pull) * np.sqrt(self.squared / self.kept)
-        k = size * self.longest
-        gradient = np.exp(k / 2) * _exponential_rest(k) * size
-        distance = _distance(gradient, np.exp(k / 2) * self.longest)
-        return self.theta + self.solved * (pull / self.kept)[:, None], distance
-
-    def correction(
-        self, theta: Float[Array, "m d"], left_out: Int[Array, " m"]
-    ) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
+    def correction(self, theta: Float[Array, "m d"], block: Block) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
         """Compute the step from the gradient at each theta, and bound the distance from theta to the minimiser."""
-        gradient = _gradients(self.rows, self.label, self.penalty, theta, left_out)
-        direction = linalg.cho_solve(self.factor, gradient.T).T
-        along = (direction * self.rows[left_out]).sum(axis=1) * self.weight[left_out] / self.kept[left_out]
-        direction = direction + self.solved[left_out] * along[:, None]  # by the Hessian without the record
-        slope = np.sqrt(np.maximum((direction * gradient).sum(axis=1), 0))
-        # the Hessian at theta is within this factor of that at the minimiser of all
-        factor = np.exp(np.abs((theta - self.theta) @ self.rows.T).max(axis=1) / 2)
-        return -direction, factor * _distance(factor * slope, factor * self.longest[left_out])
+        regression, concordance = self.regression, self.regression.loss.concordance
+        removed = self._removed(block)
+        slope = regression.loss.slope(theta @ regression.rows.T, regression.response)
+        slope[np.repeat(np.arange(len(theta)), block.count), block.rows] = 0
+        gradient = self._whitened(slope @ regression.rows + regression.penalty * theta)
+        step = removed.solve(gradient)
+        size = np.sqrt(np.maximum((gradient * step).sum(axis=1), 0))
+        # the Hessian at theta is within the square of this factor of that at the minimiser of all
+        change = np.exp(concordance * np.abs((theta - self.theta) @ regression.rows.T).max(axis=1) / 2)
+        longest = self.longest / np.sqrt(removed.kept)
+        distance = change * _distance(change * size, concordance * change * longest) / np.sqrt(removed.kept)
+        return -self._restored(step), distance
+
+    def _whitened(self, vectors: Float[Array, "m d"]) -> Float[Array, "m d"]:
+        return linalg.solve_triangular(self.factor, vectors.T, lower=True, check_finite=False).T
+
+    def _restored(self, white: Float[Array, "m d"]) -> Float[Array, "m d"]:
+        return linalg.solve_triangular(self.factor.T, white.T, check_finite=False).T
+
+    def _removed(self, block: Block) -> _WithoutOne | _WithoutSeveral:
+        white, curvature = self.white[block.rows], self.curvature[block.rows]
+        if block.alone:
+            return _WithoutOne.of(white, curvature)
+        d = len(self.theta)
+        products = (white[:, :, None] * white[:, None, :] * curvature[:, None, None]).reshape(-1, d * d)
+        return _WithoutSeveral.of(block.sums(products).reshape(-1, d, d))
 
 
-def _minimiser(rows: Float[Array, "n d"], label: Float[Array, " n"], penalty: float) -> Float[Array, " d"]:
-    """Find the minimiser on all records by Newton steps, halved until the loss falls."""
-    theta = np.zeros(rows.shape[1])
-    value = _loss(rows, label, penalty, theta)
-    for _ in range(_N_STEPS):
-        probability = special.expit(rows @ theta)
-        gradient = penalty * rows.T @ (probability - label)
-        gradient[1:] += theta[1:]
-        step = linalg.cho_solve(linalg.cho_factor(_hessian(rows, probability, penalty)), gradient)
-        decrease = float(gradient @ step)
-        if decrease <= 1e-26:  # squared distance to the minimiser, in the norm of the Hessian
-            break
-        part, new_value = 1.0, _loss(rows, label, penalty, theta - step)
-        while new_value > value and part > 1e-12:
-            part /= 2
-            new_value = _loss(rows, label, penalty, theta - part * step)
-        if new_value > value:  # rounding is all that is left
-            break
-        theta, value = theta - part * step, new_value
-    return theta
+@dataclass(frozen=True, eq=False)
+class _WithoutOne:
+    """The Hessian without one record, white: ``I - w a a^T``.
+
+    Parameters
+    ----------
+    white : array of shape (m, d)
+        a of each.
+    curvature : array of shape (m,)
+        w.
+    kept : array of shape (m,)
+        The smallest eigenvalue; NaN where too little is left.
+    """
+
+    white: Float[Array, "m d"]
+    curvature: Float[Array, " m"]
+    kept: Float[Array, " m"]
+
+    @classmethod
+    def of(cls, white: Float[Array, "m d"], curvature: Float[Array, " m"]) -> _WithoutOne:
+        """Compute what is left of the Hessian."""
+        return cls(white, curvature, _clearly_positive(1 - curvature * np.square(white).sum(axis=1)))
+
+    def solve(self, vectors: Float[Array, "m d"]) -> Float[Array, "m d"]:
+        """Multiply by the inverse (Sherman & Morrison 1950)."""
+        along = (self.white * vectors).sum(axis=1) * self.curvature / self.kept
+        return vectors + self.white * along[:, None]
 
 
-def _loss(rows: Float[Array, "n d"], label: Float[Array, " n"], penalty: float, theta: Float[Array, " d"]) -> float:
-    margin = rows @ theta
-    return float(penalty * (np.logaddexp(0, margin) - label * margin).sum() + theta[1:] @ theta[1:] / 2)
+@dataclass(frozen=True, eq=False)
+class _WithoutSeveral:
+    """The Hessian without several records, white.
+
+    Parameters
+    ----------
+    matrices : array of shape (m, d, d)
+    kept : array of shape (m,)
+        The smallest eigenvalues; NaN where too little is left.
+    """
+
+    matrices: Float[Array, "m d d"]
+    kept: Float[Array, " m"]
+
+    @classmethod
+    def of(cls, removed: Float[Array, "m d d"]) -> _WithoutSeveral:
+        """Subtract what the records add to the identity."""
+        matrices = np.eye(removed.shape[1]) - removed
+        kept = _clearly_positive(np.linalg.eigvalsh(matrices)[:, 0])
+        matrices[np.isnan(kept)] = np.eye(removed.shape[1])
+        return cls(matrices, kept)
+
+    def solve(self, vectors: Float[Array, "m d"]) -> Float[Array, "m d"]:
+        """Multiply by the inverse; NaN where too little is left."""
+        solved = np.linalg.solve(self.matrices, vectors[:, :, None])[:, :, 0]
+        return np.where(np.isnan(self.kept)[:, None], np.nan, solved)
 
 
-def _hessian(rows: Float[Array, "n d"], probability: Float[Array, " n"], penalty: float) -> Float[Array, "d d"]:
-    weight = penalty * probability * (1 - probability)
-    hessian = (rows * weight[:, None]).T @ rows
-    hessian[np.arange(1, len(hessian)), np.arange(1, len(hessian))] += 1
-    return hessian
-
-
-def _gradients(
-    rows: Float[Array, "n d"],
-    label: Float[Array, " n"],
-    penalty: float,
-    theta: Float[Array, "m d"],
-    left_out: Int[Array, " m"],
-) -> Float[Array, "m d"]:
-    """Compute the gradient at each theta, of all records but one."""
-    error = special.expit(theta @ rows.T) - label
-    error[np.arange(len(theta)), left_out] = 0
-    gradient = penalty * error @ rows
-    gradient[:, 1:] += theta[:, 1:]
-    return gradient
+def _clearly_positive(kept: Float[Array, " m"]) -> Float[Array, " m"]:
+    return np.where(kept > _ROUGHEST, kept, np.nan)
 
 
 def _exponential_rest(k: Float[Array, " n"]) -> Float[Array, " n"]:

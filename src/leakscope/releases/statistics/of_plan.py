@@ -10,8 +10,8 @@ from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
-from leakscope.plans.bounds import REGRESSIONS, StatisticPlan
-from leakscope.plans.statistics import STATISTICS
+from leakscope.plans.bounds import StatisticPlan
+from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Linear, Statistic, named
@@ -80,6 +80,36 @@ def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
         standard = Logistic.standardised(points)
         settings |= {"centre": standard.centre, "spread": standard.spread}
     return named(plan.statistic, **settings)
+
+
+def check_declared(plan: StatisticPlan) -> None:
+    """Refuse what a statistic would take from all records, where it is compared with that of all but one.
+
+    Without the record the levels of a table, the ends of bins, or the scale of columns could be others, and the
+    difference would show what the comparison does not see.
+
+    Parameters
+    ----------
+    plan : StatisticPlan
+
+    Raises
+    ------
+    ValueError
+        In one line: what has to be declared.
+    """
+    undeclared = [name for name in plan.by if plan.statistic == "table" and name not in plan.levels]
+    if undeclared:
+        raise ValueError(
+            f"the levels of {undeclared[0]} would be others without a record: declare them, as --levels "
+            f"{undeclared[0]}=a,b,c"
+        )
+    if plan.statistic == "histogram" and "edges" not in plan.set:
+        raise ValueError("the bins would be others without a record: declare them, as --set edges=[0,20,40]")
+    if plan.statistic == "logistic" and not {"centre", "spread"} <= set(plan.set):
+        raise ValueError(
+            "the scale of the columns would be another one without a record: declare it, as --set centre=[40,10] --set "
+            "spread=[15,3], or 0 and 1 for columns as they are"
+        )
 
 
 def _histogram(by: Sequence[str], x: Any, settings: Mapping[str, Any]) -> Histogram:

@@ -1,0 +1,201 @@
+"""Ridge, Poisson and Huber regression: the minimum of a loss, with an optional squared penalty on the slopes.
+
+The response is the label, or the last column if there is no label. The intercept is not penalised. With a penalty the
+units of the columns matter: divide them by a number that is known beforehand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.checks import non_negative, positive
+from leakscope.core.types import Points
+from leakscope.releases.statistics.algorithms import design, explaining
+from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.losses import Loss, PoissonLoss, PseudoHuberLoss, SquaredLoss
+from leakscope.releases.statistics.newton import minimise
+
+Array = np.ndarray
+
+
+@runtime_checkable
+class PenalisedRegression(Protocol):
+    """An algorithm that minimises ``sum of losses + ridge/2 * |slopes|^2``."""
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of a record."""
+        ...
+
+    @property
+    def ridge(self) -> float:
+        """The weight of the squared slopes, twice."""
+        ...
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the explanatory columns and the response, as numbers."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Ridge:
+    """Minimise ``sum of squared residuals + penalty |slopes|^2``: the intercept, then a coefficient for each column.
+
+    Parameters
+    ----------
+    penalty : float
+        >= 0; alpha of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.statistics.regressions import Ridge
+    >>> x = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> Ridge(2.0)(Points(x), np.random.default_rng(0)).round(6).tolist()
+    [2.0, 1.0]
+    """
+
+    penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        non_negative("penalty", self.penalty)
+
+    @property
+    def loss(self) -> SquaredLoss:
+        """Half of the squared residual."""
+        return SquaredLoss()
+
+    @property
+    def ridge(self) -> float:
+        """The penalty: loss and penalty are halved alike."""
+        return self.penalty
+
+    def labels(self, points: Points) -> list[str]:
+        """Name the intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the explanatory columns and the response."""
+        return _table(points)
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Solve the normal equations in centred columns, with a step of refinement."""
+        return minimise(*self.table(points), self.loss, self.ridge)
+
+
+@final
+@dataclass(frozen=True)
+class Poisson:
+    """Poisson regression, ``ln E y = intercept + slopes . x``: the intercept, then a coefficient for each column.
+
+    It minimises ``sum of (mean - y ln mean) + penalty/2 |slopes|^2``. The response need not be whole numbers, but must
+    be >= 0. The fit fails where no minimum exists, as where a level of a dummy column has no response but 0.
+
+    Parameters
+    ----------
+    penalty : float
+        >= 0; n times alpha of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.statistics.regressions import Poisson
+    >>> points = Points(np.array([[0.0, 1.0], [0.0, 3.0], [1.0, 6.0]]))
+    >>> Poisson()(points, np.random.default_rng(0)).round(6).tolist()
+    [0.693147, 1.098612]
+    """
+
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        non_negative("penalty", self.penalty)
+
+    @property
+    def loss(self) -> PoissonLoss:
+        """The negative log-likelihood."""
+        return PoissonLoss()
+
+    @property
+    def ridge(self) -> float:
+        """The penalty."""
+        return self.penalty
+
+    def labels(self, points: Points) -> list[str]:
+        """Name the intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the explanatory columns and the response."""
+        return _table(points)
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Fit by Newton steps."""
+        return minimise(*self.table(points), self.loss, self.ridge)
+
+
+@final
+@dataclass(frozen=True)
+class Huber:
+    """Regression by the pseudo-Huber loss: the intercept, then a coefficient for each column.
+
+    It minimises ``sum of c^2 (sqrt(1 + (r/c)^2) - 1) + penalty/2 |slopes|^2``, r the residuals: the smooth form of
+    Huber's loss, squared for residuals far below c and absolute far above.
+
+    Parameters
+    ----------
+    threshold : float
+        c > 0, in the units of the response. It is declared, and not computed from the residuals.
+    penalty : float
+        >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.statistics.regressions import Huber
+    >>> x = np.arange(6.0)
+    >>> points = Points(np.column_stack([x, np.where(x == 3, 1e6, 1 + 2 * x)]))
+    >>> Huber(0.1)(points, np.random.default_rng(0)).round(1).tolist()
+    [1.0, 2.0]
+    """
+
+    threshold: float
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive("threshold", self.threshold)
+        non_negative("penalty", self.penalty)
+
+    @property
+    def loss(self) -> PseudoHuberLoss:
+        """The pseudo-Huber loss."""
+        return PseudoHuberLoss(self.threshold)
+
+    @property
+    def ridge(self) -> float:
+        """The penalty."""
+        return self.penalty
+
+    def labels(self, points: Points) -> list[str]:
+        """Name the intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the explanatory columns and the response."""
+        return _table(points)
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Fit by Newton steps."""
+        return minimise(*self.table(points), self.loss, self.ridge)
+
+
+def _table(points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+    x, y = design(points)
+    return numbers(x), numbers(y[:, None])[:, 0]
