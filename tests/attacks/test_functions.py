@@ -8,7 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.attacks import ATTACKS, from_function, in_moments, out_moments
+from leakscope.attacks import ATTACKS, AttackFailed, from_function, in_moments, out_moments
 from leakscope.core.types import Signals, WrongScores
 
 GAME = ls.games.half_split(200, 16)
@@ -129,6 +129,50 @@ def test_the_line_that_wrong_scores_get(returned, message):
     with pytest.raises(WrongScores, match=f"^{message}") as caught:
         ls.audit_signals(SIGNALS, attacks=[mine])
     assert "\n" not in str(caught.value)
+
+
+def raises(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("logits"), "KeyError: 'logits'"),
+        (ValueError("operands could not be broadcast\ntogether"), "ValueError: operands could not be broadcast"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_an_attack_that_fails_is_named_with_what_it_was_given(error, told):
+    def mine(signals):
+        raises(error)
+
+    with pytest.raises(AttackFailed) as caught:
+        ls.audit_signals(SIGNALS, attacks=["loss", mine])
+    assert str(caught.value) == (
+        f"attack 'mine' fails with {told}; it was given loss (16, 200), of 16 models and 200 points, and scores 16 "
+        "attacked models at 200 target points"
+    )
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(("error", "n_fits"), [(KeyError("los"), 1), (ValueError("no neighbours"), 9)])
+def test_a_mistake_in_an_attack_is_found_before_the_first_fit_of_the_audit(error, n_fits):
+    """Other errors may come from the random numbers of the trial: they are told after the fits."""
+    fits = []
+
+    class Counted(DecisionTreeClassifier):
+        def fit(self, X, y):
+            fits.append(len(X))
+            return super().fit(X, y)
+
+    def mine(signals):
+        raises(error)
+
+    with pytest.raises(AttackFailed, match=f"^attack 'mine' fails with {type(error).__name__}"):
+        ls.audit(Counted(), *load_wine(return_X_y=True), n_models=8, n_jobs=1, attacks=[mine])
+    assert len(fits) == n_fits
 
 
 def test_whole_numbers_and_truths_are_scores():

@@ -55,6 +55,38 @@ class TestRules:
         assert verdict_of(AttackEnds("a", 0.5, 0.4, 0.55), unknown) == "ask"
         assert verdict_of(AttackEnds("a", 0.7, 0.65, 0.8), unknown) == "do_not_release"
 
+    @pytest.mark.parametrize(
+        ("ends", "outcome", "decides"),
+        [
+            # the strongest by its value is not the one whose lower end is above the limit
+            ([("a", 0.75, 0.58, 0.9), ("b", 0.7, 0.65, 0.75)], "not_kept", "b"),
+            # of two that include the limit, and of two that keep it, the one with the largest upper end
+            ([("a", 0.62, 0.59, 0.64), ("b", 0.58, 0.4, 0.8)], "open", "b"),
+            ([("a", 0.55, 0.5, 0.56), ("b", 0.5, 0.4, 0.6)], "kept", "b"),
+        ],
+    )
+    def test_what_is_shown_is_the_interval_of_the_attack_that_decides(self, ends, outcome, decides):
+        by_name = {name: AttackEnds(name, *numbers) for name, *numbers in ends}
+        (check,) = decision(AUC, observed(), [{LIMIT: end} for end in by_name.values()]).checks
+        assert (check.outcome, check.attack) == (outcome, decides)
+        end = by_name[decides]
+        assert (check.value, check.low, check.high) == (end.value, end.low, end.high)
+
+    def test_an_attack_without_an_interval_is_named_with_its_reason(self):
+        """Whether the others keep the limit or leave it open; a limit that is not kept needs no further attack."""
+        unknown = AttackEnds("b", 0.9, reason=Term("too_few_models"))
+        for high, shown in ((0.55, ["b"]), (0.65, ["a", "b"])):
+            known = AttackEnds("a", 0.54, 0.5, high)
+            found = decision(AUC, observed(), [{LIMIT: known}, {LIMIT: unknown}])
+            assert found.verdict == "ask"
+            assert [check.attack for check in found.checks] == shown
+            last = found.checks[-1]
+            assert (last.outcome, last.value, last.low, last.high) == ("open", 0.9, None, None)
+            assert last.reason is not None
+            assert last.reason.id == "too_few_models"
+        found = decision(AUC, observed(), [{LIMIT: AttackEnds("a", 0.7, 0.65, 0.8)}, {LIMIT: unknown}])
+        assert [(check.attack, check.outcome) for check in found.checks] == [("a", "not_kept")]
+
     def test_without_an_attack_nothing_is_released(self):
         found = decision(AUC, observed(), [])
         assert found.verdict == "ask"

@@ -6,7 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.tree import DecisionTreeClassifier
 
+import leakscope as ls
 from leakscope.attacks import find
 from leakscope.auditing.evaluate import ObservedRelease
 from leakscope.auditing.report import assemble
@@ -40,3 +43,15 @@ def test_claim_about_nobody() -> None:
     plan = AuditPlan(claim=(ClaimPlan(eta=0.1, model="forest"),))
     with pytest.raises(ValueError, match="a claim is about 'forest', which is no model here: a"):
         assemble(plan, find(["loss"]), [_subject("a", 0)])
+
+
+def test_attacks_that_did_not_run_have_no_row_of_dashes():
+    """One trained model without references: the table has what was measured, and the reasons are below it."""
+    x, y = load_breast_cancer(return_X_y=True)
+    model = DecisionTreeClassifier(max_depth=3).fit(x[::2], y[::2])
+    report = ls.audit_model(model, (x[::2], y[::2]), (x[1::2], y[1::2]), n_jobs=1)
+    rows = [line.split("  ")[0] for line in report.table().splitlines()]
+    assert "Loss (MALT)" in rows
+    assert not {"LiRA", "RMIA", "MAST"} & set(rows)
+    assert "not run: RMIA: needs at least 1 reference model" in report.table()
+    assert "RMIA" in report.to_html()  # among all findings, with the reason

@@ -56,10 +56,9 @@ def test_probabilities_give_the_signals_of_a_model_that_answers_so(tmp_path):
     label = np.array(["a", "b", "c"])[RNG.integers(0, 3, 100)]
     frame = pd.DataFrame(p, columns=["p_c", "p_a", "p_b"]).assign(label=label, member=MEMBER.astype(int))
     frame.to_csv(path, index=False)
-    signals = read_probabilities(path)
-    order = np.concatenate([np.flatnonzero(MEMBER), np.flatnonzero(~MEMBER)])
+    signals = read_probabilities(path).signals
     own = frame.to_numpy()[np.arange(100), ["cab".index(name) for name in label]].astype(float)
-    np.testing.assert_allclose(signals.arrays["loss"][0], -np.log(own)[order], rtol=1e-6)
+    np.testing.assert_allclose(signals.arrays["loss"][0], -np.log(own), rtol=1e-6)
     assert signals.game.member[0].sum() == 50
     answers = {tuple(row): probabilities for row, probabilities in zip(np.eye(100), p[:, [1, 2, 0]], strict=True)}
     report = ls.audit_model(
@@ -72,6 +71,61 @@ def test_probabilities_give_the_signals_of_a_model_that_answers_so(tmp_path):
     same = ls.audit_signals(signals)
     expected = {(f.attack, f.quantity): f.value for f in report.findings if f.quantity == "auc"}
     assert {(f.attack, f.quantity): f.value for f in same.findings if f.quantity == "auc"} == pytest.approx(expected)
+
+
+def answers_of(p: np.ndarray, label: np.ndarray) -> pd.DataFrame:
+    frame = pd.DataFrame(p, columns=[f"p_{column}" for column in range(p.shape[1])])
+    return frame.assign(label=label, member=MEMBER.astype(int))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("n_trees", [1, 3, 30])
+def test_answers_with_exact_zeros(tmp_path, k, n_trees):
+    """Of a forest, a tree or the nearest neighbour: the same numbers as from the model itself."""
+    label = RNG.integers(0, k, 100)
+    sure = np.where(MEMBER[:, None], np.eye(k)[label] * 3 + 0.1, 1.0)
+    p = np.array([RNG.multinomial(n_trees, row / row.sum()) for row in sure]) / n_trees
+    answers_of(p, label).to_csv(tmp_path / "p.csv", index=False)
+    table = read_probabilities(tmp_path / "p.csv")
+    assert table.notes == ()
+    report = ls.audit_signals(table.signals)
+    answers = dict(enumerate(p))
+    from_model = ls.audit_model(
+        lambda X: np.array([answers[int(row[0])] for row in X]),
+        (np.flatnonzero(MEMBER)[:, None], label[MEMBER]),
+        (np.flatnonzero(~MEMBER)[:, None], label[~MEMBER]),
+        accept_shift=True,
+    )
+    expected = {f.attack: f.value for f in from_model.findings if f.quantity == "auc"}
+    assert {f.attack: f.value for f in report.findings if f.quantity == "auc"} == pytest.approx(expected)
+    assert {"loss", "confidence", "entropy"} <= expected.keys()
+
+
+@pytest.mark.parametrize(("digits", "k"), [(2, 3), (2, 20), (3, 5), (4, 100)])
+def test_rounded_answers_are_divided_by_the_sum_of_their_row(tmp_path, digits, k):
+    p = RNG.dirichlet(np.full(k, 0.5), 100)
+    rounded = p.round(digits)
+    label = RNG.integers(0, k, 100)
+    answers_of(rounded, label).to_csv(tmp_path / "p.csv", index=False)
+    table = read_probabilities(tmp_path / "p.csv")
+    (note,) = table.notes
+    assert note.startswith(f"The probabilities are rounded to {digits} digits, and their rows sum to ")
+    whole = rounded / rounded.sum(axis=1, keepdims=True)
+    floor = whole[whole > 0].min() / 2
+    expected = -np.log(np.maximum(whole[np.arange(100), label], floor))
+    np.testing.assert_allclose(table.signals.arrays["loss"][0], expected, rtol=1e-5, atol=1e-6)
+    answers_of(p.astype(np.float32), label).to_parquet(tmp_path / "whole.parquet")
+    assert read_probabilities(tmp_path / "whole.parquet").notes == ()
+
+
+def test_the_order_of_the_table_is_kept_and_its_ids_are_names(tmp_path):
+    p = RNG.dirichlet([1, 1], 100)
+    frame = answers_of(p, RNG.integers(0, 2, 100)).assign(id=[f"P-{row}" for row in range(100)])
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    table = read_probabilities(tmp_path / "p.csv")
+    np.testing.assert_array_equal(table.signals.game.member[0], MEMBER)
+    assert table.names is not None
+    assert table.names[:2].tolist() == ["P-0", "P-1"]
 
 
 GOOD = pd.DataFrame({"member": [1, 0], "score": [0.5, 0.1], "label": ["a", "b"], "p_a": [0.9, 0.5], "p_b": [0.1, 0.5]})
@@ -93,6 +147,12 @@ GOOD = pd.DataFrame({"member": [1, 0], "score": [0.5, 0.1], "label": ["a", "b"],
         (read_probabilities, GOOD.drop(columns="p_b"), "needs a column p_LABEL for each label, with its probability; "),
         (read_probabilities, GOOD.assign(label=["a", "z"]), "no column p_z for the label 'z'; columns: p_a, p_b"),
         (read_probabilities, GOOD.assign(p_a=[3.0, 2.0]), "rows must be probabilities: smallest entry"),
+        (read_probabilities, GOOD.assign(p_a=[0.95, 0.5]), "rows must be probabilities: smallest entry"),
+        (
+            read_probabilities,
+            GOOD.assign(p_a=[0.8, 0.5]),
+            "the probabilities have 1 digit, and rows sum to 0.9 to 1; give 2 digits or more",
+        ),
         (read_probabilities, GOOD.drop(columns="label"), "no column 'label'; columns: member, score, p_a, p_b"),
     ],
 )

@@ -21,6 +21,7 @@ import pytest
 
 from leakscope.attacks import ATTACKS, DEFAULT
 from leakscope.auditing import api as audit_api
+from leakscope.cli import audits
 from leakscope.plans import AuditPlan
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
@@ -172,6 +173,55 @@ class TestPlans:
         left = leakscope(f"audit --data noise.csv --label label {TREE} {planted}")
         assert left.code == 0
         assert "1 model trained 1 time with a random half of the canaries" in left.out
+
+    @pytest.mark.parametrize(
+        ("typed", "tables"),
+        [
+            ("--model a:A --set d=1 --model b:B --set d=2", [{"set": {"d": 1}}, {"set": {"d": 2}}]),
+            ("--model=a:A --set=d=1 --model a:A", [{"set": {"d": 1}}, {}]),
+            ("--model a:A --set d=1 --set e=2 --model b:B --set d=3", [{"set": {"d": 1, "e": 2}}, {"set": {"d": 3}}]),
+            ("--set d=1 --model a:A --set e=2", [{"set": {"d": 1, "e": 2}}]),
+            (
+                "--model a:A --train epochs=3 --layers last --model b:B --dpsgd clip=1 --set d=2",
+                [{"train": {"epochs": 3}, "layers": ("last",)}, {"dpsgd": {"clip": 1}, "set": {"d": 2}}],
+            ),
+            ("--title --set --model a:A --set d=1 --model b:B", [{"set": {"d": 1}}, {}]),  # a title called --set
+        ],
+    )
+    def test_parameters_go_to_the_model_before_them(self, leakscope, asked, typed, tables):
+        leakscope(f"audit {typed}")
+        ((plan, _),) = asked
+        assert [model.model_dump(exclude_unset=True, exclude={"spec"}) for model in plan.model] == tables
+
+    @pytest.mark.parametrize("flag", ["--set d=1", "--train epochs=3", "--layers last", "--dpsgd clip=1"])
+    def test_parameters_before_several_models_are_refused(self, leakscope, flag):
+        left = leakscope(f"audit {flag} --model a:A --model b:B")
+        refused(left, f"{flag} comes before 2 --model; write it behind the one that it belongs to")
+
+    @pytest.mark.parametrize("is_terminal", [True, False])
+    def test_a_dry_run_fits_the_terminal(self, monkeypatch, capsys, is_terminal):
+        monkeypatch.setattr(audits, "_dry_run", lambda *given: iter(["imports a:b", "word " * 40]))
+        monkeypatch.setattr(audits, "width", lambda: 60)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+        audits._emit_dry_run(AuditPlan(dataset="wine"), 1, False, True)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "imports a:b"
+        assert (max(map(len, lines)) <= 60) == is_terminal
+        assert " ".join(lines).split().count("word") == 40
+
+    def test_models_of_one_class_are_named_by_what_differs(self, leakscope):
+        depths = [f"{TREE} --set criterion=entropy,max_depth={depth}" for depth in (1, "none")]
+        forest = "--model sklearn.ensemble:RandomForestClassifier --set n_estimators=3"
+        command = (
+            f"audit --data noise.csv --label label {' '.join(depths)} {forest} --n-models 4 --attack gap --n-jobs 1"
+        )
+        left = leakscope(command)
+        assert left.code == 0, left.err
+        names = [release.name for release in Report.from_json("leakscope-report/report.json").about.releases]
+        trees = ["DecisionTreeClassifier max_depth=1", "DecisionTreeClassifier max_depth=none"]
+        assert names == [*trees, "RandomForestClassifier"]
+        left = leakscope(f"{command} --dry-run")
+        assert all(name in left.out for name in trees)
 
     def test_several_models_and_parameters_of_the_last(self, leakscope, asked):
         leakscope("audit --model a:One --model b:Two --set depth=3,kind=gini --set seed=none")
@@ -381,8 +431,8 @@ class TestOtherSources:
             "audit --scores scores.csv",
             "audit --probabilities answers.csv",
             "bound regression --data all.csv --drop label",
-            "calibrate --data all.csv --drop label --eta 0.1 --games 0",
-            "protect --data all.csv --drop label --eta 0.1 --games 0",
+            "calibrate --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
+            "protect --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
         ]
         for command in commands:
             assert "name it with --separator" in leakscope(command).err, command

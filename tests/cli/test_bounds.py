@@ -50,6 +50,24 @@ def test_numbers_are_printed_and_nothing_is_written(leakscope) -> None:
     assert [path.name for path in Path().iterdir()] == ["people.csv"]
 
 
+@pytest.mark.parametrize("typed", ["--records 6000", "--records=6000"])
+def test_epochs_of_dpsgd_with_the_number_of_records(leakscope, typed: str) -> None:
+    """``--records`` is here how many there are; elsewhere it shows single ones."""
+    left = leakscope(f"bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed} --json")
+    assert (left.code, left.err) == (0, "")
+    found = json.loads(left.out)
+    assert found["about"]["plan"]["records"] == 6000
+    assert found["about"]["command"] == f"leakscope bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed}"
+    by_steps = json.loads(leakscope("bound dpsgd --noise-multiplier 1 --sample-rate .01 --steps 300 --json").out)
+    assert found["findings"] == by_steps["findings"]
+
+
+def test_the_number_of_records_is_in_the_panel_of_the_theorem(leakscope, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    theorem, _ = leakscope("bound dpsgd --help").out.split("─ Output ")
+    assert "--records " in theorem
+
+
 def test_json_and_nothing_else(leakscope) -> None:
     left = leakscope("bound gaussian --mu 1 --fpr 0.1 --fpr 0.2 --json")
     content = json.loads(left.out)

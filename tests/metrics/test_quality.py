@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.dummy import DummyClassifier
 
-from leakscope.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class
+import leakscope as ls
+from leakscope.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class, same_answer
 
 
 def test_accuracy_of_several_models_is_a_mean_over_models():
@@ -75,6 +77,33 @@ def test_a_model_that_always_predicts_one_class_is_found(predicted, expected):
     label = np.array([0, 1, 1, 0])
     correct = (np.array(predicted) == label).astype(float)[None]
     assert right_on_one_class(correct, label).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [
+        (np.tile([0.5, 0.5], (6, 1)), True),  # a tie, which counts as wrong for every record
+        (np.tile([0.4, 0.4, 0.2], (6, 1)), True),
+        (np.tile([0.7, 0.3], (6, 1)), True),
+        (np.array([[0.7, 0.3], [0.3, 0.7]] * 3), False),  # right and equally sure about all: not constant
+        (np.array([[0.5, 0.5]] * 5 + [[0.4, 0.6]]), False),
+    ],
+)
+def test_a_model_that_gives_the_same_answer_to_all_is_found(p, expected):
+    label = np.arange(6) % p.shape[1]
+    loss = -np.log(p[np.arange(6), label]).astype(np.float32)[None]
+    assert same_answer(loss, label).tolist() == [expected]
+    assert same_answer(loss[:, :1], label[:1] + 1).tolist() == [False]  # a class without a record
+
+
+@pytest.mark.parametrize("strategy", ["prior", "most_frequent", "uniform"])
+def test_a_dummy_classifier_is_called_that_in_every_model(strategy):
+    """Halves of equally many records of both classes give ties: found in 15 of 16 models before."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    report = ls.audit(DummyClassifier(strategy=strategy), x, y, n_models=16, n_jobs=1, attacks=["loss", "gap"])
+    (found,) = [each for each in report.findings if each.quantity == "test_accuracy"]
+    assert found.detail["models_of_one_class"] == 16
 
 
 def test_most_frequent_label():

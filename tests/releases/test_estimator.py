@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -480,7 +481,11 @@ class TestFixed:
         assert str(caught.value) == message
 
     def test_logits_are_refused(self):
-        with pytest.raises(ValueError, match=r"^rows must be probabilities: .*; apply softmax to logits first$"):
+        with pytest.raises(
+            ValueError,
+            match=r"^rows must be probabilities: .*; apply softmax to logits, and divide rounded ones by the sum of "
+            r"their row$",
+        ):
             self.loss(PretrainedModel(table(np.log(self.p))), [0, 1, 2] * 3)
 
 
@@ -508,3 +513,49 @@ def test_an_estimator_of_the_user_has_its_own_error():
 
     with pytest.raises(RuntimeError, match=r"cannot be fitted on 30 points: a list of counts$"):
         ls.audit(Counts(), RAGGED, np.arange(60) % 2, n_models=4, attacks=["loss"], n_jobs=1)
+
+
+def test_a_search_whose_fits_all_fail_says_why():
+    """Its first line is "All the 6 fits failed."; the cause is behind two tracebacks."""
+    search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [-1, -2]}, cv=3)
+    line = r"All the 6 fits failed: InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
+    with pytest.raises(RuntimeError, match=rf"^GridSearchCV cannot be fitted on .* points: {line}") as caught:
+        ls.audit(search, np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2, n_models=4, n_jobs=1)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrapped", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
+def test_hard_votes_have_no_probabilities_and_soft_ones_do(wrapped):
+    trees = [("a", DecisionTreeClassifier()), ("b", LogisticRegression())]
+    hard = wrapped(VotingClassifier(trees, voting="hard"))
+    advice = r"nor is it a regressor; with voting='soft' it has probabilities"
+    x, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match=advice):
+        ls.audit(hard, x, y, n_models=4, n_jobs=1)
+    fitted = hard.fit(x[:20], y[:20])
+    with pytest.raises(ValueError, match=advice):
+        ls.audit_model(fitted, (x[:20], y[:20]), (x[20:], y[20:]))
+    assert Estimator(wrapped(VotingClassifier(trees, voting="soft"))).name == "VotingClassifier"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        MultinomialNB(),
+        RandomForestClassifier(3),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+)
+def test_texts_need_a_vectoriser(estimator):
+    name = type(estimator[-1] if hasattr(estimator, "steps") else estimator).__name__
+    advice = rf"x holds texts, which it does not read; give make_pipeline\(TfidfVectorizer\(\), {name}\(...\)\)$"
+    with pytest.raises(RuntimeError, match=advice):
+        ls.audit(estimator, ["hello world"] * 20 + ["bye"] * 20, np.arange(40) % 2, n_models=4, n_jobs=1)
+
+
+def test_a_fitted_estimator_that_is_fitted_anew_is_not_told_of_its_old_columns():
+    frame = pd.DataFrame({"age": [np.inf] * 40, "hours": range(40)})
+    fitted = LogisticRegression().fit(frame[["hours"]], np.arange(40) % 2)
+    with pytest.raises(RuntimeError, match="contains infinity"):
+        ls.audit(fitted, frame, np.arange(40) % 2, n_models=4, n_jobs=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.data import from_arrays
@@ -128,3 +131,34 @@ def test_an_audit_of_a_fitted_regressor_finds_what_it_memorises():
     report = ls.audit_model(model, (X[::2], y[::2]), (X[1::2], y[1::2]), attacks="loss")
     assert next(f for f in report.findings if f.quantity == "auc").low > 0.6
     assert report.about.releases[0].description.startswith("RandomForestRegressor(")
+
+
+AGE_HOURS = pd.DataFrame({"age": [30.0, 40.0, 50.0, 60.0] * 5, "hours": [10.0, 20.0, 30.0, 40.0] * 5})
+FITTED = DecisionTreeClassifier().fit(AGE_HOURS, [0, 1] * 10)
+
+
+@pytest.mark.parametrize("answering", [FITTED, FITTED.predict_proba, make_pipeline(FITTED)])
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (AGE_HOURS.assign(town="Bern"), "it was not fitted on town; leave out what is no feature: --drop town"),
+        (
+            AGE_HOURS.assign(town="Bern", **{"net pay": 3}),
+            "it was not fitted on town, net pay; leave out what is no feature: --drop town --drop 'net pay'",
+        ),
+        (AGE_HOURS[["hours"]], "it was fitted on age, which the data lack"),
+        (
+            AGE_HOURS[["hours"]].assign(pid=range(20)),
+            "it was fitted on age, which the data lack, and it was not fitted on pid; leave out what is no feature: "
+            "--drop pid",
+        ),
+        (
+            AGE_HOURS[["hours", "age"]],
+            "its columns are in another order; give them as it was fitted: age, hours",
+        ),
+    ],
+)
+def test_a_model_that_was_fitted_on_other_columns_names_them(answering, frame, told):
+    labels = np.array([0, 1] * 5)
+    with pytest.raises(RuntimeError, match=rf"^model gives no numbers for \d+ points: {re.escape(told)}$"):
+        ls.audit_model(answering, (frame[:10], labels), (frame[10:], labels), attacks=["loss"])

@@ -37,7 +37,21 @@ class TestProbabilities:
         found = readout.probabilities(p, np.array([0, 0, 0]), EVERY)
         np.testing.assert_allclose(found["loss"], [0, math.log(20), math.log(10)])
         np.testing.assert_allclose(found["log_odds"], [math.log(20), -math.log(20), -math.log(9)])
-        np.testing.assert_allclose(found["log_prob"][1], [-math.log(20), 0])
+        np.testing.assert_allclose(found["log_prob"][1], [-math.log(21), math.log(20 / 21)])
+        np.testing.assert_allclose(found["log_prob"][2], np.log([0.1, 0.9]))
+
+    @pytest.mark.parametrize("k", [2, 3, 100])
+    @pytest.mark.parametrize("n_trees", [1, 2, 10])
+    def test_log_probabilities_with_zeros_sum_to_one_and_keep_their_order(self, k, n_trees):
+        """Answers of forests, trees and nearest neighbours: multiples of 1/n, most of them 0."""
+        rng = np.random.default_rng(k + n_trees)
+        p = rng.multinomial(n_trees, rng.dirichlet(np.full(k, 0.3)), 300) / n_trees
+        found = readout.probabilities(p, np.zeros(300, dtype=int), ("log_prob",))["log_prob"]
+        np.testing.assert_allclose(np.exp(found).sum(axis=1), 1)
+        top, found_top = p.max(axis=1), found.max(axis=1)
+        for row in range(300):
+            assert (found_top[top < top[row]] < found_top[row]).all()
+            assert (np.diff(found[row][np.argsort(p[row])]) > -1e-12).all()
 
     def test_tiny_answers_stay_finite(self):
         p = np.array([[1.0, 1e-300], [5e-324, 1.0]])
@@ -75,11 +89,13 @@ class TestProbabilities:
             (np.array([[np.nan, 1.0]]), "probabilities have NaN or infinite values"),
             (
                 np.array([[2.0, -1.0], [0.5, 0.5]]),
-                "rows must be probabilities: smallest entry -1, row sums 1 to 1; apply softmax to logits first",
+                "rows must be probabilities: smallest entry -1, row sums 1 to 1; apply softmax to logits, and "
+                "divide rounded ones by the sum of their row",
             ),
             (
                 np.array([[3.0, 4.0], [0.5, 0.5]]),
-                "rows must be probabilities: smallest entry 0.5, row sums 1 to 7; apply softmax to logits first",
+                "rows must be probabilities: smallest entry 0.5, row sums 1 to 7; apply softmax to logits, and "
+                "divide rounded ones by the sum of their row",
             ),
         ],
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakscope.core.checks import one_of
-from leakscope.core.types import Scores, Signals, WrongScores
+from leakscope.core.types import NotApplicable, Scores, Signals, WrongScores
 
 if TYPE_CHECKING:
     from leakscope.attacks.moments import Moments, in_moments, out_moments
@@ -39,6 +39,10 @@ def __getattr__(name: str) -> Any:
     if name in _IN_MOMENTS:
         return getattr(import_module(f"{__name__}.moments"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class AttackFailed(ValueError):
+    """A function of the user's own raised an error on the signals that it was given."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,23 @@ class Attack:
             If the signals or the references do not suffice, with the reason.
         WrongScores
             In one line, if the function returns no array of numbers, another shape, or NaN or infinite scores.
+        AttackFailed
+            In one line, with what it was given, if a function of the user's own fails.
         """
         from leakscope.attacks.balance import apart, design_of  # here: ATTACKS is read where nothing is attacked
 
         function = self._function()
 
         def score(part: Signals) -> np.ndarray:
-            return checked(self.name, function(part, **self.parameters), part.game.target_member.shape)
+            try:
+                value = function(part, **self.parameters)
+            except (NotApplicable, MemoryError):
+                raise
+            except Exception as error:  # a function of the user's may raise anything; those of this table do not
+                if isinstance(self.function, str) and self.function.startswith(f"{_HERE}."):
+                    raise
+                raise AttackFailed(_why_it_fails(self.name, part, error)) from error
+            return checked(self.name, value, part.game.target_member.shape)
 
         dependent = design_of(signals) if self.needs_references else None
         if dependent is None:
@@ -485,6 +499,19 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
             f"{value.shape}; expected finite numbers: give a point that says nothing the score of a guess"
         )
     return value if value.dtype.kind == "f" else value.astype(np.float64)
+
+
+def _why_it_fails(name: str, signals: Signals, error: Exception) -> str:
+    """Name the attack, its error, and the shapes of what it was given."""
+    message = (str(error).strip().splitlines() or [""])[0]
+    n_targets, n_target_points = signals.game.target_member.shape
+    n_models, n_points = signals.game.member.shape
+    shapes = ", ".join(f"{signal} {array.shape}" for signal, array in signals.arrays.items())
+    return (
+        f"attack {name!r} fails with {type(error).__name__}{': ' if message else ''}{message}; it was given "
+        f"{shapes or 'no signals'}, of {n_models:,} models and {n_points:,} points, and scores {n_targets:,} attacked "
+        f"models at {n_target_points:,} target points"
+    )
 
 
 def _of_name(name: str) -> list[Attack]:

@@ -19,7 +19,7 @@ from leakscope.attacks.balance import design_of
 from leakscope.attacks.given import Given
 from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
-from leakscope.auditing.canaries import attacks_on, planned, private_network
+from leakscope.auditing.canaries import all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
@@ -38,9 +38,17 @@ from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.variants import variants
-from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes, release_of, trained_release
+from leakscope.releases.factory import (
+    Described,
+    adapted,
+    collate_in,
+    owner_notes,
+    preparation_notes,
+    release_of,
+    trained_release,
+)
 from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.specs import is_dataset, only_from, own
+from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution, not_stored, observe
@@ -196,10 +204,11 @@ def audit(
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
+    collate = _collate_of(X)
     if vary:
-        releases = _variants(by_name, vary, train, dpsgd, layers)
+        releases = _variants(by_name, vary, train, dpsgd, layers, collate)
     else:
-        releases = [_release(model, name, train, dpsgd, layers) for name, model in by_name.items()]
+        releases = [_release(model, name, train, dpsgd, layers, collate=collate) for name, model in by_name.items()]
     plan = _plan(
         n_models=n_models,
         claim=_claims(claim),
@@ -285,7 +294,7 @@ def run(
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     """Run a plan and return its report."""
-    releases = [planned(model) for model in plan.releases]
+    releases = all_planned(plan)
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     source = plan.data or plan.dataset or "digits"
@@ -348,7 +357,8 @@ def audit_model(
         The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, and
         the reference attacks (LiRA, RMIA, MAST) attack THIS model.
     train : Recipe or mapping, optional
-        How a network of the recipe is trained, as in ``audit``.
+        How a network of the recipe is trained, as in ``audit``. Its ``collate`` function makes the batches of the
+        trained network, too: ``{"collate": pad}`` for rows of different lengths.
     n_models : int
         Number of reference models.
     classes : array of shape (K,), optional
@@ -404,8 +414,11 @@ def audit_model(
     >>> report.about.releases[0].targets
     1
     """
-    audited = trained_release(model, classes, name, layers)
-    recipe = None if references is None else release_of(references, train=train)
+    collate = collate_in(train) or _collate_of(members, others)
+    if references is None:
+        _refuse_idle_recipe(model, train)
+    audited = trained_release(model, classes, name, layers, collate)
+    recipe = None if references is None else release_of(references, train=train, collate=collate)
     attack_rows = find(attacks)
     plan = _plan(
         attack_rows,
@@ -725,11 +738,17 @@ def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
 
 
 def _release(
-    model: Any, name: str, train: Any, dpsgd: Any, layers: Any, settings: Mapping[str, Any] | None = None
+    model: Any,
+    name: str,
+    train: Any,
+    dpsgd: Any,
+    layers: Any,
+    settings: Mapping[str, Any] | None = None,
+    collate: Any = None,
 ) -> Described:
     """Make the release of an estimator or network of a call, with some of its parameters changed."""
     if dpsgd is None:
-        return release_of(model, name, train, layers, settings)
+        return release_of(model, name, train, layers, settings, collate)
     if train is not None:
         raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
     if layers:
@@ -738,7 +757,7 @@ def _release(
 
 
 def _variants(
-    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], train: Any, dpsgd: Any, layers: Any
+    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], train: Any, dpsgd: Any, layers: Any, collate: Any
 ) -> list[Described]:
     """Make a release of each variant of one model."""
     if len(by_name) != 1:
@@ -749,7 +768,7 @@ def _variants(
         title = f"{name} {variant.name}".strip()
         private = _with(dpsgd, variant.dpsgd) if variant.dpsgd else dpsgd
         recipe = _with(train, variant.train) if variant.train else train
-        releases.append(_release(model, title, recipe, private, layers, variant.set))
+        releases.append(_release(model, title, recipe, private, layers, variant.set, collate))
     return releases
 
 
@@ -784,6 +803,39 @@ def _features_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     if y is not None:
         raise ValueError("a data set of PyTorch holds its labels; leave y out")
     return own("leakscope.releases.networks.tensors:from_dataset")(X)
+
+
+def _collate_of(*datasets: Any) -> Any:
+    """Return the collate function of the DataLoaders among these; None if they have none of their own."""
+    collate = None
+    for dataset in datasets:
+        if not is_dataset(dataset):
+            continue
+        other = own("leakscope.releases.networks.tensors:collate_of")(dataset)
+        if None not in (collate, other) and other != collate:
+            raise ValueError(
+                "the DataLoaders of members and others have different collate functions; give both the same, or "
+                "train={'collate': FUNCTION}"
+            )
+        collate = collate or other
+    return collate
+
+
+def _refuse_idle_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) -> None:
+    """Refuse a recipe where nothing is trained, apart from the collate function of a trained network."""
+    if not train:
+        return
+    idle = sorted(set(train) - {"collate"}) if isinstance(train, Mapping) else []
+    if idle or collate_in(train) is None:
+        raise ValueError(
+            f"train says how reference models are trained, and there are none: leave {', '.join(idle) or 'it'} out, or "
+            "give the recipe as references="
+        )
+    if not is_network(model):
+        raise ValueError(
+            f"collate makes batches for a network of PyTorch; a {type(model).__name__} gets the points as they are: "
+            "leave train out"
+        )
 
 
 def _pair(role: str, part: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from inspect import isclass, isfunction
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -120,6 +120,78 @@ def planned(model: ModelPlan) -> Described:
     if model.dpsgd is None:
         return release_from(model.spec, model.set, model.name, model.train, model.layers)
     return private_network(model.spec, model.dpsgd, model.name, model.set)
+
+
+def all_planned(plan: AuditPlan) -> list[Described]:
+    """Make the releases of a plan, each with a name of its own.
+
+    Models of one class that the plan does not name are named by the parameters in which they differ; the same model
+    twice keeps its name twice, which is refused where the audit begins.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+
+    Returns
+    -------
+    list of Described
+
+    Raises
+    ------
+    ValueError
+        In one line, as `planned`.
+
+    Examples
+    --------
+    >>> from leakscope.auditing.canaries import all_planned
+    >>> from leakscope.plans import AuditPlan
+    >>> trees = [{"spec": "sklearn.tree:DecisionTreeClassifier", "set": {"max_depth": depth}} for depth in (2, 5)]
+    >>> [release.name for release in all_planned(AuditPlan(dataset="wine", model=trees))]
+    ['DecisionTreeClassifier max_depth=2', 'DecisionTreeClassifier max_depth=5']
+    """
+    releases = [planned(model) for model in plan.releases]
+    names = _distinct_names(plan.releases, [release.name for release in releases])
+    return [
+        release if release.name == name else replace(cast(Any, release), name=name)
+        for release, name in zip(releases, names, strict=True)
+    ]
+
+
+def _distinct_names(models: Sequence[ModelPlan], names: Sequence[str]) -> list[str]:
+    """Rename the models that have the name of another one, apart from those that the plan names."""
+    distinct = list(names)
+    for name in {name for name in names if names.count(name) > 1}:
+        places = [place for place, model in enumerate(models) if names[place] == name and not model.name]
+        for place, title in zip(places, _by_differences(name, [models[place] for place in places]), strict=True):
+            distinct[place] = title
+    return distinct
+
+
+def _by_differences(name: str, models: Sequence[ModelPlan]) -> list[str]:
+    """Name models of one class by what they do not share: the import path, then their parameters."""
+    several_paths = len({model.spec for model in models}) > 1
+    tables = [_parameters(model) for model in models]
+    titles = []
+    for model, table in zip(models, tables, strict=True):
+        own = [
+            f"{parameter}={_written(value)}"
+            for parameter, value in table.items()
+            if any(parameter not in other or other[parameter] != value for other in tables)
+        ]
+        titles.append(" ".join([model.spec if several_paths else name, ", ".join(own)]).strip())
+    return titles
+
+
+def _parameters(model: ModelPlan) -> dict[str, Any]:
+    """List the parameters of a model, those of its training as ``train.epochs``."""
+    of_training = {f"train.{name}": value for name, value in model.train.items()}
+    of_layers = {"layers": ", ".join(model.layers)} if model.layers else {}
+    return {**model.set, **of_training, **(model.dpsgd or {}), **of_layers}
+
+
+def _written(value: Any) -> str:
+    """Write a value as it is typed."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def is_private(release: Release) -> TypeGuard[PrivateNetwork]:

@@ -15,7 +15,7 @@ from leakscope.attacks import Attack
 from leakscope.attacks.attribute import strategies
 from leakscope.auditing.attribute.game import imputation, lay_out
 from leakscope.auditing.attribute.run import of_records, refuse_unanswerable, signals_of
-from leakscope.auditing.canaries import Setting, attacks_on, is_private, planned
+from leakscope.auditing.canaries import Setting, all_planned, attacks_on, is_private
 from leakscope.auditing.rehearsal import Rehearsal, refuse_idle
 from leakscope.auditing.run import claims_of, promise, setting
 from leakscope.auditing.setup import draw
@@ -85,7 +85,7 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
         For whatever the audit itself would refuse before its first fit, in one line; for an attack that was asked for
         by its name and can run on none of the releases after the fits that show it.
     """
-    releases = [_not_quiet(planned(model)) for model in plan.releases]
+    releases = [_not_quiet(release) for release in all_planned(plan)]
     source = plan.data or plan.dataset or "digits"
     loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
     refuse_without_groups(loaded.slices)

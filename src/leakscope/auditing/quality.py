@@ -12,7 +12,7 @@ from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope
 from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable
-from leakscope.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class
+from leakscope.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class, same_answer
 
 Array = np.ndarray
 GAMES = {"half_split", "one_model", "signals"}  # in which the others are records like the members
@@ -49,7 +49,10 @@ def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:
     if label is not None:
         at_targets = label[game.target_points]
         detail["baseline"] = most_frequent(label)
-        detail["models_of_one_class"] = int(np.count_nonzero(right_on_one_class(correct, at_targets)))
+        of_one_class = right_on_one_class(correct, at_targets)
+        if "loss" in observed.signals.arrays:
+            of_one_class |= same_answer(observed.signals.targets("loss"), at_targets)
+        detail["models_of_one_class"] = int(np.count_nonzero(of_one_class))
         detail["classes"] = int(label.max()) + 1
     spec = FindingSpec("test_accuracy", "point", source=_source(interval), scope=Scope("average"))
     yield observed.finding(spec, replace(interval, detail=_plain(detail)))

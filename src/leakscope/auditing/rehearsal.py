@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from leakscope.attacks import Attack
+from leakscope.attacks import Attack, AttackFailed
 from leakscope.auditing.canaries import is_private
 from leakscope.core import seeds
 from leakscope.core.findings import Term
@@ -27,6 +27,7 @@ from leakscope.releases.specs import first_line
 Array = np.ndarray
 PER_CLASS = 4  # points of each class in the trial fit
 FEWEST = 24  # points of the trial fit: neighbours and folds of an estimator need some
+MISTAKES = (KeyError, NameError)  # in an attack of the user's own
 COLUMNS = 200  # target points, and as many of the population, on which a named attack is tried
 
 
@@ -173,6 +174,10 @@ def idle_reason(attack: Attack, rehearsal: Rehearsal) -> Term | None:
         return reason.reason
     except WrongScores:  # of an attack of the user's own: better before the first fit than after the last
         raise
+    except AttackFailed as error:
+        if isinstance(error.__cause__, MISTAKES):  # which other numbers would not mend
+            raise
+        return None
     except Exception:  # of the same, which random numbers may surprise
         return None
     return None

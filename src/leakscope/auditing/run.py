@@ -80,7 +80,9 @@ def play(
         raise ValueError("accept_shift is for audits in which you say who was in; here it is drawn at random")
     names = [release.name for release in releases]
     if len(set(names)) < len(names):
-        raise ValueError(f"two models have the same name; names: {', '.join(names)}")
+        raise ValueError(
+            f"two models have the same name; names: {', '.join(names)}; give each a name or parameters of its own"
+        )
     refuse_unknown(plan, names)
     # everything that can be refused is refused before the first fit: games, claims, promises, then trial fits
     settings = [setting(plan, attacks, release, loaded) for release in releases]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Shaped
 
 from leakscope.core.games import one_model
 from leakscope.core.types import Signals
@@ -15,10 +18,28 @@ from leakscope.releases import readout
 SIGNALS = ("loss", "log_odds", "correct", "log_prob")
 
 
+class ProbabilityTable(NamedTuple):
+    """What a table of probabilities holds.
+
+    Parameters
+    ----------
+    signals : Signals
+        Loss, log-odds, correctness and log-probabilities of one model, in the order of the table.
+    names : array of shape (N,) or None
+        What the owner calls the records.
+    notes : tuple of str
+        What was done to rounded probabilities.
+    """
+
+    signals: Signals
+    names: Shaped[np.ndarray, " N"] | None
+    notes: tuple[str, ...]
+
+
 @in_one_line
 def read_probabilities(
     path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
-) -> Signals:
+) -> ProbabilityTable:
     r"""Read the probabilities of one trained model from a table.
 
     Parameters
@@ -28,8 +49,7 @@ def read_probabilities(
 
     Returns
     -------
-    Signals
-        Loss, log-odds, correctness and log-probabilities; members first.
+    ProbabilityTable
 
     Raises
     ------
@@ -44,16 +64,17 @@ def read_probabilities(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "p.csv"
     ...     _ = file.write_text("member,label,p_no,p_yes\n1,no,0.9,0.1\n0,yes,0.5,0.5\n")
-    ...     read_probabilities(file).arrays["correct"].tolist()
+    ...     read_probabilities(file).signals.arrays["correct"].tolist()
     [[1.0, 0.0]]
     """
-    member, label, p = read_answers(path, separator=separator, decimal=decimal)
-    # members first, which is the order of the game
-    order = np.argsort(~member, kind="stable")
+    answers = read_answers(path, separator=separator, decimal=decimal)
     try:
-        arrays = readout.probabilities(p[order], label[order], SIGNALS)
+        arrays = readout.probabilities(answers.p, answers.label, SIGNALS)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    game = one_model(int(member.sum()), int((~member).sum()))
-    first = np.zeros(len(member), dtype=int)  # log_prob has the true label's class first
-    return Signals(game, None, {name: array[None].astype(np.float32) for name, array in arrays.items()}, first)
+    n_members = int(answers.member.sum())
+    game = one_model(n_members, len(answers.member) - n_members)
+    # the rows stay in the order of the table, so that record 7 of the report is its row 7
+    game = replace(game, member=answers.member[None])
+    rows = {name: array[None].astype(np.float32) for name, array in arrays.items()}
+    return ProbabilityTable(Signals.observed(game, None, rows), answers.names, (answers.note,) if answers.note else ())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 import time
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module, resources
@@ -14,7 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli.options import ALLOW, PUBLISH, RECORDS, Spelling, argument, command, grouped, option, options_of
+from leakscope.cli.options import (
+    ALLOW,
+    CONTEXT,
+    ORDER,
+    PUBLISH,
+    RECORDS,
+    Spelling,
+    argument,
+    command,
+    grouped,
+    option,
+    options_of,
+)
 from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, width, write
 from leakscope.core.checks import printable
 from leakscope.core.system import OWNERS_FOLDER
@@ -40,7 +54,7 @@ NO_MODEL = {
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
     "an audit with --scores": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"attacks", "probabilities"},
-    "an audit with --probabilities": FLAGS_OF_FITS | NO_MODEL | {"label", "id", "slice"},
+    "an audit with --probabilities": (FLAGS_OF_FITS - {"data"}) | NO_MODEL,
     "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"} | OF_FILES,
     "an audit with --weights": FLAGS_OF_FITS | OF_FILES,
     "an audit of a model file": FLAGS_OF_FITS | {"layers"},
@@ -49,6 +63,7 @@ FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, n
 FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
     "an audit with --signals": {"label", "drop", "separator", "decimal"},
     "an audit with --scores": {"label", "drop"},
+    "an audit with --probabilities": {"label", "drop"},
 }
 AS_FLAGS = {  # above all, a field that holds several values is a flag for one of them
     "dataset": Spelling(help="digits, breast_cancer or wine."),
@@ -73,10 +88,10 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
 }
 OF_THE_RUN = (
     argument("plan", Path, "A plan in TOML (see leakscope init), or ONE trained model: .skops, .onnx, .joblib."),
-    option("layers", list[str] | None, "Of the last --model: whose gradients are seen; repeatable. [all]"),
-    option("set_", list[str] | None, "NAME=VALUE, a parameter of the last --model.", flag="--set"),
-    option("train", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained."),
-    option("dpsgd", list[str] | None, "NAME=VALUE, how the last --model, a network, is trained by DP-SGD."),
+    option("layers", list[str] | None, "Of the --model before it: whose gradients are seen; repeatable. [all]"),
+    option("set_", list[str] | None, "NAME=VALUE, a parameter of the --model before it.", flag="--set"),
+    option("train", list[str] | None, "NAME=VALUE, how the --model before it, a network, is trained."),
+    option("dpsgd", list[str] | None, "NAME=VALUE, how the --model before it, a network, is trained by DP-SGD."),
     option("predict", str | None, "module:function, ONE trained model's probabilities."),
     option("weights", str | None, "State dict of the --model, ONE trained network; with --n-models N of its recipe."),
     option("unpickle_trusted", bool, "Read a model file that is a pickle, which runs the code in it.", False),
@@ -85,7 +100,11 @@ OF_THE_RUN = (
     option("members", str | None, "Of a trained model: the file of its training data."),
     option("others", str | None, "Of a trained model: a file of other data."),
     option("scores", str | None, "A table of attack scores: member, score[, model][, id]; --data has its records."),
-    option("probabilities", str | None, "A table of a trained model's answers: member, label, p_LABEL for each label."),
+    option(
+        "probabilities",
+        str | None,
+        "A table of a trained model's answers: member, label, p_LABEL for each label[, id]; --data has its records.",
+    ),
     option("signals", str | None, "An .npz file with member (M, N) and signals (M, N); --data may name its N records."),
     option("store", str | None, "Folder of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
@@ -98,6 +117,7 @@ OF_THE_RUN = (
     option("dry_run", bool, "Say what would be done, imported and spent, and stop.", False, "--dry-run"),
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
+FLAGS_OF_A_MODEL = {"set_": "--set", "train": "--train", "dpsgd": "--dpsgd", "layers": "--layers"}
 GROUPS = {  # panels of the help, in its order
     "Data": (
         "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
@@ -110,15 +130,16 @@ GROUPS = {  # panels of the help, in its order
     "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
     "Attack": ("attacks", "fpr", "confidence", "prior"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
-    "Output": ("title", "unit", "date", "author", "out", "records", "publish", "pdf", "as_json"),
+    "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
     "Execution": ("store", "n_jobs", "tmp", "allow_modules", "dry_run"),
 }  # fmt: skip
 
 
 def _audit(
+    context: typer.Context,
     plan: Path | None,
     out: Path,
-    records: bool,
+    show_records: bool,
     publish: bool,
     pdf: bool,
     allow_modules: str | None,
@@ -127,14 +148,15 @@ def _audit(
     **flags: Any,
 ) -> None:
     """Audit a plan, one trained model, or signals from elsewhere."""
+    flags["order"] = context.meta[ORDER]
     with import_module("leakscope.releases.specs").only_from(allow_modules):
-        _audited(plan, out, records, publish, pdf, dry_run, as_json, flags, allow_modules is not None)
+        _audited(plan, out, show_records, publish, pdf, dry_run, as_json, flags, allow_modules is not None)
 
 
 def _audited(
     plan: Path | None,
     out: Path,
-    records: bool,
+    show_records: bool,
     publish: bool,
     pdf: bool,
     dry_run: bool,
@@ -143,7 +165,7 @@ def _audited(
     has_allowed_modules: bool,
 ) -> None:
     options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
-    plan, options["model_file"] = _plan_or_model(plan)
+    plan, options["model_file"] = _plan_or_model(plan, options)
     options = {name: value for name, value in options.items() if value is not None}
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
     sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
@@ -174,10 +196,10 @@ def _audited(
         )
     if is_new and not publish and out.is_dir():
         out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
-    write(report, out, records, started, publish)
-    emit(report if records and not publish else report.without_records(), out, as_json)
+    write(report, out, show_records, started, publish)
+    emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
-        report.to_pdf(out / "report.pdf", records, publish=publish)
+        report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
     _leave(report, audit_plan.fail_above)
 
@@ -240,27 +262,70 @@ def compare(
         say(f"wrote {out}")
 
 
-def _plan_or_model(file: Path | None) -> tuple[Path | None, Path | None]:
-    """Tell a plan from a file with a trained model, and refuse data."""
+def _plan_or_model(file: Path | None, options: Mapping[str, Any]) -> tuple[Path | None, Path | None]:
+    """Tell a plan from a file with a trained model, and say of anything else with which flag it is given."""
     if file is None or file.suffix == ".toml":
         return file, None
-    if file.suffix in import_module("leakscope.releases.model_files").SUFFIXES:
+    model_endings = import_module("leakscope.releases.model_files").SUFFIXES
+    if file.suffix in model_endings:
         return None, file
     if file.suffix in import_module("leakscope.data.files").READERS:
+        raise ValueError(_data_in_place_of_a_plan(file))
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder: write --data {file} to audit networks on the images in it")
+    if not file.exists() and ":" in file.name:
         raise ValueError(
-            f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
-            f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
+            f"{file} is an import path: write --model {file} to audit models that are fitted, or --predict {file} if "
+            "it returns the probabilities of ONE trained model"
         )
+    endings = ", ".join(model_endings)
+    if not file.exists():
+        raise ValueError(
+            f"{file}: no such file; a plan ends in .toml, a trained model in {endings}, and an estimator that is "
+            "fitted is named by --model module:name"
+        )
+    if file.suffix in (".pt", ".pth"):
+        raise ValueError(f"{file} has the weights of a network: write --model module:function --weights {file}")
+    if {"members", "others"} & options.keys():
+        raise ValueError(f"{file}: a trained model ends in {endings}; rename the file by what wrote it")
     return file, None
+
+
+def _data_in_place_of_a_plan(file: Path) -> str:
+    """Say with which flag a table or an archive of arrays is given, by the columns or arrays in it."""
+    if not file.is_file():
+        return f"{file}: no such file"
+    names = _names_in(file)
+    if {"member", "score"} <= names:
+        return f"{file} holds scores of an attack: write --scores {file}"
+    if {"member", "label"} <= names and any(name.startswith("p_") for name in names):
+        return f"{file} holds the probabilities of a trained model: write --probabilities {file}"
+    if file.suffix == ".npz" and "member" in names:
+        return f"{file} holds signals: write --signals {file}"
+    return (
+        f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
+        f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
+    )
+
+
+def _names_in(file: Path) -> set[str]:
+    """List the columns of a table, or the arrays of an archive; none of a file that cannot be read."""
+    try:
+        if file.suffix == ".npz":
+            with zipfile.ZipFile(file) as archive:
+                return {name.removesuffix(".npy") for name in archive.namelist()}
+        frame, _ = import_module("leakscope.data.files").read_table(file)
+    except (ValueError, OSError, zipfile.BadZipFile):
+        return set()
+    return set(map(str, frame.columns))
 
 
 def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
     """Audit a table of scores or of a model's answers."""
-    auditing, files = import_module("leakscope.auditing.api"), import_module("leakscope.auditing.score_files")
+    auditing = import_module("leakscope.auditing.api")
     words = _fields_without_training(plan)
     if "probabilities" in options:
-        signals = files.read_probabilities(options["probabilities"], **plan.csv)
-        return auditing.audit_signals(signals, name=Path(options["probabilities"]).name, **words)
+        return _audit_probabilities(plan, options, words)
     del words["attacks"]
     value, member, names = import_module("leakscope.data.score_tables").read_scores(options["scores"], **plan.csv)
     behind = _records(plan, options, "the scores", member.shape[1])
@@ -271,6 +336,22 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
         names = points.names if names is None else names
     name, n_jobs = Path(options["scores"]).stem, options.get("n_jobs")
     return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
+
+
+def _audit_probabilities(plan: AuditPlan, options: Mapping[str, Any], words: dict[str, Any]) -> Report:
+    """Audit a table of a model's probabilities, with the records that they are of where --data names them."""
+    table = import_module("leakscope.auditing.score_files").read_probabilities(options["probabilities"], **plan.csv)
+    signals, names = table.signals, table.names
+    behind = _records(plan, options, "the probabilities", signals.game.member.shape[1])
+    if behind is not None:
+        signals = replace(signals, points=behind.points)
+        words["slice"] = behind.slices
+        names = behind.points.names if names is None else names
+    name = Path(options["probabilities"]).name
+    audit_signals = import_module("leakscope.auditing.api").audit_signals
+    report = audit_signals(signals, name=name, id=names, n_jobs=options.get("n_jobs"), **words)
+    notes = (*table.notes, *report.about.notes)
+    return replace(report, about=report.about.model_copy(update={"notes": notes}))
 
 
 def _refuse_idle(names: set[str]) -> None:
@@ -290,17 +371,11 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     """Make the plan from a file, from flags, or from a file whose fields flags replace."""
     base = from_toml(file) if file is not None else None
     words = _words(options)
-    for name, flag in (("set_", "--set"), ("train", "--train"), ("layers", "--layers"), ("dpsgd", "--dpsgd")):
+    for name, flag in FLAGS_OF_A_MODEL.items():
         if name in options and "model" not in options:
             raise ValueError(f"{flag} needs a --model")
     if "model" in options:
-        models: list[dict[str, Any]] = [{"spec": spec} for spec in options["model"]]
-        models[-1] |= {"set": _pairs(options, "set_", "--set"), "train": _pairs(options, "train", "--train")}
-        if "dpsgd" in options:
-            models[-1]["dpsgd"] = _pairs(options, "dpsgd", "--dpsgd")
-        if "layers" in options:
-            models[-1]["layers"] = tuple(options["layers"])
-        words["model"] = models
+        words["model"] = _model_tables(options)
     # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
         of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal"))
@@ -324,9 +399,28 @@ def _words(options: Mapping[str, Any]) -> dict[str, Any]:
     return words
 
 
-def _pairs(options: Mapping[str, Any], name: str, flag: str) -> dict[str, Any]:
-    """Read the ``NAME=VALUE`` of a flag that may be repeated, as a mapping."""
-    return {key: value for text in options.get(name, ()) for key, value in settings(text, flag).items()}
+def _model_tables(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give each --set, --train, --dpsgd and --layers to the --model before it, as a table of the plan."""
+    tables: list[dict[str, Any]] = [{"spec": spec} for spec in options["model"]]
+    texts = {name: iter(options.get(name, ())) for name in FLAGS_OF_A_MODEL}
+    n_models = 0
+    for name in options["order"]:
+        if name == "model":
+            n_models += 1
+        if name not in FLAGS_OF_A_MODEL:
+            continue
+        flag, text = FLAGS_OF_A_MODEL[name], next(texts[name])
+        if n_models == 0 and len(tables) > 1:
+            raise ValueError(
+                f"{flag} {text} comes before {len(tables)} --model; write it behind the one that it belongs to"
+            )
+        table = tables[max(n_models - 1, 0)]
+        if name == "layers":
+            table["layers"] = (*table.get("layers", ()), text)
+        else:
+            field = name.rstrip("_")
+            table[field] = table.get(field, {}) | settings(text, flag)
+    return tables
 
 
 def _records(plan: AuditPlan, options: Mapping[str, Any], of_what: str, n_points: int) -> Data | None:
@@ -418,7 +512,10 @@ def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, has_allowe
         print(json.dumps(list(lines), indent=1))
         return
     for line in lines:
-        print(printable(line), flush=True)
+        # in a file or a pipe a line stays whole, for programs to read
+        parts = textwrap.wrap(printable(line), width(), subsequent_indent="  ") if sys.stdout.isatty() else [line]
+        for part in parts:
+            print(printable(part), flush=True)
 
 
 def _dry_run(plan: AuditPlan, n_jobs: int | None, has_allowed_modules: bool) -> Iterator[str]:
@@ -459,6 +556,6 @@ audit = command(
     "A plan is code: its spec imports modules and calls what it names. Run only plans that you trust as you would a "
     "script, or name the modules that may be imported: --allow-modules sklearn.",
     _audit,
-    grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=AS_FLAGS)], GROUPS, "Plan"),
+    [CONTEXT, *grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=AS_FLAGS)], GROUPS, "Plan")],
     name="audit",
 )

@@ -26,7 +26,7 @@ OF_THE_RUN = (
 GROUPS = {  # panels of the help; what is not here is of the theorem
     "Data": ("data", "label", "drop", "id", "group", "by", "levels", "column", "round", "separator", "decimal"),
     "Game": ("adjacency", "sampling", "prior", "k"),
-    "Output": ("title", "unit", "date", "fpr", "out", "records", "publish", "as_json"),
+    "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "as_json"),
 }
 app = typer.Typer(
     help="What a theorem allows any attacker.",
@@ -38,13 +38,13 @@ app = typer.Typer(
 
 def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     """Make the command of a bound."""
-    # a field of the plan may be called records, too; such a bound has no data whose records it could show
+    # of DP-SGD, --records is how many there are: it has no data whose records it could show
     hides_records = "records" not in plan.model_fields and row.publishable
     absent = ([] if hides_records else [RECORDS]) + ([] if row.publishable else [PUBLISH])
     of_the_run = [parameter for parameter in OF_THE_RUN if parameter not in absent]
 
     def run(out: Path | None, as_json: bool, **flags: Any) -> None:
-        records = flags.pop("records", True)
+        records = flags.pop("show_records", True)
         publish = flags.pop("publish", False)
         words = words_of(plan, flags)
         started = time.time()

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 from typer.models import OptionInfo
 
 from leakscope.plans.plan import OneText, Plan, named_lists, settings
@@ -23,6 +24,20 @@ class Spelling(NamedTuple):
 
     flag: str = ""
     help: str = ""
+
+
+ORDER = "leakscope.order"  # key of a context's meta: the keywords of the options as they were typed
+CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+class OrderedCommand(TyperCommand):
+    """A command that knows in which order its options were typed: ``--model A --set a=1 --model B --set a=2``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line, and keep the keyword of each option in the order of the line."""
+        _, _, parameters = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[ORDER] = tuple(parameter.name for parameter in parameters)
+        return super().parse_args(ctx, args)
 
 
 HELP = {"help_option_names": ["-h", "--help"]}  # of every command
@@ -117,6 +132,11 @@ def grouped(
     -------
     list of inspect.Parameter
 
+    Raises
+    ------
+    ValueError
+        If two of them have one keyword.
+
     Examples
     --------
     >>> from leakscope.cli.options import grouped, option
@@ -124,7 +144,11 @@ def grouped(
     >>> [parameter.name for parameter in grouped(options, {"Output": ["out"]}, "Claim")]
     ['eta', 'out']
     """
-    by_name = {parameter.name: parameter for parameter in parameters}
+    by_name: dict[str, inspect.Parameter] = {}
+    for parameter in parameters:
+        if parameter.name in by_name:
+            raise ValueError(f"a command has two options with the keyword {parameter.name!r}; each needs its own")
+        by_name[parameter.name] = parameter
     in_groups = [name for names in groups.values() for name in names]
     ordered = [_in_panel(parameter, rest) for name, parameter in by_name.items() if name not in in_groups]
     for panel, names in groups.items():
@@ -256,7 +280,13 @@ def _kind(field: FieldInfo) -> Any:
     return kind | None
 
 
-RECORDS = option("records", bool, "Show single records in report.json and on the page.", True, "--records/--no-records")
+RECORDS = option(  # its keyword is no word of a plan: "records" is a field of DP-SGD, their number
+    "show_records",
+    bool,
+    "Show single records in report.json and on the page.",
+    True,
+    "--records/--no-records",
+)
 PUBLISH = option(
     "publish",
     bool,

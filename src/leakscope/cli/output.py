@@ -54,11 +54,14 @@ def refuse_file(out: Path) -> None:
 
 def command_line() -> str:
     """Return what was typed, without folders and flags that differ between runs of the same audit."""
-    words = iter(sys.argv[1:])
+    typed = sys.argv[1:]
+    words = iter(enumerate(typed, start=1))
     command = ["leakscope"]
-    for word in words:
+    for next_idx, word in words:
         name, equals, value = word.partition("=")
-        if name not in NO_TRACE:
+        # --records shows single records, except where a number follows: the size of the training data of DP-SGD
+        is_size = name == "--records" and (value or "".join(typed[next_idx : next_idx + 1])).isdigit()
+        if name not in NO_TRACE or is_size:
             command.append(os.path.basename(name) + equals + os.path.basename(value))
         elif not equals:  # --flag VALUE, where the value is a word of its own
             for _ in range(NO_TRACE[name]):

@@ -346,8 +346,8 @@ class Signals:
     def observed(cls, game: Game, points: Points | None, arrays: Mapping[str, Shaped[Array, "M N ..."]]) -> Signals:
         """Wrap what leakscope read off a release: its ``log_prob`` has the true label's class first.
 
-        A release reads a probability of 0 as half of the smallest positive one, so the rows of its ``log_prob`` may
-        sum to more than 1; they are not compared with the other signals.
+        A release reads a probability of 0 as half of the smallest positive one, and normalises ``log_prob`` alone, so
+        the loss of a row with zeros may differ from it; they are not compared.
         """
         labels = np.zeros(game.member.shape[1], dtype=np.intp) if "log_prob" in arrays else None
         return cls(game, points, arrays, labels, checked=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from leakscope.data.points import some
 
 Array = np.ndarray
 TABLES = (".csv", ".parquet")
+FEWEST_DIGITS = 2  # of rounded probabilities: with fewer, zeros and ties say too little
+EXACT = 1e-7  # float32 holds a probability that closely
 
 
 @in_one_line
@@ -65,26 +67,45 @@ def read_scores(
     return value[order], member[order], None if names is None else names[order[0]]
 
 
+class Answers(NamedTuple):
+    """The probabilities of one trained model, a row for each record.
+
+    Parameters
+    ----------
+    member : bool array of shape (n,)
+    label : int array of shape (n,)
+        The column of each record's label among the probabilities.
+    p : array of shape (n, K)
+        Rows that were rounded are divided by their sum.
+    names : array of shape (n,) or None
+        What the owner calls the records.
+    note : str
+        What was done to rounded rows; empty if nothing was.
+    """
+
+    member: Bool[Array, " n"]
+    label: Int[Array, " n"]
+    p: Float[Array, "n K"]
+    names: Shaped[Array, " n"] | None
+    note: str
+
+
 @in_one_line
-def read_answers(
-    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
-) -> tuple[Bool[Array, " n"], Int[Array, " n"], Float[Array, "n K"]]:
+def read_answers(path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None) -> Answers:
     """Read the probabilities of one trained model from a table.
 
     Parameters
     ----------
     path : path
         ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
-        each label: the model's probability of it.
+        each label: the model's probability of it, which may be rounded to two or more digits. A column ``id`` names
+        the records.
     separator, decimal : str, optional
         As in ``leakscope.data.load``.
 
     Returns
     -------
-    member : bool array of shape (n,)
-    label : int array of shape (n,)
-        The column of each record's label among the probabilities.
-    p : array of shape (n, K)
+    Answers
 
     Raises
     ------
@@ -99,7 +120,10 @@ def read_answers(
             f"{path}: needs a column p_LABEL for each label, with its probability; columns: {some(frame.columns)}"
         )
     label = _columns_of(path, pd.Series(frame["label"]), columns)
-    return _truths(path, pd.Series(frame["member"])), label, _numbers(path, frame, columns)
+    member = _truths(path, pd.Series(frame["member"]))
+    names = frame["id"].to_numpy() if "id" in frame.columns else None
+    p, note = _with_sum_one(path, _numbers(path, frame, columns))
+    return Answers(member, label, p, names, note)
 
 
 def _table(path: Path, needed: tuple[str, ...], separator: str | None, decimal: str | None) -> pd.DataFrame:
@@ -137,6 +161,36 @@ def _numbers(path: Path, frame: pd.DataFrame, names: list[str]) -> Float[Array, 
             raise ValueError(f"{path}: {name} must hold finite numbers; row {row + 1} has {column.iloc[row]!r}")
         columns.append(values)
     return np.column_stack(columns)
+
+
+def _with_sum_one(path: Path, p: Float[Array, "n K"]) -> tuple[Float[Array, "n K"], str]:
+    """Divide rows by their sum where rounding explains that it is not 1; the second value says so."""
+    row_sums = p.sum(axis=1)
+    apart = float(np.abs(row_sums - 1).max())
+    digits = _digits(p)
+    if apart <= EXACT or digits is None or p.min() < 0 or p.max() > 1:
+        return p, ""  # what is no probability is refused where it is read
+    largest_rounding = p.shape[1] * 0.5 * 10.0**-digits
+    smallest, largest = f"{row_sums.min():.4g}", f"{row_sums.max():.4g}"
+    if digits < FEWEST_DIGITS:
+        raise ValueError(
+            f"{path}: the probabilities have 1 digit, and rows sum to {smallest} to {largest}; give {FEWEST_DIGITS} "
+            "digits or more"
+        )
+    if apart > largest_rounding + EXACT or row_sums.min() <= 0:
+        return p, ""
+    return p / row_sums[:, None], (
+        f"The probabilities are rounded to {digits} digits, and their rows sum to {smallest} to {largest}: each row "
+        "was divided by its sum"
+    )
+
+
+def _digits(p: Float[Array, "n K"]) -> int | None:
+    """Count the digits after the point to which all numbers are rounded; None if there are more than 6."""
+    for digits in range(1, 7):
+        if np.abs(p - np.round(p, digits)).max() <= EXACT:
+            return digits
+    return None
 
 
 def _columns_of(path: Path, label: pd.Series, columns: list[str]) -> Int[Array, " n"]:

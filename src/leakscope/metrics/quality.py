@@ -12,6 +12,7 @@ from leakscope.core.findings import Term
 from leakscope.core.intervals import Interval, clopper_pearson, cluster_t
 
 Array = np.ndarray
+ROUNDING = 1e-5  # of probabilities whose logarithms are held in single precision
 
 
 def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
@@ -129,6 +130,45 @@ def right_on_one_class(correct: Float[Array, "T J"], label: Int[Array, "T J"] | 
         present = n_records > 0
         all_right = present & (n_right == n_records)
         found[model] = np.count_nonzero(all_right) == 1 and bool((n_right[present & ~all_right] == 0).all())
+    return found
+
+
+def same_answer(loss: Float[Array, "T J"], label: Int[Array, "T J"] | Int[Array, " J"]) -> Bool[Array, " T"]:
+    """Find the models that give the same probabilities to all records.
+
+    Their loss has one value for each class, and the probabilities exp(-loss) of the classes sum to 1. They always
+    predict the same class, also where ties between the most probable classes make `right_on_one_class` miss it: a tie
+    counts as wrong.
+
+    Parameters
+    ----------
+    loss : array of shape (T, J)
+        -log p(true label).
+    label : int array of shape (J,) or (T, J)
+        The true class of each record, 0 to K - 1.
+
+    Returns
+    -------
+    bool array of shape (T,)
+        False for a model whose records lack a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.quality import same_answer
+    >>> same_answer(-np.log([[0.5, 0.5, 0.5], [0.9, 0.5, 0.5]]), np.array([0, 0, 1])).tolist()
+    [True, False]
+    """
+    n_classes = int(label.max()) + 1
+    found = np.zeros(len(loss), dtype=bool)
+    for model, labels in enumerate(np.broadcast_to(label, loss.shape)):
+        probability = np.exp(-np.asarray(loss[model], dtype=float))
+        n_records = np.bincount(labels, minlength=n_classes)
+        if (n_records == 0).any():
+            continue
+        of_class = np.bincount(labels, weights=probability, minlength=n_classes) / n_records
+        is_constant = np.abs(probability - of_class[labels]).max() <= ROUNDING
+        found[model] = is_constant and abs(of_class.sum() - 1) <= ROUNDING
     return found
 
 

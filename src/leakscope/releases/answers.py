@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from jaxtyping import Float, Num, Shaped
 from sklearn.base import is_regressor
 
 from leakscope.core.types import Points
-from leakscope.data.records import Fields, Sequences, as_given
+from leakscope.data.points import some
+from leakscope.data.records import Fields, Sequences, Texts, as_given
 from leakscope.releases import readout
 from leakscope.releases.specs import first_line
 
 Array = np.ndarray
 Method = Literal["predict_proba", "decision_function", "predict"]
+OF_TEXTS = ("could not convert string to float", "Expected 2D array")  # what estimators say of a list of texts
+MOST_NAMED = 6  # columns that an error tells to leave out
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +125,31 @@ def method_of(model: Any) -> Method | None:
     return None
 
 
+def last_step(model: Any) -> Any:
+    """Return the estimator that answers: the last step of a pipeline, or the one that a search fits."""
+    while True:
+        steps, inner = getattr(model, "steps", None), getattr(model, "estimator", None)
+        if steps:
+            model = steps[-1][1]
+        elif inner is not None and getattr(model, "refit", None) is not None:  # a search; bagging has an estimator, too
+            model = inner
+        else:
+            return model
+
+
+def no_method(model: Any) -> str:
+    """Say that a model has no method that signals are computed from, and which parameter gives it one.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import VotingClassifier
+    >>> no_method(VotingClassifier([], voting="hard"))
+    "has neither predict_proba, decision_function, nor is it a regressor; with voting='soft' it has probabilities"
+    """
+    advice = "; with voting='soft' it has probabilities" if getattr(last_step(model), "voting", "") == "hard" else ""
+    return f"has neither predict_proba, decision_function, nor is it a regressor{advice}"
+
+
 def predicts_numbers(model: Any) -> bool:
     """Tell whether an object is a regressor, by scikit-learn's tags or the mark of older libraries."""
     if not callable(getattr(model, "predict", None)):
@@ -164,7 +193,7 @@ def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "
             else:
                 answers = [np.atleast_1d(np.asarray(given, dtype=float))]
     except Exception as error:  # the model may be the user's: it may raise anything
-        why = why_not(model, points.x, error)
+        why = why_no_answers(model, points.x, error)
         raise RuntimeError(f"{name} gives no numbers for {len(points):,} points: {why}") from error
     for answer in answers:
         if len(answer) != len(points):
@@ -177,7 +206,8 @@ def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "
 def why_not(model: Any, x: Any, error: Exception) -> str:
     """Say in a line why an estimator does not take records: its own error, unless what was given explains it.
 
-    An estimator of scikit-learn complains of rows of different lengths and of dictionaries in words about arrays.
+    An estimator of scikit-learn complains of rows of different lengths, of dictionaries and of texts in words about
+    arrays.
 
     Examples
     --------
@@ -186,10 +216,37 @@ def why_not(model: Any, x: Any, error: Exception) -> str:
     >>> why_not(DecisionTreeClassifier(), sequences([[1.0], [2.0, 3.0]]), ValueError("inhomogeneous shape"))
     'x has rows of different lengths; allowed: an array of numbers, or a frame with a column for each feature'
     """
+    if isinstance(x, Texts) and any(words in str(error) for words in OF_TEXTS):
+        name = type(last_step(model)).__name__
+        return f"x holds texts, which it does not read; give make_pipeline(TfidfVectorizer(), {name}(...))"
     forms = {Fields: "is a dictionary of arrays", Sequences: "has rows of different lengths"}
     if type(x) not in forms or type(model).__module__.partition(".")[0] != "sklearn":
         return first_line(error)
     return f"x {forms[type(x)]}; allowed: an array of numbers, or a frame with a column for each feature"
+
+
+def why_no_answers(model: Any, x: Any, error: Exception) -> str:
+    """Say in a line why a fitted model gives no answers: as `why_not`, or the columns that it was not fitted on."""
+    return _other_columns(model, x) or why_not(model, x, error)
+
+
+def _other_columns(model: Any, x: Any) -> str:
+    """Say in which columns a frame differs from the one that a model was fitted on; empty where it does not."""
+    fitted_on, columns = getattr(model, "feature_names_in_", None), getattr(x, "columns", None)  # of a frame
+    if fitted_on is None or columns is None:
+        return ""
+    known, given = list(map(str, fitted_on)), list(map(str, columns))
+    extra = [name for name in given if name not in known]
+    missing = [name for name in known if name not in given]
+    parts = []
+    if missing:
+        parts.append(f"it was fitted on {some(missing)}, which the data lack")
+    if extra:
+        flags = " ".join(f"--drop {shlex.quote(name)}" for name in extra[:MOST_NAMED])
+        parts.append(f"it was not fitted on {some(extra)}; leave out what is no feature: {flags}")
+    if not parts and known != given:
+        parts.append(f"its columns are in another order; give them as it was fitted: {', '.join(known)}")
+    return ", and ".join(parts)
 
 
 def signals_of(

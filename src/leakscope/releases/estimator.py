@@ -17,7 +17,17 @@ from leakscope.core.checks import nearest
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases import taylor
-from leakscope.releases.answers import Method, Truth, classes_of, method_of, signals_of, takes, truth_of, why_not
+from leakscope.releases.answers import (
+    Method,
+    Truth,
+    classes_of,
+    method_of,
+    no_method,
+    signals_of,
+    takes,
+    truth_of,
+    why_not,
+)
 from leakscope.releases.preparation import Preparation, encoded, preparation_for, unfitted
 from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason, versions
 from leakscope.releases.structure import Structure, structure_of
@@ -86,7 +96,7 @@ class Estimator:
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
         if self._reads is None:
-            raise ValueError(f"{self.name} has neither predict_proba, decision_function, nor is it a regressor")
+            raise ValueError(f"{self.name} {no_method(self.estimator)}")
 
     @cached_property
     def _reads(self) -> Method | None:
@@ -156,7 +166,7 @@ class Estimator:
             classes = prepared._classes(model, points, inside, truth)
             method = method_of(model)
             if method is None:
-                raise ValueError(f"{self.name} has neither predict_proba, decision_function, nor is it a regressor")
+                raise ValueError(f"{self.name} {no_method(self.estimator)}")
             row = dict(signals_of(model, method, points, truth, classes, want, self.name))
             if expansion is not None:
                 row["taylor"] = expansion.terms(model)

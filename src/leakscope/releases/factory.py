@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from leakscope.core.types import Points, Release
-from leakscope.releases.answers import method_of
+from leakscope.releases.answers import method_of, no_method
 from leakscope.releases.estimator import Estimator, from_spec, with_parameters
-from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.pretrained_model import FittedEstimator, PretrainedModel
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
 from leakscope.releases.structure import Structure
@@ -104,6 +105,7 @@ def release_of(
     train: Recipe | Mapping[str, Any] | None = None,
     layers: Layers = (),
     settings: Mapping[str, Any] | None = None,
+    collate: Collate | None = None,
 ) -> Described:
     """Make a release from an estimator, a network or a function that trains.
 
@@ -114,11 +116,14 @@ def release_of(
     name : str
         The name in the report.
     train : Recipe or mapping, optional
-        How a network is trained.
+        How a network is trained; of a function that trains, only how the network that it returns gets its batches:
+        ``{"collate": function}``.
     layers : str or tuple of str
         The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
     settings : mapping, optional
         Parameters that are changed: of the estimator, or keywords of the function that trains or makes a network.
+    collate : callable, optional
+        That of the DataLoader which holds the points, for networks whose `train` has none.
 
     Returns
     -------
@@ -138,10 +143,10 @@ def release_of(
     'DecisionTreeClassifier'
     """
     if trains(model):
-        _refuse_recipe(model, train, layers)
-        return TrainingFunction(model, name, dict(settings or {}))
+        own_collate = _only_collate(model, train, layers)
+        return TrainingFunction(model, name, dict(settings or {}), collate=own_collate or collate)
     if is_network(model) or inspect.isfunction(model):
-        return _network(model, name, train, settings or {}, layers)
+        return _network(model, name, train, settings or {}, layers, collate)
     _refuse_recipe(model, train, layers)
     if isinstance(model, Described):
         if settings:
@@ -225,7 +230,9 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
     return _network_module().weighted(target, settings, weights)
 
 
-def trained_release(model: Any, classes: Any = None, name: str = "model", layers: Layers = ()) -> Described:
+def trained_release(
+    model: Any, classes: Any = None, name: str = "model", layers: Layers = (), collate: Collate | None = None
+) -> Described:
     """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function.
 
     Parameters
@@ -239,6 +246,8 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
         The name in the report.
     layers : str or tuple of str
         As in `release_of`.
+    collate : callable, optional
+        Makes a batch for a network, of points of different lengths; a function gets the points as they are.
 
     Returns
     -------
@@ -252,13 +261,17 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
     column_labels = None if classes is None else np.asarray(classes)
     if is_network(model):
         network = import_module("leakscope.releases.networks.network")
-        return network.Trained(model, column_labels, name, layers or "all")
+        return network.Trained(model, column_labels, name, layers or "all", collate=collate)
     if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
     if inspect.isclass(model):
         raise ValueError(f"give the fitted model, not the class {model.__name__}")
     if method_of(model) is not None and classes is None:
         return FittedEstimator(model, name)
+    if not callable(model) and callable(getattr(model, "predict", None)):
+        raise ValueError(
+            f"a {type(model).__name__} {no_method(model)}; or give a function from features to probabilities"
+        )
     if not callable(model):
         raise ValueError(
             f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"
@@ -269,9 +282,16 @@ def trained_release(model: Any, classes: Any = None, name: str = "model", layers
 
 
 def _network(
-    make: Any, name: str, train: Recipe | Mapping[str, Any] | None, parameters: Mapping[str, Any], layers: Layers
+    make: Any,
+    name: str,
+    train: Recipe | Mapping[str, Any] | None,
+    parameters: Mapping[str, Any],
+    layers: Layers,
+    collate: Collate | None = None,
 ) -> Any:
     recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    if recipe.collate is None and collate is not None:
+        recipe = replace(recipe, collate=collate)
     return _network_module().Network(make, recipe, name, dict(parameters), layers or "all")
 
 
@@ -301,8 +321,29 @@ def _call(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) 
         raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None
 
 
+def collate_in(train: Recipe | Mapping[str, Any] | None) -> Collate | None:
+    """Return the collate function of a recipe; None if it has none."""
+    recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    return recipe.collate
+
+
+def _only_collate(function: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> Collate | None:
+    """Return the collate function for the networks of a function that trains, which has the rest in itself."""
+    collate = collate_in(train)
+    has_nothing_else = (
+        train == Recipe(collate=collate) if isinstance(train, Recipe) else set(train or {}) <= {"collate"}
+    )
+    _refuse_recipe(function, None if has_nothing_else else train, layers)
+    return collate
+
+
 def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> None:
     kind = model if inspect.isclass(model) or inspect.isroutine(model) else type(model)
+    if train and trains(model):
+        raise ValueError(
+            f"train says how a network is trained, and {kind.__name__} does that itself; it takes collate alone, for "
+            "the network that it returns"
+        )
     if train:
         raise ValueError(f"train says how a network is trained; {kind.__name__} is none, its parameters are set")
     if layers:

@@ -12,8 +12,15 @@ from jaxtyping import Bool, Float, Int
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases import readout
-from leakscope.releases.answers import ask, classes_of, method_of, predicts_numbers, signals_of, truth_of
-from leakscope.releases.specs import first_line
+from leakscope.releases.answers import (
+    ask,
+    classes_of,
+    method_of,
+    predicts_numbers,
+    signals_of,
+    truth_of,
+    why_no_answers,
+)
 
 Array = np.ndarray
 
@@ -68,9 +75,8 @@ class PretrainedModel:
             try:
                 output = np.atleast_1d(np.asarray(self.predict_proba(as_given(x)), dtype=float))
             except Exception as error:  # the function is the user's: it may raise anything
-                raise RuntimeError(
-                    f"{self.name} gives no numbers for {len(x):,} points: {first_line(error)}"
-                ) from error
+                why = why_no_answers(getattr(self.predict_proba, "__self__", None), x, error)
+                raise RuntimeError(f"{self.name} gives no numbers for {len(x):,} points: {why}") from error
             if len(output) != len(x):
                 raise ValueError(f"{self.name} gave {len(output):,} answers for {len(x):,} points")
             outputs.append(output)

@@ -29,8 +29,9 @@ def probabilities(
     -------
     mapping
         ``log_odds`` is log p_y - log sum of the others (Carlini et al. 2022, section V.C), which is exact where p_y is
-        near 1; ``log_prob`` has the true label's class first. A probability of 0 is replaced by half of the smallest
-        positive one: of a forest of 100 trees, 0 means "fewer than 1".
+        near 1. A probability of 0 is replaced by half of the smallest positive one: of a forest of 100 trees, 0 means
+        "fewer than 1". ``log_prob`` has the true label's class first and is normalised: the zeros of a row share that
+        half, and the row is divided by its sum.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def probabilities(
         "loss": lambda: -np.log(np.clip(p_true, floor, 1)),
         "log_odds": lambda: np.log(np.maximum(p_true, floor)) - np.log(np.maximum(p_others, floor)),
         "correct": lambda: (p_true > others.max(axis=1)).astype(p.dtype),
-        "log_prob": lambda: np.log(np.clip(np.column_stack([p_true, _without(p, label)]), floor, 1)),
+        "log_prob": lambda: _log_normalised(np.column_stack([p_true, _without(p, label)]), floor),
     }
     return {name: signals[name]() for name in want if name in signals}
 
@@ -171,6 +172,17 @@ def predictions(
     return {"loss": ((y - f) ** 2 / (2 * scale**2)).sum(axis=1)} if "loss" in want else {}
 
 
+def _log_normalised(p: Float[Array, "N K"], floor: float) -> Float[Array, "N K"]:
+    """Raise the zeros of each row, together by `floor`, and divide the row by its sum.
+
+    They share it: with many classes, a floor for each would make a certain answer less probable than an unsure one.
+    """
+    is_low = p < floor
+    n_low = is_low.sum(axis=1, keepdims=True)
+    raised = np.where(is_low, floor / np.maximum(n_low, 1), p)
+    return np.log(raised / raised.sum(axis=1, keepdims=True))
+
+
 def _without(values: Float[Array, "N K"], label: Int[Array, " N"]) -> Float[Array, "N K-1"]:
     """Return the columns of the other classes, in order."""
     keep = np.arange(values.shape[1])[None, :] != label[:, None]
@@ -185,5 +197,5 @@ def _check(p: Float[Array, "N K"]) -> None:
     if p.min() < -1e-6 or np.abs(p.sum(axis=1) - 1).max() > 1e-3:
         raise ValueError(
             f"rows must be probabilities: smallest entry {p.min():.3g}, row sums {p.sum(axis=1).min():.4g} to "
-            f"{p.sum(axis=1).max():.4g}; apply softmax to logits first"
+            f"{p.sum(axis=1).max():.4g}; apply softmax to logits, and divide rounded ones by the sum of their row"
         )

@@ -239,8 +239,26 @@ def is_dataset(value: Any) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    r"""Return the first line of an error's text, with the cause where the text quotes the traceback of another error.
+
+    A search over parameters says first that all fits failed, and why only behind a traceback.
+
+    Examples
+    --------
+    >>> from leakscope.releases.specs import first_line
+    >>> quoted = "Traceback (most recent call last):\n  File 'tree.py', line 3\ntree.Wrong: max_depth is -1"
+    >>> first_line(ValueError(f"All the 6 fits failed.\n{quoted}"))
+    'All the 6 fits failed: Wrong: max_depth is -1'
+    """
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    is_traceback = False
+    for line in others:
+        if line.startswith("Traceback (most recent call last)"):
+            is_traceback = True
+        elif is_traceback and line and not line[0].isspace():
+            name, colon, message = line.partition(": ")
+            return f"{first.rstrip('.:')}: {name.rpartition('.')[2]}{colon}{message}"
+    return first
 
 
 def _code(value: Any) -> dict[str, str]:

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import Truth, classes_of, method_of, signals_of, truth_of
+from leakscope.releases.networks.recipe import Collate
 from leakscope.releases.pretrained_model import PretrainedModel
 from leakscope.releases.specs import (
     NoCanonicalForm,
@@ -46,6 +47,9 @@ class TrainingFunction:
         Further keywords of the function.
     chunk : int
         Rows that are fitted and stored together.
+    collate : callable, optional
+        Makes a batch for a network that the function returns, as in `leakscope.releases.networks.recipe.Recipe`: of
+        rows of different lengths.
 
     Raises
     ------
@@ -70,6 +74,7 @@ class TrainingFunction:
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     chunk: int = 1
+    collate: Collate | None = None
 
     def __post_init__(self) -> None:
         if not trains(self.function, self.parameters):
@@ -94,11 +99,14 @@ class TrainingFunction:
     def _description(self) -> Mapping[str, Any]:
         if not inspect.isfunction(self.function):
             raise NoCanonicalForm(f"a {type(self.function).__name__} that trains has no import path")
-        return {
+        description = {
             "trained by": canonical(self.function),
             "parameters": canonical(self.parameters),
             "versions": versions({"scikit-learn", "numpy", "scipy"}),
         }
+        if self.collate is not None:
+            description["collate"] = canonical(self.collate)
+        return description
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
@@ -134,7 +142,7 @@ class TrainingFunction:
         everyone, no_seed = np.ones((1, len(points)), dtype=bool), np.zeros(1, dtype=int)
         if is_network(model):
             network = import_module("leakscope.releases.networks.network")
-            trained = network.Trained(model, None, self.name)
+            trained = network.Trained(model, None, self.name, collate=self.collate)
             return {name: array[0] for name, array in trained.observe(points, everyone, no_seed, want).items()}
         method = method_of(model)
         if method is not None:

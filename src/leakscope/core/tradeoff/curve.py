@@ -65,7 +65,6 @@ class TradeOff(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Canonical JSON of the curve; ``from_dict`` reads it."""
 
-    @final
     def tpr(self, fpr: ArrayLike) -> Array:
         """True-positive rate: 1 - fnr(fpr)."""
         return 1.0 - self.fnr(fpr)

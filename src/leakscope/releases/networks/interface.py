@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from leakscope.data.records import Sequences
 from leakscope.releases.networks.devices import seeded
 from leakscope.releases.networks.tensors import AnyInputs, Inputs, inputs_of, token_inputs
 from leakscope.releases.specs import first_line
@@ -116,6 +117,11 @@ def reading_of_array(module: nn.Module, x: Any, name: str) -> Reading:
     ValueError
         If it cannot read them, or answers with something else than logits.
     """
+    if isinstance(x, Sequences):
+        raise ValueError(
+            "the rows of x have different lengths; pad them, or give train={'collate': FUNCTION}, which makes a batch "
+            "of a list of (x, y)"
+        )
     inputs = inputs_of(x)
     tokens = token_inputs(x) if isinstance(x, np.ndarray) else None
     try:

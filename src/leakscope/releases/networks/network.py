@@ -28,7 +28,7 @@ from leakscope.releases.networks.gradient_norms import Layers, layers_of
 from leakscope.releases.networks.heads import Head, head_of, provisional_labels
 from leakscope.releases.networks.interface import Reading, reading_of, reading_of_array, refuse_sigmoid
 from leakscope.releases.networks.last_layer import taylor
-from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import collated_inputs, field_inputs
 from leakscope.releases.networks.training import TrainingData, trained
@@ -328,6 +328,10 @@ class Trained:
     name : str
     layers : str or tuple of str
         As in `Network`.
+    chunk : int
+        There is one row.
+    collate : callable, optional
+        As in `Recipe`: makes a batch of points of different lengths.
 
     Raises
     ------
@@ -340,6 +344,7 @@ class Trained:
     name: str = "model"
     layers: Layers = "all"
     chunk: int = 1
+    collate: Collate | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.module, nn.Module):
@@ -367,7 +372,7 @@ class Trained:
         """Compute the network's signals at every point, as one row."""
         module = copy.deepcopy(self.module).eval()
         device = next(module.parameters()).device
-        recipe = Recipe(device=str(device) if device.type in ("cuda", "mps") else "cpu")
+        recipe = Recipe(device=str(device) if device.type in ("cuda", "mps") else "cpu", collate=self.collate)
         reading, head = read(module, points, self.name, recipe, self.classes)
         with working(recipe):
             data = TrainingData(reading.inputs.on(device), head.target(device), recipe, device, self.name, head)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int, Integer, Num, Shaped, UInt8
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate, default_convert
 
 from leakscope.core.types import Points
 from leakscope.data.records import Fields, Sequences, Texts
@@ -22,6 +22,7 @@ Array = np.ndarray
 _CHANNELS = (1, 3)  # grey or colour
 _WIDEST = 10_000  # columns that a frame may become
 _WHITE = 255.0  # of a pixel in 8 bits
+PointType = Literal["tensor", "list", "tuple", "array", "as_they_are"]
 
 
 @runtime_checkable
@@ -317,6 +318,73 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     return _joined(features), np.stack(labels)
 
 
+@dataclass(frozen=True)
+class DatasetCollate:
+    """The collate function of a DataLoader, which gets points in the types that its data set returns.
+
+    leakscope keeps the points as arrays; a function that pads tensors would fail on them.
+
+    Parameters
+    ----------
+    collate : callable
+        The ``collate_fn``.
+    of_features, of_labels : {"tensor", "list", "tuple", "array", "as_they_are"}
+        What the data set returns for a point.
+    """
+
+    collate: Collate
+    of_features: PointType
+    of_labels: PointType
+
+    @property
+    def __name__(self) -> str:
+        """That of the function, for the report."""
+        return getattr(self.collate, "__name__", type(self.collate).__name__)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, by which stored models are recognised."""
+        return {"collate": self.collate, "of_features": self.of_features, "of_labels": self.of_labels}
+
+    def __call__(self, pairs: list[tuple[Any, Any]]) -> Any:
+        """Make a batch of a list of points."""
+        return self.collate([(_as_type(x, self.of_features), _as_type(y, self.of_labels)) for x, y in pairs])
+
+
+def collate_of(dataset: Any) -> DatasetCollate | None:
+    """Return the collate function of a DataLoader; None for a data set, and where it is that of PyTorch.
+
+    Parameters
+    ----------
+    dataset : data set or DataLoader
+
+    Returns
+    -------
+    DatasetCollate or None
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader
+    >>> from torch.nn.utils.rnn import pad_sequence
+    >>> from leakscope.releases.networks.tensors import collate_of
+    >>> def pad(pairs):
+    ...     rows, labels = zip(*pairs)
+    ...     return pad_sequence(rows, batch_first=True), torch.tensor(labels)
+    >>> loader = DataLoader([(torch.tensor([3, 1]), 0), (torch.tensor([4]), 1)], collate_fn=pad)
+    >>> collate_of(loader)([(np.array([3, 1]), 0), (np.array([4]), 1)])[0].tolist()
+    [[3, 1], [4, 0]]
+    """
+    if not isinstance(dataset, DataLoader) or dataset.collate_fn in (default_collate, default_convert):
+        return None
+    source = dataset.dataset
+    if isinstance(source, IterableDataset) or not isinstance(source, Sized) or not len(source):
+        return None  # which is refused where the points are read
+    point = source[0]
+    if not isinstance(point, list | tuple) or len(point) != 2:
+        return None
+    return DatasetCollate(dataset.collate_fn, _type_of(point[0]), _type_of(point[1]))
+
+
 def inputs_of(x: Any) -> Inputs:
     """Convert the features of points to the inputs of networks.
 
@@ -358,10 +426,7 @@ def inputs_of(x: Any) -> Inputs:
     elif isinstance(x, Fields):
         raise ValueError("several arrays by name are read by networks that are not trained by DP-SGD; give one array")
     elif isinstance(x, Sequences):
-        raise ValueError(
-            "the rows of x have different lengths; pad them, or give train={'collate': FUNCTION}, which makes a batch "
-            "of a list of (x, y)"
-        )
+        raise ValueError("the rows of x have different lengths; pad them to one length")
     else:
         raise ValueError(f"networks read arrays, frames and images, got a {type(x).__name__}")
     return Inputs(source, tuple(source.shape[1:]))
@@ -427,6 +492,29 @@ def _as_array(value: Any) -> Array:
         return np.asarray(value)
     value = value.detach().cpu()
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def _type_of(value: Any) -> PointType:
+    """Name the type of a point's features or label."""
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()), None)
+    if isinstance(value, Tensor):
+        return "tensor"
+    if type(value) in (list, tuple):
+        return "list" if isinstance(value, list) else "tuple"
+    return "array" if isinstance(value, np.ndarray) else "as_they_are"
+
+
+def _as_type(value: Any, kind: PointType) -> Any:
+    """Convert an array or a number back to what the data set returned."""
+    if isinstance(value, Mapping):
+        return {name: _as_type(item, kind) for name, item in value.items()}
+    if kind == "tensor":
+        return torch.as_tensor(value)
+    if kind in ("list", "tuple"):
+        items = np.asarray(value).tolist()
+        return items if kind == "list" else tuple(items)
+    return np.asarray(value) if kind == "array" else value
 
 
 def _joined(rows: list[Any]) -> Any:
