@@ -47,7 +47,7 @@ PROTECTION_FILES: dict[str, Callable[[Path], Any]] = {
     "there.html": text("kept"),
 }
 
-FINE = "calibrate --data fine.csv --eta 0.1"
+FINE = "calibrate --data fine.csv --promise drawn --eta 0.1"
 OF_OWN = f"{FINE} --statistic own"
 DPSGD = "calibrate dpsgd --sample-rate 0.1 --steps 10"
 NO_NUMBERS = "its output is no array of finite numbers"
@@ -55,24 +55,49 @@ TARGETS = "calibrate dpsgd: give advantage, or fpr and fnr, or epsilon and delta
 
 PROTECTIONS: list[tuple[str, ...]] = [
     # files
-    ("calibrate --data empty.csv --eta 0.1", "empty.csv: the file is empty"),
-    ("protect --data header.csv --eta 0.1", "header.csv: the table has no rows or no columns"),
-    ("protect --data missing.csv --eta 0.1", "missing.csv: no such file"),
-    ("calibrate --data garbage.npz --eta 0.1", "garbage.npz: cannot be read as npz without pickle: it is no .npz"),
-    # numbers of the table
-    ("calibrate --data nan.csv --eta 0.1", "column a has missing or infinite values; drop or fill them"),
-    ("protect --data inf.csv --eta 0.1", "column a has missing or infinite values; drop or fill them"),
-    ("protect --data huge.csv --eta 0.1", "values up to 1e+308 ", "rescale them below 1e+150"),
-    ("calibrate --data prose_only.csv --eta 0.1", "prose_only.csv: no column holds numbers; columns: a, b"),
-    ("protect --data one.csv --eta 0.1", "a game needs at least 2 points, got 1"),
-    # regressions
-    ("calibrate --data one_class.csv --eta 0.1 --statistic logistic --label label", "logistic cannot be computed on "),
-    ("calibrate --data floats.csv --eta 0.1 --statistic logistic --label label", "logistic cannot be computed on "),
-    ("calibrate --data words.csv --eta 0.1 --statistic ols --label label", "ols cannot be computed on ", "encode it"),
-    ("calibrate --data lost_label.csv --eta 0.1 --statistic ols --label label", "label is missing at 1 points, first"),
-    ("protect --data infinite_label.csv --eta 0.1 --statistic ols --label label", "label has infinite values"),
+    ("calibrate --data empty.csv --promise drawn --eta 0.1", "empty.csv: the file is empty"),
+    ("protect --data header.csv --promise drawn --eta 0.1", "header.csv: the table has no rows or no columns"),
+    ("protect --data missing.csv --promise drawn --eta 0.1", "missing.csv: no such file"),
     (
-        "protect --data only.csv --eta 0.1 --statistic ols --label label",
+        "calibrate --data garbage.npz --promise drawn --eta 0.1",
+        "garbage.npz: cannot be read as npz without pickle: it is no .npz",
+    ),
+    # numbers of the table
+    (
+        "calibrate --data nan.csv --promise drawn --eta 0.1",
+        "column a has missing or infinite values; drop or fill them",
+    ),
+    ("protect --data inf.csv --promise drawn --eta 0.1", "column a has missing or infinite values; drop or fill them"),
+    ("protect --data huge.csv --promise drawn --eta 0.1", "values up to 1e+308 ", "rescale them below 1e+150"),
+    (
+        "calibrate --data prose_only.csv --promise drawn --eta 0.1",
+        "prose_only.csv: no column holds numbers; columns: a, b",
+    ),
+    ("protect --data one.csv --promise drawn --eta 0.1", "a game needs at least 2 points, got 1"),
+    # regressions
+    (
+        "calibrate --data one_class.csv --promise drawn --eta 0.1 --statistic logistic --label label",
+        "logistic cannot be computed on ",
+    ),
+    (
+        "calibrate --data floats.csv --promise drawn --eta 0.1 --statistic logistic --label label",
+        "logistic cannot be computed on ",
+    ),
+    (
+        "calibrate --data words.csv --promise drawn --eta 0.1 --statistic ols --label label",
+        "ols cannot be computed on ",
+        "encode it",
+    ),
+    (
+        "calibrate --data lost_label.csv --promise drawn --eta 0.1 --statistic ols --label label",
+        "label is missing at 1 points, first",
+    ),
+    (
+        "protect --data infinite_label.csv --promise drawn --eta 0.1 --statistic ols --label label",
+        "label has infinite values",
+    ),
+    (
+        "protect --data only.csv --promise drawn --eta 0.1 --statistic ols --label label",
         "only.csv: no feature columns are left besides",
     ),
     (f"{FINE} --statistic ols --label lable", "fine.csv: no column 'lable' (did you mean 'label'?)", "a, b, label"),
@@ -80,14 +105,25 @@ PROTECTIONS: list[tuple[str, ...]] = [
     # sizes and promises
     (f"{FINE} --k 0", "calibrate: k: Input should be greater than or equal to 1, got 0"),
     (f"{FINE} --k 60", "k must be from 1 to n - 1 = 59, got 60"),
-    ("protect --data fine.csv --eta 0.1 --k 99", "k must be from 1 to n - 1 = 59, got 99"),
+    ("protect --data fine.csv --promise drawn --eta 0.1 --k 99", "k must be from 1 to n - 1 = 59, got 99"),
     (f"{FINE} --k half", "Invalid value for '--k': Input should be a valid integer"),
-    ("calibrate --data fine.csv --eta 0", "calibrate: eta must be > 0 and < 0.5, got 0"),
-    ("protect --data fine.csv --eta 0.5", "protect: eta must be > 0 and < 0.5, got 0.5"),
-    ("calibrate --data fine.csv --eta nan", "calibrate: eta must be finite, got nan"),
-    ("calibrate --data fine.csv --eta 5%", "Invalid value for '--eta': Input should be a valid number"),
-    ("protect --data fine.csv --eta 0.2 --k 10", "eta must be > 0 and < 0.166667, the smaller prior; got 0.2"),
-    (f"{FINE} --promise all", "calibrate: promise: Input should be 'every' or 'average', got 'all'"),
+    ("calibrate --data fine.csv --promise drawn --eta 0", "calibrate: eta must be > 0 and < 0.5, got 0"),
+    ("protect --data fine.csv --promise drawn --eta 0.5", "protect: eta must be > 0 and < 0.5, got 0.5"),
+    ("calibrate --data fine.csv --promise drawn --eta nan", "calibrate: eta must be finite, got nan"),
+    ("calibrate --data fine.csv --promise drawn --eta 5%", "Invalid value for '--eta': Input should be a valid number"),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.2 --k 10",
+        "eta must be > 0 and < 0.166667, the smaller prior; got 0.2",
+    ),
+    (
+        "protect --data fine.csv --eta 0.1",
+        "choose what is promised: promise = anyone ",
+        "(who is among k of the n records)",
+    ),
+    (f"{FINE} --promise all", "calibrate: promise: Input should be 'anyone', 'file' or 'drawn', got 'all'"),
+    (f"{FINE} --promise average", "calibrate: promise is anyone, file or drawn; ", "about = average"),
+    (f"{FINE} --about all", "calibrate: about: Input should be 'every' or 'average', got 'all'"),
+    (f"{FINE} --design dp", "calibrate: design dp keeps the promise anyone, got promise drawn"),
     (f"{FINE} --confidence 1", "calibrate: confidence must be > 0 and < 1, got 1"),
     (f"{FINE} --games -1", "calibrate: games: Input should be greater than or equal to 0, got -1"),
     (f"{FINE} --fits 1", "calibrate: fits: Input should be greater than or equal to 2, got 1"),
@@ -109,7 +145,10 @@ PROTECTIONS: list[tuple[str, ...]] = [
         "a quantile's probability is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and <= 1",
     ),
     (f"{FINE} --clip 3", "calibrate: clip is for compare: "),
-    (f"{FINE} --ranges a=0:3", "calibrate: ranges are for compare: they belong to no other noise than theirs"),
+    (
+        f"{FINE} --ranges a=0:3",
+        "calibrate: ranges are for differential privacy (promise = anyone, or compare), got a=0:3",
+    ),
     (
         f"{FINE} --compare --ranges a",
         "calibrate: ranges: a range is a column with its least and",
@@ -142,20 +181,41 @@ PROTECTIONS: list[tuple[str, ...]] = [
     ),
     (f"{DPSGD} --advantage 0.1 --adjacency swop", "calibrate dpsgd: adjacency: Input should be 'add_remove' or"),
     # places
-    ("protect --data fine.csv --eta 0.1 --ledger ledgers.json", "ledgers.json cannot be read: Is a directory"),
-    ("protect --data fine.csv --eta 0.1 --ledger open.json", "open.json is open to others (mode 644); only its owner"),
-    ("protect --data fine.csv --eta 0.1 --ledger damaged.json", "damaged.json is damaged: not the JSON that was"),
-    ("protect --data fine.csv --eta 0.1 --ledger foreign.json", "foreign.json is damaged: not the JSON that was"),
-    ("protect --data fine.csv --eta 0.1 --ledger nowhere/l.json", "nowhere/l.json cannot be written: No such file"),
     (
-        "protect --data fine.csv --eta 0.1 --out empty.json",
+        "protect --data fine.csv --promise drawn --eta 0.1 --ledger ledgers.json",
+        "ledgers.json cannot be read: Is a directory",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --ledger open.json",
+        "open.json is open to others (mode 644); only its owner",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --ledger damaged.json",
+        "damaged.json is damaged: not the JSON that was",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --ledger foreign.json",
+        "foreign.json is damaged: not the JSON that was",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --ledger nowhere/l.json",
+        "nowhere/l.json cannot be written: No such file",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --out empty.json",
         "--out empty.json: a release is a folder with release.json and",
     ),
     (
-        "protect --data fine.csv --eta 0.1 --out there.html",
+        "protect --data fine.csv --promise drawn --eta 0.1 --out there.html",
         "--out there.html: a release is a folder with release.json and",
     ),
-    ("protect --data fine.csv --eta 0.1 --out taken/r", "--out taken/r: taken is a file; give a folder"),
-    ("protect --data fine.csv --eta 0.1 --signals nans.npz", "--signals nans.npz exists already; choose another name"),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --out taken/r",
+        "--out taken/r: taken is a file; give a folder",
+    ),
+    (
+        "protect --data fine.csv --promise drawn --eta 0.1 --signals nans.npz",
+        "--signals nans.npz exists already; choose another name",
+    ),
     (f"{FINE} --store taken --statistic quantiles", "the store taken is a file; give a folder"),
 ]

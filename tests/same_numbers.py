@@ -159,7 +159,7 @@ def bound_pmp() -> Parts:
 def calibrate() -> Parts:
     """Noise for a statistic that is fitted to pairs of data sets."""
     x, y = load_wine(return_X_y=True)
-    found = ls.calibrate("ols", x[:, :3], y, eta=0.1, fits=400, games=100, n_jobs=1, pairs_seed=8)
+    found = ls.calibrate("ols", x[:, :3], y, promise="drawn", eta=0.1, fits=400, games=100, n_jobs=1, pairs_seed=8)
     return {"noise": found.noise, "certificate": found.certificate}
 
 
@@ -170,10 +170,11 @@ def protect() -> Parts:
     """
     x, _ = load_wine(return_X_y=True)
     x, median_alone = x[:, :2], {"probabilities": [0.5]}
-    mean = ls.protect("mean", x, eta=0.05, seed=9, games=100, compare=True, fits=200, n_jobs=1)
-    median = ls.protect("quantiles", x[:, :1], eta=0.1, noise="laplace", set=median_alone, seed=9, games=100, n_jobs=1)
+    words: dict[str, Any] = {"promise": "drawn", "seed": 9, "n_jobs": 1}
+    mean = ls.protect("mean", x, eta=0.05, games=100, compare=True, fits=200, **words)
+    median = ls.protect("quantiles", x[:, :1], eta=0.1, noise="laplace", set=median_alone, games=100, **words)
     with tempfile.TemporaryDirectory() as folder:
-        noted = ls.protect("mean", x, eta=0.05, seed=9, games=0, ledger=f"{folder}/ledger.json", n_jobs=1)
+        noted = ls.protect("mean", x, eta=0.05, games=0, ledger=f"{folder}/ledger.json", **words)
     return {**protected("mean", mean), **protected("median", median), "ledger_value": noted.value}
 
 

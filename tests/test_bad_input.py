@@ -229,7 +229,7 @@ CASES = [
     Bad(
         "audit --data fine.csv --label label --model mine:Wrong",
         "rows must be probabilities: ",
-        "row sums 6 to 6; apply softmax to logits first",
+        "apply softmax to logits, and divide rounded ones by the sum of their row",
     ),
     Bad("audit --data fine.csv --label label --model mine:Short", "Short gave 3 answers for 60 points"),
     Bad("audit --data fine.csv --label label --model mine:Breaks", "Breaks gives no numbers for 60 points: no answer"),
@@ -255,7 +255,11 @@ CASES = [
         f"audit --predict mine:number {SIDES}",
         "expected a fitted model or a function from features to probabilities, got a int",
     ),
-    Bad(f"audit --predict mine:logits {SIDES}", "rows must be probabilities: ", "apply softmax to logits first"),
+    Bad(
+        f"audit --predict mine:logits {SIDES}",
+        "rows must be probabilities: ",
+        "divide rounded ones by the sum of their row",
+    ),
     Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
     Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
     Bad(
@@ -426,7 +430,7 @@ def test_an_unexpected_error_is_one_line_too(stand, tmp_path, monkeypatch, capfd
 def test_fits_that_fail_are_refused_before_a_draw(command, line, stand, tmp_path, monkeypatch, capfd):
     """These have been fitted: their store is there, and nothing else."""
     before = {path: path.stat().st_mtime_ns for path in stand.rglob("*")}
-    assert called(f"protect --eta 0.1 {command} --out {tmp_path}/r", tmp_path / "out", monkeypatch) == 1
+    assert called(f"protect --promise drawn --eta 0.1 {command} --out {tmp_path}/r", tmp_path / "out", monkeypatch) == 1
     said = capfd.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert re.match(f"leakscope: error: {line}", said.err)
@@ -436,7 +440,7 @@ def test_fits_that_fail_are_refused_before_a_draw(command, line, stand, tmp_path
 
 def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
     ledger = tmp_path / "l.json"
-    protect = f"protect --eta 0.1 --ledger {ledger}"
+    protect = f"protect --promise drawn --eta 0.1 --ledger {ledger}"
     assert called(f"{protect} --data fine.csv --out {tmp_path}/a", tmp_path / "out", monkeypatch) == 0
     kept = ledger.read_bytes()
     capfd.readouterr()
@@ -472,7 +476,7 @@ def test_odd_data_that_make_sense_are_protected(words, stand, tmp_path, monkeypa
     source = stand / name if name in FILES else tmp_path / name
     if name in made:
         made[name].to_csv(source, index=False)
-    command = f"protect --eta 0.3 --data {words.replace(name, str(source))} --out {tmp_path}/r"
+    command = f"protect --promise drawn --eta 0.3 --data {words.replace(name, str(source))} --out {tmp_path}/r"
     assert called(command, tmp_path / "out", monkeypatch) == 0
     page = (tmp_path / "r/release.html").read_text(encoding="utf-8")
     assert name in page

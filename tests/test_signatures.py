@@ -220,7 +220,7 @@ class Command(NamedTuple):
 ON_A_PAGE = {"out", "as_json"}
 AUDIT_OWN = {
     "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores", "probabilities",
-    "members", "others", "signals", "records", "publish", "allow_modules",
+    "members", "others", "signals", "show_records", "publish", "allow_modules",
     "pdf",
     "dry_run",
 } | ON_A_PAGE | EXECUTION  # fmt: skip
@@ -234,7 +234,7 @@ def callback_of(app: Any, name: str) -> Callable[..., Any]:
 
 # a bound with a field of this name has no data whose records it could show; others have nothing to publish
 HIDING = {
-    name: set() if "records" in plan.model_fields or not BOUNDS[name].publishable else {"records"}
+    name: set() if "records" in plan.model_fields or not BOUNDS[name].publishable else {"show_records"}
     for name, plan in BOUND_PLANS.items()
 }
 PUBLISHING = {name: {"publish"} if BOUNDS[name].publishable else set() for name in BOUND_PLANS}
@@ -242,7 +242,7 @@ COMMANDS = {
     "audit": Command(
         audits.audit,
         AuditPlan,
-        own=frozenset(AUDIT_OWN | {"set_", "train", "layers", "dpsgd"}),  # of the last --model
+        own=frozenset(AUDIT_OWN | {"set_", "train", "layers", "dpsgd", "context"}),  # of the --model before
     ),
     "calibrate": Command(callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | {"context"})),
     "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"as_json"})),
@@ -340,7 +340,9 @@ class TestPaths:
     def test_plans_take_paths(self) -> None:
         path = Path("folder") / "people.csv"
         assert AuditPlan.model_validate({"data": path}).data == str(path)
-        plan = ProtectionPlan.model_validate({"data": path, "eta": 0.1, "ledger": path.with_suffix(".ledger")})
+        plan = ProtectionPlan.model_validate(
+            {"data": path, "promise": "drawn", "eta": 0.1, "ledger": path.with_suffix(".ledger")}
+        )
         assert (plan.data, plan.ledger) == (str(path), str(path.with_suffix(".ledger")))
         for name, kind in BOUND_PLANS.items():
             if "data" in kind.model_fields:
@@ -360,7 +362,7 @@ class TestPaths:
         np.savez(tmp_path / "rows.npz", x=rows)
         bound_of_a_file = ls.bound("pmp", data=tmp_path / "rows.npz", clip=1.0, scale=1.0)
         assert bound_of_a_file.about.data.records == 20
-        released = ls.protect("mean", rows, eta=0.1, games=0, n_jobs=1, ledger=tmp_path / "own.ledger")
+        released = ls.protect("mean", rows, promise="drawn", eta=0.1, games=0, n_jobs=1, ledger=tmp_path / "own.ledger")
         assert (released.value.shape, (tmp_path / "own.ledger").is_file()) == ((2,), True)
 
 

@@ -30,8 +30,8 @@ from tests.marks import nightly
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
-MEAN = "--data people.csv --eta 0.05"
-MIDDLE = "--data people.csv --statistic own:middle --eta 0.2 --fits 200 --n-jobs 1"
+MEAN = "--data people.csv --promise drawn --eta 0.05"
+MIDDLE = "--data people.csv --statistic own:middle --promise drawn --eta 0.2 --fits 200 --n-jobs 1"
 OWN = """import time
 
 import numpy as np
@@ -103,7 +103,7 @@ class TestTheLoop:
 
     def test_a_promise_that_was_not_made_is_refuted(self, leakscope) -> None:
         """The file that the command writes: noise for eta = .3 does not keep .05."""
-        assert leakscope("calibrate --data people.csv --eta 0.3 --signals s.npz").code == 0
+        assert leakscope("calibrate --data people.csv --promise drawn --eta 0.3 --signals s.npz").code == 0
         assert leakscope(f"{AUDIT} --claim eta=0.05").code == 2
         assert verdict() == "refuted"
 
@@ -166,8 +166,8 @@ class TestTheFile:
                 "signals are of simulated releases: games must be >= 1, got 0",
             ),
             (
-                f"calibrate {MEAN} --signals s.npz --promise average",
-                "signals are of the most exposed record, to whom promise = average promises nothing",
+                f"calibrate {MEAN} --signals s.npz --about average",
+                "signals are of the most exposed record, to whom about = average promises nothing",
             ),
             (
                 f"protect {MEAN} --signals s.npz --ledger l.json --declare",

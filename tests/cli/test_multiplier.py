@@ -33,7 +33,7 @@ def multipliers_are_found_once(monkeypatch) -> None:
     """The least multiplier for each question, for all tests that ask it."""
 
     def least(plan: MultiplierPlan, adjacency: str) -> float:
-        key = (plan.sample_rate, plan.steps, plan.batches, *plan.target.items(), adjacency)
+        key = (plan.rate, plan.n_steps, plan.batches, *plan.target.items(), adjacency)
         if key not in KNOWN:
             KNOWN[key] = LEAST(plan, adjacency)  # pyright: ignore[reportArgumentType]
         return KNOWN[key]
@@ -78,6 +78,15 @@ def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> Non
     assert ("TPR of any attacker at FPR 5 %" in left.out) == ("fpr" in target)
     assert "epsilon at delta = 1e-05" in left.out
     assert ("epsilon at delta = 1e-06" in left.out) == ("delta" in target)
+
+
+def test_epochs_with_the_number_of_records(leakscope) -> None:
+    left = leakscope("calibrate dpsgd --epochs 10 --batch-size 60 --records 6000 --advantage 0.1 --json")
+    assert (left.code, left.err) == (0, "")
+    found = json.loads(left.out)
+    assert " --records 6000 " in found["about"]["command"]
+    by_steps = json.loads(leakscope("calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1 --json").out)
+    assert found["findings"] == by_steps["findings"]
 
 
 @pytest.mark.parametrize(("adjacency", "noise"), [("replace_one", 2.5193), ("add_remove", 1.4224)])

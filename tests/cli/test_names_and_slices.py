@@ -100,6 +100,38 @@ def test_scores_with_their_ids(leakscope):
     assert Report.from_json("leakscope-report/report.json").record_table["name"][3] == "P-3"
 
 
+def test_probabilities_with_their_ids_and_records(leakscope):
+    """A table of answers is read as one of scores is: its own ids, or the records behind it with their columns."""
+    rng = np.random.default_rng(1)
+    p_high = rng.integers(0, 11, 120) / 10
+    answers = pd.DataFrame({"member": np.arange(120) % 2, "p_high": p_high, "p_low": 1 - p_high})
+    answers["label"] = pd.read_csv("people.csv")["income"]
+    answers.to_csv("answers.csv", index=False)
+    answers.assign(id=[f"R-{row}" for row in range(120)]).to_csv("named.csv", index=False)
+    left = leakscope("audit --probabilities named.csv --n-jobs 1")
+    assert left.code == 0, left.err
+    command = "audit --probabilities answers.csv --n-jobs 1 --id customer_id --slice town"
+    left = leakscope(f"{command} --data people.csv --label income")
+    assert left.code == 0, left.err
+    report = Report.from_json("leakscope-report/report.json")
+    assert names_of(report) == {"town = Bern", "town = Chur"}
+    assert "not tested: the records were not given" not in left.out
+    refused(leakscope(command), "--id is a column of the records behind the probabilities; name their file by --data")
+    refused(leakscope(f"{command} --data train.csv"), "--data has 60 records, the probabilities have 120 points")
+
+
+def test_rounded_probabilities_are_noted(leakscope):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 120).round(2)
+    frame = pd.DataFrame(p, columns=["p_a", "p_b", "p_c"]).assign(label=rng.choice(list("abc"), 120))
+    frame.assign(member=np.arange(120) % 2).to_csv("answers.csv", index=False)
+    left = leakscope("audit --probabilities answers.csv --n-jobs 1")
+    assert left.code == 0, left.err
+    assert (
+        "The probabilities are rounded to 2 digits" in Report.from_json("leakscope-report/report.json").about.notes[0]
+    )
+
+
 def test_signals_with_their_records(leakscope):
     rng = np.random.default_rng(2)
     member = rng.random((12, 120)) < 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -10,9 +11,12 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from leakscope.cli.options import Spelling, argument, command, option, options_of, words_of
-from leakscope.plans import ProtectionPlan
+from leakscope.cli import audits, bounds, main, protects
+from leakscope.cli.options import Spelling, argument, command, grouped, option, options_of, words_of
+from leakscope.plans import BOUND_PLANS, ProtectionPlan
+from leakscope.plans.audits import AuditPlan
 from leakscope.plans.plan import Plan
+from leakscope.plans.protects import CalibrationPlan, MultiplierPlan
 
 
 class Cake(Plan):
@@ -112,6 +116,50 @@ def test_a_command_is_named_and_may_have_options_of_its_own() -> None:
     assert app.registered_commands[0].callback.__name__ == "run"  # pyright: ignore[reportOptionalMemberAccess]
     assert CliRunner().invoke(app, []).output == "{'file': None, 'n_jobs': 2}\n"
     assert CliRunner().invoke(app, ["plan.toml", "--n-jobs", "3"]).output == "{'file': 'plan.toml', 'n_jobs': 3}\n"
+
+
+PLANS_OF_COMMANDS = {
+    "audit": (AuditPlan, audits.OF_THE_RUN),
+    "calibrate": (CalibrationPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),
+    "calibrate dpsgd": (MultiplierPlan, (protects.AS_JSON,)),
+    "protect": (ProtectionPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),
+    **{f"bound {name}": (plan, bounds.OF_THE_RUN) for name, plan in BOUND_PLANS.items()},
+}
+
+
+@pytest.mark.parametrize("name", PLANS_OF_COMMANDS)
+def test_no_option_of_the_run_takes_a_field_of_the_plan(name) -> None:
+    """What a command takes out for itself never reaches the plan."""
+    plan, of_the_run = PLANS_OF_COMMANDS[name]
+    assert not {parameter.name for parameter in of_the_run} & set(plan.model_fields)
+
+
+def commands(app: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command below one, by what is typed."""
+    yield name, app
+    for word, below in getattr(app, "commands", {}).items():
+        yield from commands(below, f"{name} {word}".strip())
+
+
+EVERY_COMMAND = dict(commands(typer.main.get_command(main.app)))
+
+
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_every_flag_and_every_keyword_of_a_command_is_there_once(name) -> None:
+    parameters = EVERY_COMMAND[name].params
+    flags = [flag for each in parameters for flag in (*each.opts, *each.secondary_opts)]
+    assert len(set(flags)) == len(flags)
+    assert len({each.name for each in parameters}) == len(parameters)
+    if name in PLANS_OF_COMMANDS:
+        plan, _ = PLANS_OF_COMMANDS[name]
+        by_name = {each.name: each for each in parameters}
+        assert set(plan.model_fields) <= set(by_name)
+
+
+def test_two_options_with_one_keyword_are_refused() -> None:
+    twice = [option("out", str, "Where."), option("out", str, "Elsewhere.", flag="--elsewhere")]
+    with pytest.raises(ValueError, match="two options with the keyword 'out'"):
+        grouped(twice, {}, "Output")
 
 
 def test_the_plan_of_a_protection_is_read_whole() -> None:

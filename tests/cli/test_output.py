@@ -28,6 +28,9 @@ from leakscope.reports import Report
         (["audit", "--no-records", "--json", "--seed=3"], "leakscope audit --seed=3"),
         (["audit", "--data=/home/ada/a b.csv"], "leakscope audit '--data=a b.csv'"),
         (["audit", "--out"], "leakscope audit"),
+        (["audit", "--records", "--seed", "3"], "leakscope audit --seed 3"),
+        (["bound", "dpsgd", "--records", "600", "--json"], "leakscope bound dpsgd --records 600"),
+        (["bound", "dpsgd", "--records=600"], "leakscope bound dpsgd --records=600"),
     ],
 )
 def test_the_command_without_folders(monkeypatch, typed, said):

@@ -25,8 +25,8 @@ from tests.reports.made_protected import compared, means, published
 
 SOURCES = Path(package.__file__).parents[1]
 KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
-CALIBRATE = "calibrate --data people.csv --eta 0.05"
-PROTECT = "protect --data people.csv --eta 0.05"
+CALIBRATE = "calibrate --data people.csv --promise drawn --eta 0.05"
+PROTECT = "protect --data people.csv --promise drawn --eta 0.05"
 WROTE = "leakscope: wrote leakscope-release: release.json and release.html for publication, owner/ for you alone\n"
 KEEP = "leakscope: the release is on standard output: keep it, for it cannot be made again\n"
 
@@ -123,8 +123,8 @@ class TestCalibrate:
     def test_words(self, leakscope, protecting) -> None:
         left = leakscope(
             "calibrate --data ../data/people.csv --drop id --drop name --statistic histogram --by age,pay "
-            "--set n_bins=5 --set edges=[0,1.5],note=x --eta 0.1 --k 40 --promise average --noise laplace "
-            "--coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person "
+            "--set n_bins=5 --set edges=[0,1.5],note=x --promise drawn --eta 0.1 --k 40 --about average "
+            "--noise laplace --coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person "
             "--store S --n-jobs 2 --tmp T"
         )
         assert left.code == 0
@@ -140,7 +140,8 @@ class TestCalibrate:
             "set": {"n_bins": 5, "edges": [0, 1.5], "note": "x"},
             "eta": 0.1,
             "k": 40,
-            "promise": "average",
+            "promise": "drawn",
+            "about": "average",
             "noise": "laplace",
             "coupling": "swap",
             "fits": 100,
@@ -153,7 +154,7 @@ class TestCalibrate:
     def test_what_is_not_given_is_left_to_the_plan(self, leakscope, protecting) -> None:
         leakscope(CALIBRATE)
         places = {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "command": f"leakscope {CALIBRATE}"}
-        assert protecting.asked == [("calibrate", {"data": "people.csv", "eta": 0.05, **places})]
+        assert protecting.asked == [("calibrate", {"data": "people.csv", "promise": "drawn", "eta": 0.05, **places})]
 
     def test_numbers_are_printed_and_nothing_is_written(self, leakscope, protecting) -> None:
         left = leakscope(CALIBRATE)
@@ -177,10 +178,10 @@ class TestCalibrate:
         [
             (
                 "calibrate",
-                "calibrate needs --data FILE and --eta, as --data people.csv --eta 0.05; of DP-SGD: leakscope "
-                "calibrate dpsgd",
+                "calibrate needs --data FILE, --promise and --eta, as --data people.csv --promise file --eta 0.05; of "
+                "DP-SGD: leakscope calibrate dpsgd",
             ),
-            ("calibrate --eta 0.05", "calibrate needs --data FILE and --eta, as --data people.csv"),
+            ("calibrate --eta 0.05", "calibrate needs --data FILE, --promise and --eta, as --data people.csv"),
             ("calibrate --data people.csv", "calibrate: the key 'eta' is missing"),
             ("calibrate --data people.csv --eta 0.5", "calibrate: eta must be > 0 and < 0.5, got 0.5"),
             ("calibrate --data people.csv --eta much", "Invalid value for '--eta': "),
@@ -212,6 +213,7 @@ class TestProtect:
         assert what == "protect"
         assert words == {
             "data": "people.csv",
+            "promise": "drawn",
             "eta": 0.05,
             "statistic": "ols",
             "label": "pay",
@@ -293,12 +295,15 @@ class TestProtect:
         assert protecting.asked == []
 
     def test_data_are_needed(self, leakscope, protecting) -> None:
-        refused(leakscope("protect"), "protect needs --data FILE and --eta, as --data people.csv --eta 0.05\n")
+        refused(
+            leakscope("protect"),
+            "protect needs --data FILE, --promise and --eta, as --data people.csv --promise file --eta 0.05\n",
+        )
 
     def test_a_query_is_announced(self, leakscope, protecting) -> None:
         left = leakscope(f"{PROTECT} --ledger l.json --declare")
         assert left == (0, "announced: mean, eta = 0.05\n", "")
-        words = {"data": "people.csv", "eta": 0.05, "ledger": "l.json", "declare": True}
+        words = {"data": "people.csv", "promise": "drawn", "eta": 0.05, "ledger": "l.json", "declare": True}
         assert protecting.asked == [("declare", words)]
         assert json.loads(leakscope(f"{PROTECT} --ledger l.json --declare --json").out) == "announced: mean, eta = 0.05"
         assert list(Path().iterdir()) == []

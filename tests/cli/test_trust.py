@@ -115,8 +115,8 @@ class TestModules:
             "audit --dataset wine --model sklearn_evil:Forest --allow-modules sklearn",
             "audit --dataset wine --model sklearn.ensemble:Forest --allow-modules sklearn.tree",
             "audit --predict evil:mean --members people.csv --others people.csv --label label --allow-modules sklearn",
-            "protect --data people.csv --eta 0.1 --statistic evil:mean --allow-modules sklearn",
-            "calibrate --data people.csv --eta 0.1 --statistic evil:mean --allow-modules numpy",
+            "protect --data people.csv --promise drawn --eta 0.1 --statistic evil:mean --allow-modules sklearn",
+            "calibrate --data people.csv --promise drawn --eta 0.1 --statistic evil:mean --allow-modules numpy",
         ],
     )
     def test_what_is_not_allowed_is_refused_before_it_is_imported(self, leakscope, words):
@@ -162,7 +162,7 @@ class TestModules:
         words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1"
         assert leakscope(f"audit {words} --attribute a --bins 3 --allow-modules sklearn.tree").code == 0
         words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --fits 200 --games 100 --n-jobs 1"
-        assert leakscope(f"protect {words} --allow-modules numpy").code == 0
+        assert leakscope(f"protect --promise drawn {words} --allow-modules numpy").code == 0
 
 
 class TestSecrets:

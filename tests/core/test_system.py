@@ -62,9 +62,9 @@ again = ls.audit(DecisionTreeClassifier(), x, y, n_models=8, n_jobs=1, attacks=[
 assert [finding.value for finding in again.findings] == [finding.value for finding in report.findings]
 
 rows = np.random.default_rng(0).normal(size=(200, 2))
-plain = ls.protect("mean", rows, eta=0.2)
-first = ls.protect("mean", rows, eta=0.2, ledger=str(folder / "ledger.json"))
-second = ls.protect("mean", rows, eta=0.2, ledger=str(folder / "ledger.json"))
+plain = ls.protect("mean", rows, eta=0.2, promise="drawn")
+first = ls.protect("mean", rows, eta=0.2, promise="drawn", ledger=str(folder / "ledger.json"))
+second = ls.protect("mean", rows, eta=0.2, promise="drawn", ledger=str(folder / "ledger.json"))
 assert np.isfinite([plain.value, first.value, second.value]).all()
 print("done")
 """

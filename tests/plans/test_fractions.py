@@ -18,7 +18,7 @@ from leakscope.plans import bounds as bound_plans
 from leakscope.plans.plan import Plan, read
 
 FRACTIONS = {
-    "advantage", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",
+    "advantage", "budget", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",
 }  # fmt: skip
 OF_NO_RANGE = {
     "epochs",
@@ -80,8 +80,8 @@ PUBLIC = [
     (lambda: ls.audit_scores(*SCORES, confidence=60), "confidence"),
     (lambda: ls.audit_scores(*SCORES, fpr=(60,)), "fpr"),
     (lambda: ls.audit_scores(*SCORES, claim="eta=60"), "eta"),
-    (lambda: ls.calibrate("mean", np.eye(8), eta=60), "eta"),
-    (lambda: ls.protect("mean", np.eye(8), eta=60), "eta"),
+    (lambda: ls.calibrate("mean", np.eye(8), promise="drawn", eta=60), "eta"),
+    (lambda: ls.protect("mean", np.eye(8), promise="drawn", eta=60), "eta"),
     (lambda: ls.bound("dp", epsilon=1, prior=60), "prior"),
     (lambda: ls.bound("dp", at_most="accuracy=60"), "accuracy"),
     (lambda: bounds.dp_from_mip(60), "eta"),

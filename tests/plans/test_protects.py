@@ -25,7 +25,8 @@ def test_the_names_are_those_of_the_rooms() -> None:
 
 def test_what_is_promised_unless_told() -> None:
     plan = read(ProtectionPlan, DATA, "protect")
-    assert (plan.statistic, plan.promise, plan.noise, plan.coupling) == ("mean", "every", "gaussian", "auto")
+    assert (plan.statistic, plan.about, plan.noise, plan.coupling) == ("mean", "every", "gaussian", "auto")
+    assert (plan.promise, plan.design, plan.chosen, plan.budget) == (None, None, None, None)
     assert (plan.k, plan.confidence, plan.fits, plan.ledger, plan.insecure_seed) == (None, 0.95, 2000, None, None)
 
 
@@ -36,7 +37,7 @@ def test_what_is_promised_unless_told() -> None:
         {"statistic": "ols"},  # data sets and .npz files come with their own
         {"statistic": "numpy:median"},
         {"statistic": "histogram", "by": "age,pay"},
-        {"promise": "average", "coupling": "average_swap"},
+        {"promise": "drawn", "about": "average", "coupling": "average_swap"},
         {"compare": True, "clip": 5},
         {"eta": 0.499, "k": 1, "fits": 2, "games": 0},
     ],
@@ -61,7 +62,23 @@ def test_what_can_be_asked(words) -> None:
         ({"delta": 0}, "delta must be > 0 and < 1, got 0"),
         ({"pairs_seed": -1}, "pairs_seed: Input should be greater than or equal to 0, got -1"),
         ({"fpr": (1.0,)}, "fpr must be > 0 and < 1, got 1"),
-        ({"promise": "all"}, "promise: Input should be 'every' or 'average', got 'all'"),
+        ({"promise": "all"}, "promise: Input should be 'anyone', 'file' or 'drawn', got 'all'"),
+        (
+            {"promise": "every"},
+            "promise is anyone, file or drawn; to every record or to a random one is about = every",
+        ),
+        ({"about": "all"}, "about: Input should be 'every' or 'average', got 'all'"),
+        ({"design": "half", "promise": "file"}, "design half keeps the promise drawn, got promise file"),
+        (
+            {"promise": "drawn", "budget": 0.2},
+            "budget belongs to design dp or leave-one-out, got design half",
+        ),
+        ({"promise": "file", "k": 3}, "k belongs to design half, got design leave-one-out"),
+        ({"promise": "file", "id": "a", "group": "b"}, "group names the units that are left out; give no id beside it"),
+        ({"promise": "file", "noise": "laplace"}, "design leave-one-out takes the noise gaussian, gaussian_diagonal, "),
+        ({"design": "per-instance"}, "design per-instance needs a noise_scale that was declared before looking"),
+        ({"promise": "anyone", "noise_scale": 1.0}, "design dp takes no noise_scale"),
+        ({"promise": "file", "budget": 0.01}, "budget is that of all releases together, and must be >= eta = 0.05"),
         (
             {"noise": "normal"},
             "noise: unknown noise 'normal' (did you mean 'norm'?); known: gaussian, gaussian_diagonal",
@@ -72,8 +89,7 @@ def test_what_can_be_asked(words) -> None:
         ),
         (
             {"statistic": "men"},
-            "statistic: unknown statistic 'men' (did you mean 'mean'?); known: mean, sum, second_moment, covariance, "
-            "histogram, table, quantiles, ols, logistic, module:function",
+            "statistic: unknown statistic 'men' (did you mean 'mean'?); known: mean, sum, second_moment, covariance, ",
         ),
         ({"statistic": "table"}, "statistic table needs by: the columns that it counts"),
         ({"statistic": "table", "by": " , "}, "statistic table needs by: the columns that it counts"),
@@ -82,13 +98,13 @@ def test_what_can_be_asked(words) -> None:
         ({"label": "pay"}, "statistic mean takes no label; drop leaves a column out, got 'pay'"),
         (
             {"coupling": "average_swap"},
-            "coupling average_swap promises nothing to every record; it needs promise = average",
+            "coupling average_swap promises nothing to every record; it needs about = average",
         ),
         ({"clip": 3}, "clip is for compare: it belongs to no other noise than theirs, got clip = 3"),
         ({"clip": -1, "compare": True}, "clip: Input should be greater than 0, got -1"),
         ({"clip": float("inf"), "compare": True}, "clip: Input should be a finite number, got inf"),
         ({"etta": 0.1}, "unknown key 'etta' (did you mean 'eta'?); known: "),
-        ({"declare": True}, "declare needs a ledger"),
+        ({"promise": "drawn", "declare": True}, "declare needs a ledger"),
         ({"insecure_seed": -1}, "insecure_seed: Input should be greater than or equal to 0, got -1"),
         (
             {"statistic": "table", "by": "town,sex", "levels": {"town": ["a"]}},

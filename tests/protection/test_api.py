@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope.protection.run as running
+import leakscope.protection.half as steps
 from leakscope.core.seeds import stream, subsets
 from leakscope.data import from_arrays, read
 from leakscope.noise import GaussianNoise, eta_bound
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import calibrate, calibrate_file, declare_file, protect, protect_file
+from leakscope.protection.half import _released
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import search_noise
-from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
@@ -27,7 +27,7 @@ ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
     json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 )
-QUICK = {"games": 0, "n_jobs": 1}
+QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
 
 
 @pytest.fixture
@@ -147,6 +147,8 @@ class TestProtect:
             ({"eta": 0.1, "noise": "gausian"}, "did you mean 'gaussian'"),
             ({"eta": 0.1, "statistic": "mena"}, "did you mean 'mean'"),
             ({"eta": 0.1, "promise": "all"}, "promise"),
+            ({"eta": 0.1, "promise": None}, "choose what is promised: promise = anyone .*, file .* or drawn"),
+            ({"eta": 0.1, "about": "all"}, "about"),
             ({"eta": 0.1, "couplign": "swap"}, "unknown keyword 'couplign' \\(did you mean 'coupling'"),
             ({"eta": 0.1, "x": [[1.0]]}, "at least 2 points"),
             ({"eta": 0.1, "x": [[1.0], [np.nan]]}, "missing or infinite"),
@@ -154,10 +156,10 @@ class TestProtect:
         ],
     )
     def test_bad_words_get_one_line_before_anything_is_drawn(self, words, line, monkeypatch, as_users_run_it):
-        monkeypatch.setattr(running, "subsets", None)  # nothing may be drawn
+        monkeypatch.setattr(steps, "subsets", None)  # nothing may be drawn
         words = {"statistic": "mean", "x": ROWS} | words
         with pytest.raises((TypeError, ValueError), match=line) as refused:
-            protect(**words, **QUICK)
+            protect(**QUICK | words)
         assert "\n" not in str(refused.value)
 
     def test_huge_values_are_refused_or_exact(self):
@@ -208,7 +210,7 @@ class TestFiles:
 
     @pytest.mark.slow
     def test_fits_in_the_store_are_not_made_again(self, people, tmp_path):
-        words = {"data": people, "statistic": "quantiles", "eta": 0.1, "fits": 200, "games": 0, "n_jobs": 1}
+        words = {"data": people, "statistic": "quantiles", "eta": 0.1, "fits": 200, **QUICK}
         first = calibrate_file(store=tmp_path / "store", **words)
         files = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").iterdir()}
         again = calibrate_file(store=tmp_path / "store", **words)
@@ -230,13 +232,15 @@ class TestLedger:
         with pytest.raises(ValueError, match="chosen after an output it is outside of the joint certificate"):
             protect_file(**words | {"statistic": "sum"}, **QUICK)
         with pytest.raises(ValueError, match="a query chosen after an output"):
-            declare_file(**words)
+            declare_file(**words, promise="drawn")
 
     @pytest.mark.parametrize("statistics", [("mean", "sum"), nightly(("covariance", "quantiles"))])
     def test_declared_queries_are_released_from_one_draw_with_a_joint_bound(self, people, tmp_path, statistics):
         words = self.words(people, tmp_path, fits=400, drop=("member",))
         for number, statistic in enumerate(statistics):
-            assert declare_file(**words, statistic=statistic).endswith(f"{number + 1} declared, 0 released")
+            assert declare_file(**words, statistic=statistic, promise="drawn").endswith(
+                f"{number + 1} declared, 0 released"
+            )
         draws, digest = [], from_arrays(read(people).points.x.drop(columns=["town", "member"])).digest
         for statistic in statistics:
             made = protect_file(**words, statistic=statistic, **QUICK)
@@ -250,7 +254,7 @@ class TestLedger:
 
     def test_other_data_another_k_or_coupling_are_refused(self, people, tmp_path):
         words = self.words(people, tmp_path, statistic="mean")
-        declare_file(**words)
+        declare_file(**words, promise="drawn")
         other = tmp_path / "other.csv"
         pd.read_csv(people).iloc[:100].to_csv(other, index=False)
         with pytest.raises(ValueError, match="belongs to other data"):
@@ -259,10 +263,10 @@ class TestLedger:
             protect_file(**words, k=30, **QUICK)
         with pytest.raises(ValueError, match="was begun with coupling swap, got complement"):
             protect_file(**words, coupling="complement", **QUICK)
-        with pytest.raises(ValueError, match="was begun with promise every, got average"):
-            protect_file(**words, promise="average", **QUICK)
+        with pytest.raises(ValueError, match="was begun with about every, got average"):
+            protect_file(**words, about="average", **QUICK)
         with pytest.raises(ValueError, match="which ols is not"):
-            declare_file(**words | {"statistic": "ols"})
+            declare_file(**words | {"statistic": "ols"}, promise="drawn")
 
     @pytest.mark.parametrize(
         ("more", "line"),

@@ -24,8 +24,9 @@ from leakscope.noise.ledger import Ledger
 from leakscope.plans.plan import read
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection import declare, ledger_query, protect, protect_file
-from leakscope.protection.jobs import file_job
+from leakscope.protection.jobs import Job
 from leakscope.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
+from leakscope.protection.request import file_request
 from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.runtime.observe import Execution
@@ -37,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 KEY = bytes(range(32))
 D = 2000  # coordinates: noise that shares a hundredth of its variance with other noise is found
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
-QUICK = {"games": 0, "n_jobs": 1}
+QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
 SUBJECT = ReleaseSubject(
     "digest of the data",
     np.arange(8) % 2 == 0,
@@ -135,7 +136,7 @@ def released(path, statistic="mean", rows=ROWS, **more):
 class TestLedgers:
     def test_a_restored_ledger_gives_the_same_bytes(self, tmp_path):
         path, copy = tmp_path / "l.json", tmp_path / "copy.json"
-        declare("mean", ROWS, eta=0.1, ledger=path)
+        declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path)
         shutil.copy2(path, copy)
         first = released(path)
         for _ in range(3):
@@ -147,11 +148,11 @@ class TestLedgers:
         """Put back, and declared with another eta: the bytes depend on the noise, not on what it was promised for."""
         path, copy = tmp_path / "l.json", tmp_path / "copy.json"
         noise = GaussianNoise(2.0)
-        declare("mean", ROWS, eta=0.1, ledger=path, noise=noise)
+        declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path, noise=noise)
         shutil.copy2(path, copy)
         first = released(path, noise=noise)
         shutil.copy2(copy, path)
-        declare("mean", ROWS, eta=0.2, ledger=path, noise=noise)
+        declare("mean", ROWS, eta=0.2, promise="drawn", ledger=path, noise=noise)
         released(path, noise=noise)
         other = released(path, noise=noise, eta=0.2)
         assert (other.value != first.value).all()  # declared as two releases: each has noise of its own
@@ -168,7 +169,7 @@ class TestLedgers:
     def test_a_query_declared_twice_is_released_twice(self, tmp_path):
         path = tmp_path / "l.json"
         for _ in range(2):
-            declare("mean", ROWS, eta=0.1, ledger=path)
+            declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path)
         first, second, again = (released(path).value for _ in range(3))
         assert (first != second).all()
         assert (second == again).all()
@@ -177,7 +178,7 @@ class TestLedgers:
         """Also where the next query is the same one, and where another was released in between."""
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "mean", "sum"):
-            assert "released" in leakscope.protection.declare_file(**words, statistic=statistic)
+            assert "released" in leakscope.protection.declare_file(**words, statistic=statistic, promise="drawn")
         seen = []
 
         def fails(public, owner):
@@ -204,7 +205,7 @@ class TestLedgers:
     def test_another_process_may_write_the_ledger_before_the_release_is_marked(self, tmp_path, people):
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "sum"):
-            leakscope.protection.declare_file(**words, statistic=statistic)
+            leakscope.protection.declare_file(**words, statistic=statistic, promise="drawn")
 
         def meanwhile(public, owner):
             protect_file(**words, statistic="sum", **QUICK)
@@ -234,7 +235,7 @@ class TestLedgers:
         monkeypatch.setenv("FACTOR", "1.0")
         path, copy = tmp_path / "l.json", tmp_path / "copy.json"
         words = {"noise": GaussianNoise(3.0), "fits": 400, "seed": 3}
-        declare("middles:middle", ROWS, eta=0.1, ledger=path, **words)
+        declare("middles:middle", ROWS, eta=0.1, promise="drawn", ledger=path, **words)
         shutil.copy2(path, copy)
         first = released(path, "middles:middle", **words).value
         monkeypatch.setenv("FACTOR", "1.1")
@@ -288,7 +289,7 @@ class TestMadeUp:
             ({"coupling": "xyz"}, "is no ledger of this version: its draw is not one of these data"),
             ({"coupling": "average_swap"}, "coupling average_swap does not promise every"),
             ({"coupling": "complement"}, "not declared|the ledger and its noise need complement"),
-            ({"promise": "average"}, "was begun with promise average, got every"),
+            ({"promise": "average"}, "was begun with about average, got every"),
             ({"seed": 5}, "the ledger of seed 5"),
             ({"separating_fraction": 0.5}, "the ledger and its noise need 0.5"),
             ({"n": 13, "member": "5558"}, "its draw is not one of these data"),
@@ -301,7 +302,7 @@ class TestMadeUp:
     def test_it_is_refused(self, tmp_path, more, line):
         path = tmp_path / "l.json"
         rows = ROWS[:12]
-        declare("mean", rows, eta=0.1, ledger=path)
+        declare("mean", rows, eta=0.1, promise="drawn", ledger=path)
         content, digest = private_file.read(path)
         private_file.write(path, content | more, digest)
         before = path.read_bytes()
@@ -327,7 +328,7 @@ class TestDeclared:
     )
     def test_another_noise_is_not_the_declared_one(self, tmp_path, other):
         path, declared = tmp_path / "l.json", GaussianNoise(3.0, np.array([1.0, 1.0]))
-        declare("mean", ROWS, eta=0.1, ledger=path, noise=declared)
+        declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path, noise=declared)
         before = path.read_bytes()
         with pytest.raises(ValueError, match="the query was not declared"):
             released(path, noise=other)
@@ -340,7 +341,7 @@ class TestDeclared:
         path = tmp_path / "l.json"
         for call in (declare, protect):
             with pytest.raises(ValueError, match=r"^a ledger takes no function as its noise: nobody could tell"):
-                call("mean", ROWS, eta=0.1, ledger=str(path), noise=noise, games=0)
+                call("mean", ROWS, eta=0.1, promise="drawn", ledger=str(path), noise=noise, games=0)
         assert list(tmp_path.iterdir()) == []
 
     def test_noise_of_a_class_of_ones_own_is_no_declared_noise(self, tmp_path):
@@ -348,7 +349,7 @@ class TestDeclared:
             """Whatever it draws, its fields do not tell."""
 
         with pytest.raises(ValueError, match=r"^expected a noise of leakscope.noise .*, got Louder: its parameters"):
-            declare("mean", ROWS, eta=0.1, ledger=str(tmp_path / "l.json"), noise=Louder(3.0))
+            declare("mean", ROWS, eta=0.1, promise="drawn", ledger=str(tmp_path / "l.json"), noise=Louder(3.0))
 
     def test_functions_without_a_path_are_no_declared_statistic(self, tmp_path):
         def local(x):
@@ -356,7 +357,7 @@ class TestDeclared:
 
         for statistic in (lambda x: x.mean(axis=0), local):
             with pytest.raises(ValueError, match=r"^a statistic without a description cannot be entered in a ledger: "):
-                declare(statistic, ROWS, eta=0.1, ledger=str(tmp_path / "l.json"))
+                declare(statistic, ROWS, eta=0.1, promise="drawn", ledger=str(tmp_path / "l.json"))
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("level", [pd.Timestamp("2026-01-01"), float("nan")])
@@ -365,7 +366,7 @@ class TestDeclared:
         with pytest.raises(
             ValueError, match=r"cannot be entered in a ledger: .* with numbers and texts as its parameters"
         ):
-            declare(table, ROWS, eta=0.1, ledger=str(tmp_path / "l.json"))
+            declare(table, ROWS, eta=0.1, promise="drawn", ledger=str(tmp_path / "l.json"))
 
     def test_the_file_of_a_class_of_ones_own_is_part_of_the_query(self):
         assert len(describe_statistic(Linear("doubled", Doubled()))["code"]["code"]) == 64
@@ -396,6 +397,7 @@ WITHOUT_INFLUENCE = {
     "ranges": {"wage": (0.0, 80.0)},
 }
 OF_THE_CALL = {"ledger", "declare", "insecure_seed"}  # the file itself; what is done; compared with the file's key
+OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact"}  # which a ledger of draws is not for
 OF_CSV = {"separator", "decimal"}  # how the file is read: its records are compared, however they are written
 OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "pairs_seed": 3}
 CHANGED = {
@@ -407,7 +409,7 @@ CHANGED = {
     "eta": 0.11,
     "noise_scale": (0.5,),
     "k": 40,
-    "promise": "average",
+    "about": "average",
     "noise": "gaussian_diagonal",
     "coupling": "swap",
     **OF_SAMPLED_PAIRS,
@@ -433,15 +435,15 @@ def digest(people):
 
 def identity(**words):
     """What a ledger compares: digest of the data, k, promise and coupling of the draw, digest of the query."""
-    plan = read(ProtectionPlan, {"ledger": "none.json", **words}, "protect")
-    query = LedgerQuery.of(file_job(plan, Execution(n_jobs=1)), "none.json")
+    plan = read(ProtectionPlan, {"promise": "drawn", "ledger": "none.json", **words}, "protect")
+    query = LedgerQuery.of(Job.of(file_request(plan, Execution(n_jobs=1))), "none.json")
     return query.job.mechanism.points.digest, query._query.digest
 
 
 class TestEveryFieldOfThePlan:
     def test_every_field_has_its_place(self):
         """A new field belongs to the query, or to those without influence: whoever adds it says which."""
-        placed = set(CHANGED) | set(WITHOUT_INFLUENCE) | OF_THE_CALL | OF_CSV | {"by", "levels"}
+        placed = set(CHANGED) | set(WITHOUT_INFLUENCE) | OF_THE_CALL | OF_CSV | OF_OTHER_DESIGNS | {"by", "levels"}
         assert placed == set(ProtectionPlan.model_fields)
 
     @pytest.mark.parametrize("field", sorted(set(CHANGED) - {"label"}))
@@ -451,7 +453,7 @@ class TestEveryFieldOfThePlan:
             "statistic": "quantiles",
             "eta": 0.1,
             "drop": ("age", "town", "side"),
-            "promise": "every",
+            "about": "every",
         }
         base |= {"drop": ("age",)} if field == "drop" else {}
         assert identity(**base) == identity(**base)
@@ -498,13 +500,13 @@ class TestEveryFieldOfThePlan:
         fields = {name: compared.get(name, {name: value}) for name, value in others.items()}
         changed = [name for name, words in fields.items() if identity(**base | words) != identity(**base)]
         assert changed == []
-        leakscope.protection.declare_file(**base, ledger="l.json")
+        leakscope.protection.declare_file(**base, promise="drawn", ledger="l.json")
         shutil.copy2("l.json", "copy.json")
         first = protect_file(**base, ledger="l.json", **QUICK)
         for left_out in ({"ranges"}, {"clip"}):  # a comparison takes one of the two
             words = {name: value for name, value in others.items() if name not in left_out}
             shutil.copy2("copy.json", "l.json")
-            again = protect_file(**base | words, ledger="l.json", n_jobs=1)
+            again = protect_file(**base | words, promise="drawn", ledger="l.json", n_jobs=1)
             assert again.value.tobytes() == first.value.tobytes()
 
     def test_the_docs_name_those_without_influence(self):
@@ -518,7 +520,10 @@ class TestKills:
     """Killed before each flush and each rename of a release with a ledger, and asked again: the same bytes."""
 
     SCRIPT = ROOT / "tests" / "kills" / "killed_with_a_ledger.py"
-    WORDS = "protect --data people.csv --drop town --drop side --eta 0.1 --games 0 --n-jobs 1 --store s --ledger l.json"
+    WORDS = (
+        "protect --data people.csv --drop town --drop side --promise drawn --eta 0.1 --games 0 --n-jobs 1 "
+        "--store s --ledger l.json"
+    )
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -532,7 +537,9 @@ class TestKills:
         template = tmp_path / "template"
         template.mkdir()
         shutil.copy2(people, template)
-        leakscope.protection.declare_file(data=people, drop=("town", "side"), eta=0.1, ledger=str(template / "l.json"))
+        leakscope.protection.declare_file(
+            data=people, drop=("town", "side"), eta=0.1, promise="drawn", ledger=str(template / "l.json")
+        )
         paths = os.pathsep.join([str(ROOT), str(Path(leakscope.__file__).parents[1])])
         words = [sys.executable, str(self.SCRIPT), str(template), json.dumps(numbers), *shlex.split(self.WORDS)]
         environment = os.environ | {"PYTHONPATH": paths}

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from scipy.special import ndtr
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-import leakscope.protection.run as releasing
+import leakscope.protection.half as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve
@@ -21,7 +21,7 @@ from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
-QUICK = {"games": 0, "n_jobs": 1}
+QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
 SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 SIX_DIGITS = 5e-6  # relative

@@ -8,11 +8,11 @@ from leakscope.data import from_arrays
 from leakscope.noise import Lp, MixtureSwap
 from leakscope.noise.ledger import Ledger
 from leakscope.protection import protect
+from leakscope.protection.half import _released
 from leakscope.protection.ledger_query import randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import search_noise
 from leakscope.protection.pairs import Fitted, measured
-from leakscope.protection.run import _released
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.statistic import Fit, named
@@ -20,7 +20,7 @@ from leakscope.runtime.observe import DataSets, Execution
 from tests.marks import nightly
 from tests.noise.games import all_subsets
 
-QUICK = {"games": 0, "n_jobs": 1}
+QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
 ROWS = stream(0, "rows").normal(size=(60, 2))
 
 

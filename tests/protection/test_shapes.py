@@ -64,8 +64,8 @@ def of_average_shape(made, x, eta, noise="gaussian"):
     return search_noise(made, PrivacyTarget(eta, noise=partial(GaussianNoise, shape=shape), coupling="swap"))
 
 
-def least(made, eta, noise="gaussian", promise="every"):
-    return search_noise(made, PrivacyTarget(eta, promise, noise=noise, coupling="swap"))
+def least(made, eta, noise="gaussian", about="every"):
+    return search_noise(made, PrivacyTarget(eta, about, noise=noise, coupling="swap"))
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_two_records():
 
 def test_a_promise_to_the_average_record_has_the_average_shape():
     x = data("one heavy", 300, 3)
-    found = least(mechanism(x), 0.05, promise="average")
+    found = least(mechanism(x), 0.05, about="average")
     V = np.cov(x, rowvar=False)
     shape = best_covariance(V, 1.0, 1 / np.diagonal(V))
     np.testing.assert_allclose(found.noise.shape / np.trace(found.noise.shape), shape / np.trace(shape), rtol=1e-3)

@@ -56,7 +56,9 @@ def protected(
     """A report of a protected release."""
     promised = {
         "eta": 0.05,
-        "promise": "every",
+        "promise": "drawn",
+        "design": "half",
+        "about": "every",
         "prior": 0.5,
         "k": 500,
         "n": 1000,
@@ -95,8 +97,8 @@ def protected(
         "insecure_seed": False,
         "confidence": 0.95,
         "fpr": list(FPR),
-        "command": "leakscope protect --data survey.csv --statistic mean --eta 0.05 --out release",
-        "plan": {"data": "survey.csv", "statistic": "mean", "eta": 0.05},
+        "command": "leakscope protect --data survey.csv --statistic mean --promise drawn --eta 0.05 --out release",
+        "plan": {"data": "survey.csv", "statistic": "mean", "promise": "drawn", "eta": 0.05},
         "versions": {"numpy": "2.4.6"},
         "notes": [],
         "data": {"name": "survey.csv", "digest": "0123456789abcdef", "records": 1000},
@@ -210,7 +212,7 @@ def compared() -> Report:
         noise={"rms": [0.0357] * 3},
         title="",
         values=[],
-        command="leakscope calibrate --data survey.csv --statistic mean --eta 0.05 --compare",
+        command="leakscope calibrate --data survey.csv --statistic mean --promise drawn --eta 0.05 --compare",
     )
 
 
@@ -221,7 +223,7 @@ def average() -> Report:
     many = [(f"coefficient {n}", "", 0.3 * n - 10, 0.01 * (n + 1), 0.2) for n in range(300)]
     certificate = {
         "eta": 0.1,
-        "promise": "average",
+        "about": "average",
         "coupling": "average_swap",
         "exact": False,
         "confidence": 0.95,
@@ -246,7 +248,7 @@ def average() -> Report:
 def insecure() -> Report:
     """Noise from a seed that was given."""
     found, curve = ceiling()
-    command = "leakscope protect --data survey.csv --eta 0.05"
+    command = "leakscope protect --data survey.csv --promise drawn --eta 0.05"
     plan = {"data": "survey.csv"}
     return protected(found, [curve], insecure_seed=True, command=command, plan=plan)
 

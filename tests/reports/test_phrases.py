@@ -27,7 +27,7 @@ from leakscope.reports import Report, comparison, phrases
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.protected import costs
 from tests.marks import nightly, nightly_but
-from tests.reports import made_bounds, made_guesses, made_protected, samples
+from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 TABLES = {
     "PHRASES": phrases.PHRASES,
@@ -122,11 +122,12 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "audit": audited,
     "two models": samples.two_models,
     "attribute": made_guesses.two,
-    "protected": lambda: ls.protect("mean", ROWS, eta=0.1, games=60, seed=1).owner,
+    "protected": lambda: ls.protect("mean", ROWS, promise="drawn", eta=0.1, games=60, seed=1).owner,
     "compared": made_protected.compared,
     "means": made_protected.means,
+    **made_designs.ALL,
 }
-FAST = ("gap", "information", "cells", "attribute")
+FAST = ("gap", "information", "cells", "attribute", "leave-one-out, public", "per-instance, owner", "dp, owner")
 
 
 @pytest.mark.parametrize("name", nightly_but(MADE, *FAST))

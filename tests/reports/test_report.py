@@ -73,6 +73,8 @@ def test_protected_releases_follow_the_schema(name):
         lambda report: report["about"]["values"][0].pop("noise_std"),
         lambda report: report["about"]["certificate"].update(eta=0.6),
         lambda report: report["about"]["certificate"].update(promise="some"),
+        lambda report: report["about"]["certificate"].update(promise="every"),
+        lambda report: report["about"]["certificate"].update(about="some"),
         lambda report: report["about"]["certificate"]["noise"].update(rms=[-1.0]),
         lambda report: report["about"]["certificate"].update(members=[3, 5]),
         lambda report: report["about"].update(releases=[{}]),

@@ -1,11 +1,13 @@
 """How objects show themselves at the prompt and in a notebook: the number first, and nothing that is for others."""
 
+import pickle
 import re
 from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile
@@ -44,7 +46,6 @@ def test_a_notebook_begins_with_the_number_and_its_sentence(sample):
     report = sample()
     html = report._repr_html_()
     shown = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
-    shown = re.sub(r'<p class="warning".*?</p>', "", shown, flags=re.DOTALL)  # "not for publication" comes first
     before, number = shown.split('<p class="big">', 1)
     assert re.sub(r"<[^>]*>|\s", "", before) == ""
     order = [number.index(mark) for mark in ('class="said"', 'class="lede"', 'class="facts"', "<details>")]
@@ -66,7 +67,7 @@ def test_a_notebook_of_several_models_begins_with_their_table():
 def test_the_number_is_that_of_the_page():
     report = samples.two_models()
     assert (
-        paragraphs(report._repr_html_(), "big") == paragraphs(report.to_html(), "big") == ["88.0of 100", "58.3of 100"]
+        paragraphs(report._repr_html_(), "big") == paragraphs(report.to_html(), "big") == ["58.3of 100", "88.0of 100"]
     )
 
 
@@ -116,6 +117,59 @@ class TestCurve:
     def test_names_are_escaped(self):
         curve = Curve("<b>x</b>", "<i>y</i>", "measured", Piecewise([0.1], [0.5]))
         assert "<i>" not in curve._repr_html_()
+
+
+class TestNamedCurve:
+    """What ``report.curve(name)`` returns: arrays, conversions, and a form for notebooks."""
+
+    report = samples.two_models()
+
+    def test_its_arrays_draw_it(self):
+        curve, tradeoff = self.report.curve("lira"), self.report.curves[0].tradeoff
+        assert isinstance(curve.tpr, np.ndarray)
+        np.testing.assert_array_equal(curve.fpr, tradeoff.points().fpr)
+        np.testing.assert_array_equal(curve.tpr, tradeoff.points().tpr)
+        axes = Figure().subplots()
+        (line,) = axes.plot(curve.fpr, curve.tpr)
+        np.testing.assert_array_equal(line.get_ydata(), curve.tpr)
+        assert (curve.tpr[1:] >= curve.fpr[:1]).shape == (len(curve.fpr) - 1,)
+
+    def test_it_converts_as_the_trade_off_does(self):
+        curve, tradeoff = self.report.curve("lira"), self.report.curves[0].tradeoff
+        assert curve.tpr(0.01) == tradeoff.tpr(0.01)
+        np.testing.assert_array_equal(curve.tpr([0.1, 0.5]), tradeoff.tpr([0.1, 0.5]))
+        np.testing.assert_array_equal(curve.knots, tradeoff.knots)
+        for name, words in (("advantage", ()), ("accuracy", (0.3,)), ("eta", ()), ("delta", (1.0,)), ("ppv", (0.1,))):
+            assert getattr(curve, name)(*words) == getattr(tradeoff, name)(*words)
+        assert curve.epsilon(0.1) == tradeoff.epsilon(0.1)
+        assert curve.to_dict() == tradeoff.to_dict()
+
+    def test_what_only_its_kind_has_is_there(self):
+        curve = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one")
+        assert curve.mu == 1.0
+        with pytest.raises(AttributeError):
+            _ = curve.nothing
+        again = pickle.loads(pickle.dumps(curve))
+        assert again.tpr(0.01) == curve.tpr(0.01)
+
+    def test_it_is_shown_as_the_curve(self):
+        curve = self.report.curve("lira", "regression")
+        assert repr(curve).startswith("Curve('lira' of 'regression', measured, ")
+        (of_the_report,) = [each for each in self.report.curves if (each.name, each.release) == ("lira", "regression")]
+        assert curve._repr_html_() == of_the_report._repr_html_()
+
+    def test_a_curve_of_the_report_has_its_rates_beside_the_band(self):
+        for curve in self.report.curves:
+            assert len(curve.tpr) == len(curve.fpr) == len(curve.low)
+            np.testing.assert_array_equal(curve.tpr, [curve.tradeoff.tpr(rate) for rate in curve.fpr])
+            np.testing.assert_array_equal(curve.points(), curve.tradeoff.points())
+
+
+def test_a_notebook_begins_with_the_number_and_not_with_a_warning():
+    html = CalibratedNoise(None, made_protected.means())._repr_html_()
+    body = re.sub("<style.*?</style>", "", html, flags=re.DOTALL)
+    assert 'class="warning"' in body
+    assert re.search("<p[^>]*>", body)[0] == '<p class="big">'
 
 
 class TestProtected:

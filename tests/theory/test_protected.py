@@ -273,7 +273,7 @@ class TestWrongUse:
     ROWS = np.random.default_rng(0).normal(size=(40, 2))
 
     def refused(self, line: str, statistic: str | Callable[..., object] = "mean", rows=ROWS, **words: object) -> str:
-        asked = {"eta": 0.1, "games": 0, "n_jobs": 1} | words
+        asked = {"promise": "drawn", "eta": 0.1, "games": 0, "n_jobs": 1} | words
         with pytest.raises(ValueError, match=line) as reason:
             ls.protect(statistic, rows, **asked)  # pyright: ignore[reportArgumentType]
         assert "\n" not in str(reason.value)
@@ -281,7 +281,7 @@ class TestWrongUse:
 
     def test_a_draw_of_other_data(self, tmp_path: Path) -> None:
         ledger = tmp_path / "ledger.json"
-        ls.protect("mean", self.ROWS, eta=0.1, games=0, ledger=str(ledger))
+        ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, ledger=str(ledger))
         before = ledger.read_bytes()
         self.refused(
             r"ledger.json belongs to other data: digest \w{12}, not \w{12}$", rows=self.ROWS[::-1], ledger=str(ledger)
@@ -292,8 +292,8 @@ class TestWrongUse:
 
     def test_a_query_that_is_used_again(self, tmp_path: Path) -> None:
         ledger = str(tmp_path / "ledger.json")
-        first = ls.protect("mean", self.ROWS, eta=0.1, games=0, n_jobs=1, ledger=ledger)
-        again = ls.protect("mean", self.ROWS, eta=0.1, games=0, n_jobs=1, ledger=ledger)
+        first = ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, ledger=ledger)
+        again = ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, ledger=ledger)
         assert again.to_json() == first.to_json()  # no second release
         self.refused("^the query was not declared in .* before the first release", "sum", ledger=ledger)
 
@@ -302,7 +302,10 @@ class TestWrongUse:
         line = self.refused("^eta = 0.1 at confidence 0.95 needs at least", "covariance", fits=10)
         needed = int(re.findall(r"needs at least ([\d,]+) fits", line)[0].replace(",", ""))
         self.refused("needs at least", "covariance", fits=needed - 1)
-        assert ls.calibrate("covariance", self.ROWS, eta=0.1, games=0, n_jobs=1, fits=needed).noise is not None
+        assert (
+            ls.calibrate("covariance", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, fits=needed).noise
+            is not None
+        )
 
     def test_a_shape_that_changes(self) -> None:
         def changes(x: np.ndarray) -> np.ndarray:
@@ -331,7 +334,7 @@ class TestWrongUse:
         self.refused(rf"eta.*got {eta:g}(\.0)?$", eta=eta, k=k)
 
     def test_a_seed_is_told(self) -> None:
-        words = {"eta": 0.1, "games": 0}
+        words = {"promise": "drawn", "eta": 0.1, "games": 0}
         secure, seeded, again = (ls.protect("mean", self.ROWS, seed=seed, **words) for seed in (None, 3, 3))
         assert (seeded.value == again.value).all()
         assert (secure.value != seeded.value).all()

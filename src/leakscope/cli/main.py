@@ -13,10 +13,11 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from leakscope.cli import audits, bounds, papers, protects, stores
-from leakscope.cli.options import HELP
+from leakscope.cli.options import HELP, OrderedCommand
 from leakscope.cli.output import say, to_nowhere
 from leakscope.core.checks import one_line
 from leakscope.version import __version__
@@ -32,9 +33,9 @@ app = typer.Typer(
 )
 
 
-def _add(command: Callable[..., Any], panel: str, example: str) -> None:
+def _add(command: Callable[..., Any], panel: str, example: str, kind: type[TyperCommand] | None = None) -> None:
     """Add a command to a panel of the help, with an example below its own help."""
-    app.command(epilog=f"Example: {example}", rich_help_panel=panel)(command)
+    app.command(cls=kind, epilog=f"Example: {example}", rich_help_panel=panel)(command)
 
 
 MEASURE, LIMIT, BOUND, OTHER = "Measure", "Limit", "Bound", "Reports, papers and the store"
@@ -42,10 +43,11 @@ _add(
     audits.audit,
     MEASURE,
     "leakscope audit --data people.csv --label income --model sklearn.tree:DecisionTreeClassifier",
+    OrderedCommand,
 )
 _add(audits.init, MEASURE, "leakscope init plan.toml")
 _add(audits.attacks, MEASURE, "leakscope attacks --json")
-_add(protects.protect, LIMIT, "leakscope protect --data people.csv --statistic mean --eta 0.05")
+_add(protects.protect, LIMIT, "leakscope protect --data people.csv --statistic mean --promise file --eta 0.05")
 app.add_typer(protects.app, name="calibrate", rich_help_panel=LIMIT)
 app.add_typer(bounds.app, name="bound", rich_help_panel=BOUND)
 _add(audits.compare, OTHER, "leakscope compare before/report.json after/report.json")

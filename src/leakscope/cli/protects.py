@@ -24,7 +24,7 @@ from leakscope.core.checks import count
 from leakscope.core.system import open_new
 from leakscope.core.types import Signals
 from leakscope.plans.plan import Plan, read
-from leakscope.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
@@ -37,9 +37,9 @@ OF_THE_FITS = (
 )
 
 GROUPS = {  # panels of the help
-    "Data": ("data", "label", "drop", "separator", "decimal"),
+    "Data": ("data", "label", "drop", "id", "group", "separator", "decimal"),
     "Statistic": ("statistic", "by", "levels", "set"),
-    "Promise": ("eta", "k", "promise", "coupling", "confidence"),
+    "Promise": ("eta", "promise", "design", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
     "Output": ("title", "unit", "date", "out", "ledger", "declare", "as_json"),
@@ -106,8 +106,13 @@ def _calibrate(
     words = _words(CalibrationPlan, flags, "calibrate", n_jobs)
     if out is not None:
         refuse_file(out)
+    protection = import_module("leakscope.protection")
+    if _is_open(words):
+        if out is not None or signals is not None or as_json:
+            raise ValueError(NO_CHOICE)
+        print(protection.design_table_of_file(store=store or STORE, n_jobs=n_jobs, tmp=tmp, **words))
+        return
     with _simulated(signals) as simulated:
-        protection = import_module("leakscope.protection")
         places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
         report = protection.calibrate_file(command=command_line(), **places, **words).certificate
         if out is not None:
@@ -127,6 +132,8 @@ def _protect(
 ) -> None:
     """Make a release with its certificate, or declare one in the ledger."""
     words = _words(ProtectionPlan, flags, "protect", n_jobs)
+    if _is_open(words):
+        _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp})
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
@@ -134,9 +141,10 @@ def _protect(
         line = import_module("leakscope.protection").declare_file(**words)
         print(json.dumps(line) if as_json else line)
         return
-    files = ReleaseFiles.of(Path(FOLDER) if out is None else out, words.get("ledger"), signals)
+    ledger = read(ProtectionPlan, words, "protect").ledger_file
+    files = ReleaseFiles.of(Path(FOLDER) if out is None else out, ledger, signals)
     files.check()
-    with _simulated(signals, words.get("ledger")) as simulated:
+    with _simulated(signals, ledger) as simulated:
         protection = import_module("leakscope.protection")
         places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
         ready = {"before": files.ready, "publish": files.write}
@@ -147,6 +155,20 @@ def _protect(
     emit(protected.certificate, None, as_json)
     say(f"wrote {files.folder}: {' and '.join(PUBLIC)} for publication, {OWNER}/ for you alone")
     _say_signals(signals, words["eta"])
+
+
+def _is_open(words: Mapping[str, Any]) -> bool:
+    """Tell whether neither promise nor design was chosen."""
+    return words.get("promise") is None and words.get("design") is None
+
+
+def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
+    """Refuse a release without a choice; somebody at the terminal is shown what each design costs."""
+    if sys.stdout.isatty():
+        fields = CalibrationPlan.model_fields
+        choices = {name: value for name, value in words.items() if name in fields}
+        print(import_module("leakscope.protection").design_table_of_file(**places, **choices))
+    raise ValueError(NO_CHOICE)
 
 
 def _say_signals(file: Path | None, eta: float) -> None:
@@ -176,7 +198,9 @@ def _words(kind: type[Plan], flags: Mapping[str, Any], name: str, n_jobs: int | 
     words = words_of(kind, flags)
     if "data" not in words:
         other = "; of DP-SGD: leakscope calibrate dpsgd" if name == "calibrate" else ""
-        raise ValueError(f"{name} needs --data FILE and --eta, as --data people.csv --eta 0.05{other}")
+        raise ValueError(
+            f"{name} needs --data FILE, --promise and --eta, as --data people.csv --promise file --eta 0.05{other}"
+        )
     if n_jobs is not None:
         count("n_jobs", n_jobs)
     read(kind, words, name)
@@ -195,7 +219,7 @@ def _refuse_before(context: typer.Context) -> None:
 _CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 app.callback(
     invoke_without_command=True,
-    epilog="Example: leakscope calibrate --data people.csv --statistic mean --eta 0.05",
+    epilog="Example: leakscope calibrate --data people.csv --statistic mean --promise file --eta 0.05",
 )(
     command(
         "The least noise with which a statistic keeps a promise; nothing is released.",

@@ -188,6 +188,7 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "ppv": "fraction of true members among those called members",
         "average_precision": "mean precision over recall; at inside = 1 of members, 0 of non-members",
         "eta": "accuracy above the better prior guess",
+        "named_right": "probability that the record that was left out is named",
         "epsilon": "epsilon of (epsilon, delta)-DP",
         "mu": "mu of Gaussian DP",
         "largest_epsilon": "largest epsilon that keeps a limit",

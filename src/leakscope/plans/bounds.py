@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from leakscope.core.checks import one_of, positive
 from leakscope.plans.limits import PROVED, Limit
 from leakscope.plans.plan import Decimal, FilePath, FilePlan, OneText, PagePlan, Plan, Separator, a_fraction, columns
-from leakscope.plans.statistics import STATISTICS
+from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 
 Adjacency = Annotated[
     Literal["add_remove", "replace_one"], Field(description="neighbouring data sets: add_remove or replace_one")
@@ -34,8 +34,14 @@ Size = Annotated[int | None, Field(ge=1, description="records that are in, in pl
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
 Id = Annotated[str | None, Field(description="the column that names the records, for their owner; not used otherwise")]
+Group = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        description="the column that says whose each row is, if a person has several; they are left out together",
+    ),
+]
 COUNTS = ("histogram", "table")
-REGRESSIONS = ("ols", "logistic")
 
 
 def _scales(scales: object) -> object:
@@ -243,7 +249,7 @@ class StatisticPlan(FilePlan, PagePlan):
 
     data: Source
     label: str | None = Field(
-        default=None, min_length=1, description="response column of ols, logistic and functions of (x, y)"
+        default=None, min_length=1, description="response column of a regression or of a function of (x, y)"
     )
     drop: Drop = ()
     separator: Separator = None
@@ -296,11 +302,7 @@ class LeaveOneOutPlan(StatisticPlan):
     """A statistic of all records with noise that was declared beforehand, and who could tell that a record is in it."""
 
     id: Id = None
-    group: str | None = Field(
-        default=None,
-        min_length=1,
-        description="the column that says whose each row is, if a person has several; they are left out together",
-    )
+    group: Group = None
     noise_scale: Scales = Field(
         description="standard deviation of the Gaussian noise, or one for each number, as 0.4,1.2; declared before "
         "looking at the data"

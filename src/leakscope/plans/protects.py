@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import one_of
-from leakscope.plans.bounds import Adjacency, Batches, Scales, StatisticPlan, TrainingPlan
+from leakscope.plans.bounds import Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
 from leakscope.plans.plan import FilePath, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
 Inside = Annotated[float, a_fraction(above=True, below=True)]
 MaybeInside = Annotated[float | None, a_fraction(above=True, below=True)]
-NOISES = ("gaussian", "gaussian_diagonal", "gaussian_isotropic", "laplace", "norm", "ball")
+GAUSSIAN = ("gaussian", "gaussian_diagonal", "gaussian_isotropic")
+NOISES = (*GAUSSIAN, "laplace", "norm", "ball")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
+NO_CHOICE = (
+    "choose what is promised: promise = anyone (differential privacy: ranges or levels must be declared), file (each "
+    "record of this file, to somebody who knows all others) or drawn (who is among k of the n records)"
+)
+Promise = Literal["anyone", "file", "drawn"]
+Design = Literal["dp", "leave-one-out", "per-instance", "half"]
+PROMISE_OF: Mapping[Design, Promise] = {
+    "dp": "anyone",
+    "leave-one-out": "file",
+    "per-instance": "file",
+    "half": "drawn",
+}
+DEFAULT_DESIGN: Mapping[Promise, Design] = {"anyone": "dp", "file": "leave-one-out", "drawn": "half"}
+# Fields that belong to some designs alone, with their defaults: elsewhere they would do nothing.
+OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
+    "k": ("half",),
+    "about": ("half",),
+    "coupling": ("half",),
+    "fits": ("half",),
+    "games": ("half", "leave-one-out"),
+    "delta": ("half", "dp"),
+    "noise": ("half", "leave-one-out"),
+    "clip": ("half",),
+    "compare": ("half",),
+    "group": ("leave-one-out", "per-instance"),
+    "budget": ("dp", "leave-one-out"),
+    "allow_exact": ("leave-one-out",),
+    "declare": ("half", "leave-one-out", "per-instance"),
+}
 
 
 class CalibrationPlan(StatisticPlan):
@@ -25,11 +56,32 @@ class CalibrationPlan(StatisticPlan):
     eta: Annotated[float, a_fraction(most=0.5, above=True, below=True)] = Field(
         description="allowed accuracy above the better prior guess"
     )
-    k: int | None = Field(
-        default=None, ge=1, description="records that are drawn into the data in use; half unless given"
+    promise: Promise | None = Field(
+        default=None,
+        description="anyone: differential privacy, for whoever may be in any file; file: each record of this file, to "
+        "somebody who knows all others; drawn: who is among k of the n records",
     )
-    promise: Literal["every", "average"] = Field(
-        default="every", description="to every record, or average: to a record drawn at random"
+    design: Design | None = Field(
+        default=None,
+        description="how the promise is kept: dp (anyone); leave-one-out or per-instance (file); half (drawn)",
+    )
+    budget: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
+        default=None,
+        description="allowed accuracy above the prior guess of all releases of the ledger together, fixed by the "
+        "first; that of this query unless given",
+    )
+    k: int | None = Field(
+        default=None, ge=1, description="half: records that are drawn into the data in use; half of all unless given"
+    )
+    about: Literal["every", "average"] = Field(
+        default="every", description="half: the promise is to every record, or average: to a record drawn at random"
+    )
+    id: Id = None
+    group: Group = None
+    allow_exact: bool = Field(
+        default=False,
+        description="leave-one-out: release a number that is the same whoever is left out, exactly and outside of the "
+        "promise",
     )
     noise: str = Field(
         default="gaussian", description="one of gaussian, gaussian_diagonal, gaussian_isotropic, laplace, norm, ball"
@@ -54,8 +106,9 @@ class CalibrationPlan(StatisticPlan):
     )
     ranges: tuple[str, ...] = Field(
         default=(),
-        description="with compare, the least and the largest value of columns, as wage=0:80,age=18:99: for "
-        "differential privacy; of other columns the range of the data, which favours it",
+        description="the least and the largest value of columns, as wage=0:80,age=18:99, for differential privacy: "
+        "design dp needs them, and moves values outside to the nearer end; with compare, other columns have the range "
+        "of the data, which favours it",
     )
     compare: bool = Field(default=False, description="beside it the noise that other methods need for the same promise")
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
@@ -73,6 +126,31 @@ class CalibrationPlan(StatisticPlan):
             _range(text)
         return texts
 
+    @model_validator(mode="before")
+    @classmethod
+    def _promise_of_design(cls, content: Any) -> Any:
+        """Fill in the promise that follows from the design."""
+        design: Any = content.get("design") if isinstance(content, dict) else None
+        if design in PROMISE_OF and content.get("promise") is None:
+            return {**content, "promise": PROMISE_OF[design]}
+        return content
+
+    @field_validator("promise", mode="before")
+    @classmethod
+    def _known_promise(cls, promise: Any) -> Any:
+        if promise in ("every", "average"):
+            raise ValueError(
+                f"promise is anyone, file or drawn; to every record or to a random one is about = {promise}"
+            )
+        return promise
+
+    @property
+    def chosen(self) -> Design | None:
+        """The design: that of the promise where it has one alone, leave-one-out for a file; None without a choice."""
+        if self.design is not None or self.promise is None:
+            return self.design
+        return DEFAULT_DESIGN[self.promise]
+
     @property
     def declared_ranges(self) -> dict[str, tuple[float, float]]:
         """The least and the largest value of each column that was declared."""
@@ -85,14 +163,43 @@ class CalibrationPlan(StatisticPlan):
         return self
 
     @model_validator(mode="after")
+    def _designed(self) -> CalibrationPlan:
+        design = self.chosen
+        if design is None:
+            return self
+        if self.promise is not None and PROMISE_OF[design] != self.promise:
+            raise ValueError(f"design {design} keeps the promise {PROMISE_OF[design]}, got promise {self.promise}")
+        for name, designs in OF_DESIGN.items():
+            if design not in designs and getattr(self, name, None) != _default_of(type(self), name):
+                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
+        if self.id is not None and self.group is not None:
+            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
+        if design == "leave-one-out" and self.noise not in GAUSSIAN:
+            raise ValueError(f"design leave-one-out takes the noise {', '.join(GAUSSIAN)}, got {self.noise}")
+        if design == "per-instance" and self.noise_scale is None:
+            raise ValueError("design per-instance needs a noise_scale that was declared before looking at the data")
+        if design == "dp" and self.noise_scale is not None:
+            raise ValueError("design dp takes no noise_scale: it follows from the declared ranges and levels alone")
+        if self.budget is not None and self.budget < self.eta:
+            raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
+        return self
+
+    @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:
-        if self.promise == "every" and self.coupling == "average_swap":
-            raise ValueError("coupling average_swap promises nothing to every record; it needs promise = average")
-        if self.ranges and not self.compare:
-            raise ValueError(f"ranges are for compare: they belong to no other noise than theirs, got {self.ranges[0]}")
+        if self.about == "every" and self.coupling == "average_swap":
+            raise ValueError("coupling average_swap promises nothing to every record; it needs about = average")
+        if self.ranges and not self.compare and self.chosen not in ("dp", None):
+            raise ValueError(
+                f"ranges are for differential privacy (promise = anyone, or compare), got {self.ranges[0]}"
+            )
         if self.clip is not None and not self.compare:
             raise ValueError(f"clip is for compare: it belongs to no other noise than theirs, got clip = {self.clip:g}")
         return self
+
+
+def _default_of(kind: type[CalibrationPlan], name: str) -> Any:
+    field = kind.model_fields.get(name)
+    return None if field is None else field.default
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
@@ -112,16 +219,25 @@ class ProtectionPlan(CalibrationPlan):
     """A statistic that is released with its noise and a certificate."""
 
     ledger: FilePath | None = Field(
-        default=None, description="private file that remembers the draw, for further releases of it"
+        default=None,
+        description="private file that remembers who is in use, and what was released; beside the data unless given "
+        "(half: none unless given)",
     )
     declare: bool = Field(default=False, description="only announce this query in the ledger, before its first release")
     insecure_seed: int | None = Field(
         default=None, ge=0, description="draw and noise from this seed: for tests, not for publication"
     )
 
+    @property
+    def ledger_file(self) -> str | None:
+        """The ledger: the one that was named, else the one beside the data; of design half none unless named."""
+        if self.ledger is not None or self.chosen == "half":
+            return self.ledger
+        return f"{self.data}.ledger"
+
     @model_validator(mode="after")
     def _announced(self) -> ProtectionPlan:
-        if self.declare and self.ledger is None:
+        if self.declare and self.ledger is None and self.chosen == "half":
             raise ValueError("declare needs a ledger")
         return self
 

@@ -1,9 +1,20 @@
-"""Protection: a statistic of a random subset, released with the least noise that keeps a promise, and a certificate.
+"""Protection: a statistic that is released with the least noise that keeps a promise, and a certificate.
 
-In the order of a release:
+`api` holds the public calls, `request` makes one object of what was asked for, and `run` hands it to its design, a row
+of `designs`. Each design keeps one promise:
 
-* `api` holds the public calls; `run` has the steps of a calibration and of a release, in order.
-* `jobs` makes of a plan what is protected (`mechanism`) and what is promised (`target`).
+* `differential_privacy`: of all records, for anyone who may be in any file, from the `sensitivity` of the statistic.
+* `leave_one_out`: one record of this file is left out for the life of the data (`left_out_noise`, `left_out_attack`).
+* `per_instance`: of all records, with noise that was declared beforehand.
+* `half`: k of the n records are drawn.
+
+The first three hand over what they `prepared`, and `released` does the rest: the ledger (who is left out is one of its
+`units`), the value, both halves of the certificate (`release_report`). `design_costs` puts all designs side by side.
+
+Design half, in the order of a release:
+
+* `half` has the steps of a calibration and of a release, in order.
+* `jobs` makes of a request what is protected (`mechanism`) and what is promised (`target`).
 * `calibration` finds the noise, from the features of sums and means, or from pairs of data sets (`pairs`, some of them
   in closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid. `no_noise` knows where the draw alone
   is enough, `rounding` how noise is printed.
@@ -30,18 +41,24 @@ if TYPE_CHECKING:
         calibrate_file,
         declare,
         declare_file,
+        design_table,
+        design_table_of_file,
         protect,
         protect_file,
     )
+    from leakscope.protection.design_costs import DesignTable
     from leakscope.protection.multiplier import multiplier_report
 
 __all__ = [
     "CalibratedNoise",
+    "DesignTable",
     "Protected",
     "calibrate",
     "calibrate_file",
     "declare",
     "declare_file",
+    "design_table",
+    "design_table_of_file",
     "multiplier_report",
     "protect",
     "protect_file",
@@ -51,6 +68,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name in __all__:
-        file = "multiplier" if name == "multiplier_report" else "api"
+        file = {"multiplier_report": "multiplier", "DesignTable": "design_costs"}.get(name, "api")
         return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

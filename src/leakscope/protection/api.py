@@ -1,6 +1,6 @@
 """The public calls: keywords or fields of a plan in, a calibration or a release out.
 
-`jobs` makes one object of what was asked for, and `run` has the steps that follow.
+`request` makes one object of what was asked for, and `run` has the steps that follow.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.plan import asked_of, read
-from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
-from leakscope.protection.jobs import arrays_job, file_job
-from leakscope.protection.ledger_query import LedgerQuery
-from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_release
+from leakscope.plans.protects import CalibrationPlan, Design, Promise, ProtectionPlan
+from leakscope.protection.design_costs import DesignTable, cost_of_designs
+from leakscope.protection.request import arrays_request, file_request
+from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
 from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
@@ -26,8 +26,14 @@ Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 class ArraysOptions(TypedDict, total=False):
     """Keywords of a query of arrays in addition to those that `declare` names: see `protect`."""
 
+    promise: Promise | None
+    design: Design | None
+    budget: float | None
     k: int | None
-    promise: Literal["every", "average"]
+    about: Literal["every", "average"]
+    id: str | None
+    group: str | None
+    allow_exact: bool
     levels: Mapping[str, Sequence[Any]]
     by: str | Sequence[str]
     set: Mapping[str, Any]
@@ -75,8 +81,14 @@ def calibrate(
     y: Any = None,
     *,
     eta: float,
+    promise: Promise | None = None,
+    design: Design | None = None,
+    budget: float | None = None,
     k: int | None = None,
-    promise: Literal["every", "average"] = "every",
+    about: Literal["every", "average"] = "every",
+    id: str | None = None,
+    group: str | None = None,
+    allow_exact: bool = False,
     noise: str | Noise | Callable[[float], Noise] = "gaussian",
     noise_scale: float | Sequence[float] | None = None,
     coupling: Coupling = "auto",
@@ -99,7 +111,7 @@ def calibrate(
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
 ) -> CalibratedNoise:
-    """Find the least noise with which a statistic of a random subset keeps a promise; nothing is released.
+    """Find the least noise with which a statistic keeps a promise; nothing is released.
 
     Parameters
     ----------
@@ -107,15 +119,31 @@ def calibrate(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape.
     x : array-like of shape (n, p), or frame of n rows
-        All records, of which k are drawn.
+        All records.
     y : array-like of shape (n,), optional
         Response of a regression.
     eta : float
-        Accuracy above the better prior guess that is allowed, > 0 and < min(k/n, 1 - k/n).
+        Accuracy above the better prior guess that is allowed, > 0 and < 1/2; of k of n records < min(k/n, 1 - k/n).
+    promise : {"anyone", "file", "drawn"}
+        What must not be told: whether somebody's record is in the file, to anyone whatever the file
+        (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
+        the n records were drawn. There is no default: they promise different things at different prices.
+    design : {"dp", "leave-one-out", "per-instance", "half"}, optional
+        How the promise is kept: "dp" for anyone; "leave-one-out" (the default) or "per-instance" for a file; "half"
+        for drawn records.
+    budget : float, optional
+        Of "dp", "leave-one-out" and "per-instance": accuracy above 1/2 that all releases of the ledger together may
+        give, fixed by the first of them; eta unless given, so that no second one follows.
     k : int, optional
-        Records that are drawn; half of them unless given.
-    promise : {"every", "average"}
-        To every record, or to a record drawn at random.
+        Of "half": records that are drawn; half of them unless given.
+    about : {"every", "average"}
+        Of "half": the promise is to every record, or to a record drawn at random.
+    id : str, optional
+        Of a file: the column that names the records, so that a later version of the data leaves the same one out.
+    group : str, optional
+        Of a file: the column that says whose each row is; a person is left out with all rows.
+    allow_exact : bool
+        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -172,14 +200,20 @@ def calibrate(
     >>> import numpy as np
     >>> import leakscope as ls
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-    >>> calibration = ls.calibrate("mean", rows, eta=0.1, games=0)
+    >>> calibration = ls.calibrate("mean", rows, eta=0.1, promise="drawn", games=0)
     >>> calibration.noise.rms(2) < 0.2
     True
     """
     options = {
         "eta": eta,
-        "k": k,
         "promise": promise,
+        "design": design,
+        "budget": budget,
+        "k": k,
+        "about": about,
+        "id": id,
+        "group": group,
+        "allow_exact": allow_exact,
         "noise_scale": noise_scale,
         "coupling": coupling,
         "by": by,
@@ -200,7 +234,7 @@ def calibrate(
     }
     execution = Execution(store, n_jobs, tmp)
     fields = asked_of(CalibrationPlan, options)
-    return run_calibration(arrays_job(CalibrationPlan, statistic, x, y, noise, fields, execution))
+    return run_calibration(arrays_request(CalibrationPlan, statistic, x, y, noise, fields, execution))
 
 
 @known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
@@ -210,8 +244,14 @@ def protect(
     y: Any = None,
     *,
     eta: float,
+    promise: Promise | None = None,
+    design: Design | None = None,
+    budget: float | None = None,
     k: int | None = None,
-    promise: Literal["every", "average"] = "every",
+    about: Literal["every", "average"] = "every",
+    id: str | None = None,
+    group: str | None = None,
+    allow_exact: bool = False,
     noise: str | Noise | Callable[[float], Noise] = "gaussian",
     noise_scale: float | Sequence[float] | None = None,
     coupling: Coupling = "auto",
@@ -236,11 +276,10 @@ def protect(
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
 ) -> Protected:
-    """Release a statistic of a random subset of the records with the least noise that keeps a promise.
+    """Release a statistic with the least noise that keeps a promise, and its certificate.
 
-    k of the n records are drawn in secret, the statistic of those alone is computed, and noise is added. Whoever
-    knows all n records, and sees the release, guesses whether a given record was drawn with an accuracy of at most
-    ``max(k/n, 1 - k/n) + eta``. This holds for every attacker, with the assumptions in the certificate.
+    No attacker who sees the release guesses whether a given record is in use with an accuracy above the better prior
+    guess by more than eta. Who may be in use, and what the attacker knows, is the ``promise``: that of the certificate.
 
     Parameters
     ----------
@@ -248,15 +287,31 @@ def protect(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape.
     x : array-like of shape (n, p), or frame of n rows
-        All records, of which k are drawn.
+        All records.
     y : array-like of shape (n,), optional
         Response of a regression.
     eta : float
-        Accuracy above the better prior guess that is allowed, > 0 and < min(k/n, 1 - k/n).
+        Accuracy above the better prior guess that is allowed, > 0 and < 1/2; of k of n records < min(k/n, 1 - k/n).
+    promise : {"anyone", "file", "drawn"}
+        What must not be told: whether somebody's record is in the file, to anyone whatever the file
+        (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
+        the n records were drawn. There is no default: they promise different things at different prices.
+    design : {"dp", "leave-one-out", "per-instance", "half"}, optional
+        How the promise is kept: "dp" for anyone; "leave-one-out" (the default) or "per-instance" for a file; "half"
+        for drawn records.
+    budget : float, optional
+        Of "dp", "leave-one-out" and "per-instance": accuracy above 1/2 that all releases of the ledger together may
+        give, fixed by the first of them; eta unless given, so that no second one follows.
     k : int, optional
-        Records that are drawn; half of them unless given.
-    promise : {"every", "average"}
-        To every record, or to a record drawn at random.
+        Of "half": records that are drawn; half of them unless given.
+    about : {"every", "average"}
+        Of "half": the promise is to every record, or to a record drawn at random.
+    id : str, optional
+        Of a file: the column that names the records, so that a later version of the data leaves the same one out.
+    group : str, optional
+        Of a file: the column that says whose each row is; a person is left out with all rows.
+    allow_exact : bool
+        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -296,7 +351,8 @@ def protect(
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     ledger : path, optional
-        Private file that remembers the draw, for further releases of it; see `leakscope.protection.declare`.
+        Private file that remembers who is in use and what was released, for further releases; see
+        `leakscope.protection.declare`. Needed unless the design is "half": it is kept for the life of the data.
     seed : int, optional
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
     store : path, optional
@@ -322,14 +378,20 @@ def protect(
     >>> import numpy as np
     >>> import leakscope as ls
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-    >>> released = ls.protect("mean", rows, eta=0.1, games=0)
+    >>> released = ls.protect("mean", rows, eta=0.1, promise="drawn", games=0)
     >>> released.value.shape, released.certificate.about.certificate.coupling
     ((2,), 'swap')
     """
     options = {
         "eta": eta,
-        "k": k,
         "promise": promise,
+        "design": design,
+        "budget": budget,
+        "k": k,
+        "about": about,
+        "id": id,
+        "group": group,
+        "allow_exact": allow_exact,
         "noise_scale": noise_scale,
         "coupling": coupling,
         "by": by,
@@ -352,7 +414,62 @@ def protect(
     }
     execution = Execution(store, n_jobs, tmp)
     fields = asked_of(ProtectionPlan, options)
-    return run_release(arrays_job(ProtectionPlan, statistic, x, y, noise, fields, execution))
+    return run_release(arrays_request(ProtectionPlan, statistic, x, y, noise, fields, execution))
+
+
+def design_table(
+    statistic: str | Callable[..., Any] | Statistic,
+    x: Any,
+    y: Any = None,
+    *,
+    eta: float,
+    **options: Unpack[ArraysOptions],
+) -> DesignTable:
+    """Compute what each design would cost for a statistic, to choose a promise; nothing is drawn or released.
+
+    Parameters
+    ----------
+    statistic, x, y, eta
+        As in `protect`.
+    **options
+        As in `protect`, without a promise or design: ``ranges``, ``levels`` and ``noise_scale`` say what is declared.
+
+    Returns
+    -------
+    DesignTable
+        The total error of each design against the statistic of all records, for the owner of the data alone, and a
+        recommendation that follows from public facts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.protection import design_table
+    >>> wages = np.random.default_rng(0).uniform(0, 80, size=(1000, 1))
+    >>> table = design_table("mean", wages, eta=0.05, ranges="x0=0:80")
+    >>> table.recommended, [row.design for row in table.rows if row.errors is not None]
+    ('dp', ['dp', 'leave-one-out', 'half'])
+    """
+    fields = asked_of(CalibrationPlan, dict(options, eta=eta))
+    noise = fields.pop("noise", "gaussian")
+    return cost_of_designs(arrays_request(CalibrationPlan, statistic, x, y, noise, fields, Execution()))
+
+
+def design_table_of_file(
+    *,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    **options: Unpack[CalibrationOptions],
+) -> DesignTable:
+    """Do for a file what `design_table` does for arrays.
+
+    Parameters
+    ----------
+    store, n_jobs, tmp, **options
+        As in `calibrate_file`, without a promise or design.
+    """
+    plan = read(CalibrationPlan, options, "calibrate")
+    return cost_of_designs(file_request(plan, Execution(store, n_jobs, tmp)))
 
 
 def calibrate_file(
@@ -373,8 +490,8 @@ def calibrate_file(
     **options
         As in `protect_file`, without ``ledger``, ``declare`` and ``insecure_seed``.
     """
-    job = file_job(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
-    return run_calibration(job, simulated)
+    request = file_request(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
+    return run_calibration(request, simulated)
 
 
 def protect_file(
@@ -407,13 +524,14 @@ def protect_file(
     **options
         The fields of a ``leakscope.plans.ProtectionPlan``: ``data`` (a file or a named set), ``label`` and ``drop``
         (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
-        ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``, ``k``, ``promise``,
-        ``noise_scale``, ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``,
-        ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
+        ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``, ``promise``, ``design``,
+        ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``, ``coupling``, ``by``,
+        ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``, ``clip``, ``ranges``,
+        ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
     """
     plan = read(ProtectionPlan, options, "protect")
-    job = file_job(plan, Execution(store, n_jobs, tmp), command)
-    return run_release(job, before, simulated, publish)
+    request = file_request(plan, Execution(store, n_jobs, tmp), command)
+    return run_release(request, before, simulated, publish)
 
 
 def declare(
@@ -436,9 +554,9 @@ def declare(
     ledger : path
         Private file.
     **options
-        As in `protect`: ``k``, ``promise``, ``noise_scale``, ``coupling``, ``by``, ``levels``, ``set``,
-        ``confidence``, ``fits``, ``games``, ``delta``, ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``,
-        ``unit``, ``date``, ``fpr``.
+        As in `protect`: ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``,
+        ``noise_scale``, ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``,
+        ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
 
     Examples
     --------
@@ -448,15 +566,14 @@ def declare(
     >>> from leakscope.protection import declare
     >>> rows, ledger = np.random.default_rng(0).normal(size=(100, 2)), f"{tempfile.mkdtemp()}/ledger.json"
     >>> for name in ("mean", "sum"):
-    ...     print(declare(name, rows, eta=0.1, ledger=ledger).split(": ")[1])
+    ...     print(declare(name, rows, eta=0.1, promise="drawn", ledger=ledger).split(": ")[1])
     1 declared, 0 released
     2 declared, 0 released
-    >>> ls.protect("mean", rows, eta=0.1, ledger=ledger, games=0).value.shape
+    >>> ls.protect("mean", rows, eta=0.1, promise="drawn", ledger=ledger, games=0).value.shape
     (2,)
     """
     fields = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
-    job = arrays_job(ProtectionPlan, statistic, x, y, noise, fields, Execution())
-    return LedgerQuery.of(job, os.fspath(ledger)).declare()
+    return run_declaration(arrays_request(ProtectionPlan, statistic, x, y, noise, fields, Execution()))
 
 
 def declare_file(**options: Unpack[ProtectionOptions]) -> str:
@@ -468,4 +585,4 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
         As in `protect_file`.
     """
     plan = read(ProtectionPlan, dict(options, declare=True), "protect")
-    return LedgerQuery.of(file_job(plan, Execution(), ""), plan.ledger or "").declare()
+    return run_declaration(file_request(plan, Execution()))

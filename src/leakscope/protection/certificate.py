@@ -208,7 +208,9 @@ def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
     mechanism = job.mechanism
     return CertificateFacts(
         eta=_promised(job, calibration),
-        promise=job.target.promise,
+        promise="drawn",
+        design="half",
+        about=job.target.about,
         prior=mechanism.prior,
         k=mechanism.k,
         n=mechanism.n,
@@ -221,6 +223,7 @@ def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
         failures=calibration.n_failures,
         assumptions=term_facts(assumptions(job, calibration)),
         ledger=has_ledger(job),
+        entry=None,
         no_noise=calibration.noise is None,
     )
 

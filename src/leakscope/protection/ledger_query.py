@@ -172,7 +172,7 @@ class LedgerQuery:
         coupling = _NAMES[draw.coupling]
         for name, requested, begun_with in (
             ("k", mechanism.k, int(draw.member.sum())),
-            ("promise", target.promise, draw.promise),
+            ("about", target.about, draw.promise),
             ("coupling", coupling if target.coupling == "auto" else target.coupling, coupling),
         ):
             if requested != begun_with:
@@ -307,7 +307,7 @@ class LedgerQuery:
         name, seed, fraction = "swap", None, 1.0
         if not self._exact:
             name, seed, fraction = single.name, single.seed, single.separating_fraction
-        draw = Draw(digest, member, name, target.promise, seed, fraction)
+        draw = Draw(digest, member, name, target.about, seed, fraction)
         return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
 
     def _measured(self, ledger: Ledger, calibration: NoiseSearchResult, noise: GaussianNoise) -> Shifts:
@@ -445,4 +445,4 @@ def _coupling(job: Job) -> str:
         return target.coupling
     if mechanism.features is not None and few:
         return "swap"
-    return "complement" if target.promise == "every" else "average_swap"
+    return "complement" if target.about == "every" else "average_swap"

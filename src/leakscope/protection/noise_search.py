@@ -165,7 +165,7 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
     if declared is None and not varied.any():
         return replace(without_noise, coupling="swap", reason="equal_records")
     if declared is None and target.coupling == "auto" and isinstance(target.noise, str):
-        proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.promise)
+        proof = unneeded(grid.snap(features)[:, varied], mechanism.k, target.eta, target.about)
         if proof is not None:
             return replace(without_noise, coupling=proof.coupling, eta=proof.eta, reason=proof.coupling)
     # A column of equal values is released exactly: it says nothing about who was drawn.
@@ -181,14 +181,14 @@ def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: Pr
     # the least scale, by the coupling that was chosen
     statistic: Literal["mean", "sum"] = "mean" if mechanism.divisor > 1 else "sum"
     if target.coupling == "mixture_swap":
-        mixture = MixtureSwap(moving, mechanism.k, statistic, target.promise, seed=target.seed)
+        mixture = MixtureSwap(moving, mechanism.k, statistic, target.about, seed=target.seed)
         calibration = search.by_mixture(mixture)
     else:
         norm = norm_of(noise_at_scale)
         shifts = swap_linear(moving, mechanism.k, statistic, norm)
-        if target.promise == "average" and shifts.records is not None:  # many records, some of which share a row
+        if target.about == "average" and shifts.records is not None:  # many records, some of which share a row
             shifts = average_linear(moving, mechanism.k, statistic, norm, seed=integer(target.seed, "certify"))
-        elif target.promise == "average":
+        elif target.about == "average":
             shifts = shifts.average()
         calibration = search.by_shifts(shifts)
     _refuse_inexact(features, mechanism.k, calibration.grid)
@@ -490,7 +490,7 @@ def _noise_of_features(
     # The shifts of a swap are differences of two random records: their second moment is twice the covariance.
     average = _noise_of_family(target.noise, np.atleast_2d(np.cov(moving, rowvar=False)), d, _RIDGE)
     family = find_family(target.noise) if isinstance(target.noise, str) else None
-    if target.promise == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
+    if target.about == "average" or family is None or family.structure not in ("full", "diagonal") or d == 1:
         return average
     shape = worst_case_covariance(moving, 1.0, structure=family.structure, ridge=_RIDGE)
     candidates = (_Shaped(family, d, PrintedShape.of(shape, family.structure == "diagonal")), average)

@@ -107,11 +107,11 @@ def norm_of(noise_at_scale: NoiseAtScale | Noise) -> Lp | Mahalanobis:
 
 def _affordable(mechanism: Mechanism, target: PrivacyTarget) -> list[Measured]:
     """List the couplings that keep the promise, each with the pairs that the fits pay for after its pilot."""
-    names = [name for name, kind in SAMPLED.items() if target.promise == "average" or kind.promise == "every"]
+    names = [name for name, kind in SAMPLED.items() if target.about == "average" or kind.promise == "every"]
     if target.coupling != "auto":
         if target.coupling not in names:
             raise ValueError(
-                f"coupling {target.coupling} does not promise {target.promise} for a statistic that is fitted; "
+                f"coupling {target.coupling} does not promise {target.about} for a statistic that is fitted; "
                 f"known: auto, {', '.join(names)}"
             )
         names = [target.coupling]
@@ -143,7 +143,7 @@ def _best(tried: Sequence[Shifts], n_pairs: Sequence[int], target: PrivacyTarget
     """Choose the coupling that should need the least noise, or let the given noise keep most."""
     if isinstance(noise, Noise):
         return int(np.argmin([noise.shift_tv(shifts.values).mean(axis=1).max() for shifts in tried]))
-    return most_promising(tried, n_pairs, target.eta, noise, target.promise, target.confidence)
+    return most_promising(tried, n_pairs, target.eta, noise, target.about, target.confidence)
 
 
 def _grid(noisy_coords: Bool[Array, " d"], moment: Float[Array, "e e"], largest: Float[Array, " d"]) -> Grid:

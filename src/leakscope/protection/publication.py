@@ -160,7 +160,9 @@ def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
     mechanism = job.mechanism
     return CertificateFacts(
         eta=job.target.eta,
-        promise=job.target.promise,
+        promise="drawn",
+        design="half",
+        about=job.target.about,
         prior=mechanism.prior,
         k=mechanism.k,
         n=mechanism.n,
@@ -173,6 +175,7 @@ def _certificate(job: Job, calibration: NoiseSearchResult) -> CertificateFacts:
         failures=None,
         assumptions=term_facts(assumptions(job, calibration)),
         ledger=has_ledger(job),
+        entry=None,
         no_noise=calibration.noise is None,
     )
 

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from leakscope.core.checks import one_of
 from leakscope.core.findings import Status, Term
 from leakscope.core.types import NotApplicable
+from leakscope.plans.statistics import REGRESSIONS
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.algorithms import Quantiles
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
@@ -177,7 +178,7 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
     if isinstance(statistic.algorithm, Quantiles):  # between the smallest and the largest value
         width = _known(ranges).width
         return Sensitivity(_width_by_label(mechanism, width), float(d), math.sqrt(d))
-    what = f"{statistic.name} coefficients" if statistic.name in ("ols", "logistic") else statistic.name
+    what = f"{statistic.name} coefficients" if statistic.name in REGRESSIONS else statistic.name
     raise NotApplicable("no_sensitivity_by_clipping", statistic=what)
 
 

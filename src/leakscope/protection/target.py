@@ -19,7 +19,8 @@ class PrivacyTarget:
     ----------
     eta : float
         Allowed accuracy above the better prior guess.
-    promise : {"every", "average"}
+    about : {"every", "average"}
+        To whom: each record, or a record drawn at random.
     noise : str, Noise, or callable
         A row of ``FAMILIES``; a noise as it is, of which only the promise is checked; or the noise of each scale,
         whose shape is public.
@@ -36,7 +37,7 @@ class PrivacyTarget:
     """
 
     eta: float
-    promise: Literal["every", "average"] = "every"
+    about: Literal["every", "average"] = "every"
     noise: str | Noise | NoiseAtScale = "gaussian"
     coupling: str = "auto"
     confidence: float = 0.95

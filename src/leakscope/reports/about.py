@@ -218,10 +218,10 @@ class CheckFacts(Facts):
     limit: Number | None = Field(default=None, description="The largest value allowed; of the structure, the smallest.")
     value: Number | None = None
     low: Number | None = Field(
-        default=None, description="The largest lower end of an attack, at the confidence of not_kept."
+        default=None, description="The lower end of the attack that decides, at the confidence of not_kept."
     )
     high: Number | None = Field(
-        default=None, description="The largest upper end of an attack, at the confidence of kept."
+        default=None, description="The upper end of the attack that decides, at the confidence of kept."
     )
     attack: Text = Field(default="", description="The attack that the value is of, or that must have been run.")
     reason: TermFacts | None = Field(default=None, description="Why it is open.")
@@ -235,13 +235,30 @@ class DecisionFacts(Facts):
     checks: tuple[CheckFacts, ...]
 
 
+class LedgerEntryFacts(Facts):
+    """The place of a release in a ledger whose releases keep one budget together."""
+
+    number: Positive = Field(description="1 for the first release of the ledger.")
+    digest: Annotated[Text, Field(pattern="^[0-9a-f]{64}$")] = Field(
+        description="SHA-256, with a key, of the entry: two copies of a ledger with different releases differ in it."
+    )
+    budget: Annotated[Real, Field(gt=0, le=0.5)] = Field(
+        description="Accuracy above the prior guess that all releases of the ledger together keep, fixed by the first."
+    )
+    declared: Positive = Field(description="Queries that were declared before the first output.")
+
+
 class CertificateFacts(Facts):
     """What is promised, and what the promise rests on."""
 
-    eta: Annotated[Real, Field(gt=0, le=0.5)]
-    promise: Literal["every", "average"]
+    promise: Literal["anyone", "file", "drawn"] = Field(
+        description="To whoever may be in any file; to each record of this file; or about who was drawn from it."
+    )
+    design: Literal["dp", "leave-one-out", "per-instance", "half"] = Field(description="How the promise is kept.")
+    eta: Annotated[Real, Field(gt=0, le=0.5)] = Field(description="Of this release.")
+    about: Literal["every", "average"] = Field(description="To every record, or to one drawn at random.")
     prior: Annotated[Real, Field(gt=0, lt=1)]
-    k: Positive
+    k: Positive = Field(description="Records in use, or people where they have several; n with differential privacy.")
     n: Annotated[int, Field(strict=True, ge=2)]
     coupling: Text
     noise: NoiseFacts
@@ -252,6 +269,9 @@ class CertificateFacts(Facts):
     failures: Count | None = Field(description="Null where published.")
     assumptions: tuple[TermFacts, ...]
     ledger: Flag = Field(description="Draw and noise belong to a ledger, which knows of other releases of the draw.")
+    entry: LedgerEntryFacts | None = Field(
+        None, description="The place in a ledger of releases that add up under one budget; null without one."
+    )
     no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
 
 

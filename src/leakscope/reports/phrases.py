@@ -27,6 +27,7 @@ RELEASES = {  # of reports that name no release of the user's
     WITHOUT: "without noise",
     "joint": "all releases of this draw that this ledger knows of",
     "joint_of_one": "the only release of this draw that this ledger knows of",
+    "spent": "all releases of this ledger so far",
     "add_remove": "adjacency add_remove, a record is added or removed, as Opacus and TF Privacy count",
     "replace_one": "adjacency replace_one, a record is replaced by another",
     # what a protected release is compared with
@@ -184,6 +185,51 @@ PHRASES = {  # of the terms of findings
         "statistic and noise are rounded to a grid of their own before they are added, so that no low bit tells more"
     ),
     "noise_has_an_end": REASONS["noise_has_an_end"],
+    # protected releases of all records, or of all but one
+    "left_out_in_secret": (
+        "one of all {n:,} was left out, drawn uniformly and in secret, and nothing else tells which one"
+    ),
+    "knows_all_but_left_out": (
+        "the attacker knows all {n:,}, the statistic, the distribution of the noise and this certificate, but neither "
+        "which one is left out nor the noise that was drawn"
+    ),
+    "function_of_the_others": (
+        "the release is a function of the others alone, plus noise; all else is public, and does not depend on which "
+        "one is left out"
+    ),
+    "ledger_keeps_left_out": (
+        "the same one is left out for the life of the data, in a ledger: a fresh one for each release would protect "
+        "nobody; no other ledger is used for these data"
+    ),
+    "covered_records_only": (
+        "the promise is to each record whose bound, computed by the owner, is at most {eta:g}; how many are not is not "
+        "published"
+    ),
+    "scale_declared": "the scale of the noise was declared on {date}, before anybody looked at these data",
+    "scale_given": (
+        "the scale of the noise was given with the request of {date}, and not computed from the data: that nobody had "
+        "looked at these data is not checked"
+    ),
+    "scale_after_looking": (
+        "another scale of the noise was used before for this statistic: this one counts as a scale that was computed "
+        "from the file, and tells about it"
+    ),
+    "replace_one_any_data": "any one of {n:,} records may be replaced by any other one, whatever the data are",
+    "add_or_remove": "one record is added or removed, and the number of records is not published",
+    "n_is_public": "the number of records, {n:,}, is public",
+    "ranges_declared": "declared ranges, which were not taken from the data: {ranges}",
+    "levels_declared": "levels and edges were declared, and not taken from the data",
+    "values_clamped": (
+        "values outside of the declared ranges are moved to the nearer end; how many they are is not published"
+    ),
+    "values_clamped_owner": (
+        "values of these data outside of the declared ranges, which were moved to the nearer end: {beyond:,}"
+    ),
+    "versions_differ": (
+        "the data changed since an earlier release of this ledger: the promise is to those who are in its first "
+        "version, whoever came or went later; with probability {difference:.2g} not the same one is left out of all "
+        "versions"
+    ),
     "knows_records_and_noise": "the attacker knows every record, the statistic and the distribution of the noise",
     "only_release_of_the_draw": "nothing else of the same draw is released",
     "poisson_draws": (
@@ -210,6 +256,13 @@ GAMES = {  # what was played, or what a theorem is about
     "fixed_record": "one fixed record, the others fresh from the distribution of the table",
     "random_half": "a random half of these {units} is used; the attacker knows all of them, not which half",
     "with_or_without": "all records are used, or all but the one in question; the attacker knows all others",
+    "left_out": (
+        "one of {n:,} records is left out, drawn at random and in secret; the attacker knows all of them, but not "
+        "which one"
+    ),
+    "any_data": (
+        "all {n:,} records are used, whatever they are; the attacker knows all but one, and two candidates for that one"
+    ),
     "own_or_fresh_response": "a random row with its own response, or with a fresh one",
     "member_or_fresh_record": "a record of the training data, or a fresh one",
     "swap": "k of n records are in; the attacker may know all of them, but not whether x or another record was used",

@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leakscope.core import temporary
 from leakscope.core.checks import nearest, one_of
@@ -22,6 +23,7 @@ from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakscope.core.tradeoff import TradeOff
+from leakscope.core.tradeoff.curve import Roc
 from leakscope.core.types import Attack, Scores, Signals
 from leakscope.core.untrusted import in_one_line
 
@@ -100,7 +102,8 @@ class Curve:
     role : {"measured", "claimed", "certified", "asymptotic"}
     tradeoff : TradeOff
     fpr, low, high : sequences of float
-        A band: TPR from ``low`` to ``high`` at the false-positive rates ``fpr``.
+        A band: TPR from ``low`` to ``high`` at the false-positive rates ``fpr``; empty where there is none. ``tpr`` is
+        the curve at these rates, and ``points()`` are those that draw the whole curve.
     confidence : float or None
         Of the band, pointwise.
     n_nonmember : int
@@ -130,6 +133,23 @@ class Curve:
     verdict: Verdict | None = None
     scope: Scope = EVERY
 
+    @property
+    def tpr(self) -> np.ndarray:
+        """TPR of the curve at the rates ``fpr`` of its band."""
+        return np.asarray(self.tradeoff.tpr(np.asarray(self.fpr, dtype=float)))
+
+    def points(self) -> Roc:
+        """Points that draw the curve: arrays ``fpr`` and ``tpr``.
+
+        Examples
+        --------
+        >>> import leakscope as ls
+        >>> fpr, tpr = ls.bound("dp", epsilon=1.0).curves[0].points()
+        >>> len(fpr) == len(tpr)
+        True
+        """
+        return self.tradeoff.points()
+
     def __repr__(self) -> str:
         """Say what it is of, in one line."""
         of = f" of {self.release!r}" if self.release else ""
@@ -137,6 +157,96 @@ class Curve:
 
     def _repr_html_(self) -> str:
         return import_module("leakscope.reports.render.html").curve_fragment(self)
+
+
+class TruePositiveRates(np.ndarray):
+    """TPR at the points of a curve, as an array; called with false positive rates, the curve there.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> tpr = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one").tpr
+    >>> float(tpr[-1]), round(float(tpr(0.01)), 4)
+    (1.0, 0.0924)
+    """
+
+    tradeoff: TradeOff | None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        """Keep the curve in slices and copies."""
+        self.tradeoff = getattr(obj, "tradeoff", None)
+
+    def __call__(self, fpr: ArrayLike) -> Any:
+        """Return the true positive rate at these false positive rates."""
+        if self.tradeoff is None:
+            raise ValueError("these rates were read from a file without their curve; ask the curve itself")
+        return self.tradeoff.tpr(fpr)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedTradeOff(TradeOff):
+    """The trade-off of a curve of a report: it converts, is plotted by its arrays, and is shown in notebooks.
+
+    Parameters
+    ----------
+    curve : Curve
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> curve = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one")
+    >>> round(curve.advantage(), 3), curve.fpr.shape == curve.tpr.shape
+    (0.383, True)
+    """
+
+    curve: Curve
+
+    @property
+    def fpr(self) -> np.ndarray:
+        """False positive rates of the points that draw the curve."""
+        return self.points().fpr
+
+    @property
+    def tpr(self) -> TruePositiveRates:  # pyright: ignore[reportIncompatibleMethodOverride] -- it is called all the same
+        """True positive rates of these points; ``tpr(0.01)`` is the rate at another false positive rate."""
+        rates = self.points().tpr.view(TruePositiveRates)
+        rates.tradeoff = self.curve.tradeoff
+        return rates
+
+    @property
+    def knots(self) -> Sequence[float] | np.ndarray:
+        """The corners of the curve."""
+        return self.curve.tradeoff.knots
+
+    def fnr(self, fpr: ArrayLike) -> Any:
+        """Return the false negative rate at a false positive rate in [0, 1]."""
+        return self.curve.tradeoff.fnr(fpr)
+
+    def points(self) -> Roc:
+        """Points that draw the curve."""
+        return self.curve.tradeoff.points()
+
+    def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
+        """As those of the curve."""
+        return self.curve.tradeoff.hockey_sticks(epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Canonical JSON of the curve."""
+        return self.curve.tradeoff.to_dict()
+
+    def __getattr__(self, name: str) -> Any:
+        """Read what only a curve of this kind has, as ``mu``."""
+        if name.startswith("_") or name == "curve":
+            raise AttributeError(name)
+        return getattr(self.curve.tradeoff, name)
+
+    def __repr__(self) -> str:
+        """Say what it is of, in one line."""
+        return repr(self.curve)
+
+    def _repr_html_(self) -> str:
+        return self.curve._repr_html_()
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,23 +312,23 @@ class Report:
         """Leave out of a copy and of a file what is for this process alone."""
         return {**self.__dict__, "observations": {}}
 
-    def curve(self, name: str, release: str | None = None) -> TradeOff:
+    def curve(self, name: str, release: str | None = None) -> NamedTradeOff:
         """Return the trade-off of an attack or of a claim, of the first release that has it.
 
-        Its ``points()`` are the arrays ``fpr`` and ``tpr`` that draw it.
+        Its arrays ``fpr`` and ``tpr`` draw it, and ``tpr(0.01)`` is its true positive rate at another rate.
 
         Examples
         --------
         >>> import leakscope as ls
         >>> from matplotlib.figure import Figure
         >>> report = ls.bound("dp", epsilon=1.0)
-        >>> fpr, tpr = report.curve("epsilon = 1, replace one").points()
+        >>> curve = report.curve("epsilon = 1, replace one")
         >>> axes = Figure().subplots()
-        >>> line, = axes.plot(fpr, tpr)
+        >>> line, = axes.plot(curve.fpr, curve.tpr)
         """
         for curve in self.curves:
             if curve.name == name and release in (None, curve.release):
-                return curve.tradeoff
+                return NamedTradeOff(curve)
         names = sorted({curve.name for curve in self.curves})
         raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
 

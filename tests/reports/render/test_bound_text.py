@@ -59,7 +59,7 @@ def test_control_characters_and_long_names_do_not_reach_the_terminal():
     text = report.table()
     assert "\x1b" not in text
     assert r"s\x07" in text
-    assert r"N\x00" in text
+    assert r"n\x00" in text
     assert "x" * 60 not in text
 
 

@@ -4,12 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from leakscope.reports.comparison import compare
-from tests.reports import made_bounds, made_protected, samples
+from tests.reports import made_bounds, made_designs, made_protected, samples
+from tests.reports.abouts import changed
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUIET = (
@@ -73,6 +75,7 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
         made_protected.means,
         made_protected.compared,
         made_protected.average,
+        made_designs.exact,
     ],
 )
 def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample):
@@ -105,7 +108,34 @@ def test_a_comparison_fits_a_phone(chromium, tmp_path, pair):
     assert all(int(scroll) <= int(client) and int(scripts) == 1 for scroll, client, scripts, _ in seen)
 
 
-@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means])
+OVERPRINTED = """<!doctype html><meta charset="utf-8"><title>probe</title>
+{frames}<script>
+for (const frame of document.querySelectorAll("iframe")) frame.onload = function () {{
+  var page = this.contentDocument;
+  for (const closed of page.querySelectorAll("details")) closed.open = true;
+  var wide = [...page.querySelectorAll("td, th")].filter(cell => cell.scrollWidth > cell.clientWidth + 1);
+  this.nextElementSibling.textContent = JSON.stringify(wide.map(cell => cell.textContent));
+}};
+</script>"""
+
+
+@pytest.mark.parametrize("width", [1280, 840, 400])
+def test_no_cell_of_a_policy_prints_over_the_next(chromium, tmp_path, width):
+    report = samples.judged()
+    tpr = {"check": "tpr", "fpr": 0.01, "limit": 0.05, "value": 0.014, "low": 0.01, "high": 0.151}
+    names = ("loss", "likelihood_ratio(rate=0.1)", "my_attack_with_a_name_that_nobody_would_want_to_read")
+    for outcome in ("open", "kept"):
+        checks = [{**tpr, "attack": name, "outcome": outcome} for name in names]
+        decision = {"release": "forest", "verdict": "ask", "checks": checks}
+        about = changed(report.about, decisions=[decision])
+        replace(report, about=about).to_html(tmp_path / "page.html")
+        probe = OVERPRINTED.format(frames=FRAME.format(width=width))
+        (tmp_path / "probe.html").write_text(probe, encoding="utf-8")
+        finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
+        assert re.findall(r'<pre class="seen">(.*?)</pre>', finished.stdout, re.DOTALL) == ["[]"]
+
+
+@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means, made_designs.exact])
 def test_prints(chromium, tmp_path, sample):
     sample().to_html(tmp_path / "page.html")
     pdf = tmp_path / "page.pdf"

@@ -11,11 +11,11 @@ import leakscope as ls
 from leakscope.reports import Report, claims_table
 from leakscope.reports.comparison import rows_of
 from leakscope.reports.render.text import CUT, clean, columns, shortened
-from tests.reports import made_bounds, made_guesses, made_protected, samples
+from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 WIDTHS = (60, 80, 100, 120)
 WIDE = 4000  # where nothing wraps
-REPORTS: Mapping[str, Callable[[], Report]] = {
+REPORTS: Mapping[str, Callable[[], Report]] = dict(made_designs.ALL) | {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
     for module, names in {
         samples: ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
+from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.quality import quality_point, tradeoff
 from leakscope.reports.render.html import page
 from leakscope.reports.sections.audit import decisions, models
@@ -17,6 +19,7 @@ from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.page_reading import Page
 
+KEPT = {"outcome": "kept"}
 EVIL = "<script>alert(1)</script>"
 
 
@@ -38,6 +41,33 @@ def test_what_may_be_released_comes_first():
     table = cells(samples.judged())
     assert list(table) == [EVIL, "Logistic regression", "Random forest"]
     assert [row["Verdict"] for row in table.values()] == ["Release", "Ask", "Do not release"]
+
+
+def test_one_order_in_all_sections():
+    """That of the table: on the page and in the terminal."""
+    names = (EVIL, "Logistic regression", "Random forest")
+    written = document(samples.judged())
+    sections = {section.name: section.content or {} for section in written.sections}
+    assert [title for title, _ in sections["models"]["rows"]] == list(names)
+    assert [decision.title for decision in sections["decisions"]["decisions"]] == list(names)
+    assert [release["title"] for release in sections["summary"]["releases"]] == list(names)
+    assert [panel.title for panel in sections["curves"]["panels"]] == list(names)
+    assert [panel.title for panel in sections["records"]["panels"]] == list(names)
+    assert [group.title for group in written.groups] == list(names)
+    text = samples.judged().table()
+    for marked in ("{}: ", "\n{}\n"):
+        assert [text.find(marked.format(name)) for name in names] == sorted(text.find(marked.format(n)) for n in names)
+
+
+def test_a_rate_without_an_interval_says_why():
+    report = samples.judged()
+    findings = [
+        replace(finding, refused="too_few_models", low=None, high=None) if finding.quantity == "tpr" else finding
+        for finding in report.findings
+    ]
+    row = cells(replace(report, findings=tuple(findings)))["Random forest"]
+    (head,) = [head for head in row if head.startswith("TPR")]
+    assert row[head].replace("\u202f", " ").endswith(" % (too few models for an interval)")
 
 
 def test_without_a_policy_those_that_reveal_least_come_first():
@@ -68,7 +98,7 @@ def test_a_model_that_always_predicts_the_same_class_is_called_that():
     some = {"gap": 0.0, "baseline": 0.6, "models_of_one_class": 3, "classes": 2}
     report = with_quality(samples.judged(), "test_accuracy", forest=(0.4, three), regression=(0.6, some))
     note = models.note(results(report))
-    assert "Random forest is right about one class, and about no record of another." in note
+    assert "Random forest is right about one class at most, and about no record of another." in note
     assert "3 of 16 Logistic regression models always predict the same class." in note
 
 
@@ -143,6 +173,19 @@ def test_lines_of_a_decision(check, title, limit, measured):
     assert line.measured.striptags().startswith(measured)
 
 
+def test_a_limit_with_two_lines_is_counted_once():
+    report = samples.judged()
+    auc = {"check": "auc", "limit": 0.6, "outcome": "open", "value": 0.58}
+    unknown = {"attack": "loss", "reason": {"id": "too_few_models", "values": {}}}
+    checks = [{**auc, "attack": "lira", "low": 0.5, "high": 0.7}, {**auc, **unknown}, {"check": "claim"} | KEPT]
+    decision = {"release": "forest", "verdict": "ask", "checks": checks}
+    about = changed(report.about, decisions=[decision])
+    (written,) = decisions.decisions(results(replace(report, about=about)))
+    assert len(written.reasons) == 2
+    assert written.summary == "1 of 2 could not be decided."
+    assert written.reasons[1].why == "too few models for an interval; train more"
+
+
 def test_the_chart_starts_at_the_baseline_and_holds_every_model():
     points = [point for result in results(samples.judged()) if (point := quality_point(result)) is not None]
     axes = tradeoff(points, None)
@@ -153,3 +196,48 @@ def test_the_chart_starts_at_the_baseline_and_holds_every_model():
     written = [text.get_text() for text in axes.texts]
     assert "Random forest" in written
     assert "test accuracy, %" in written
+
+
+def test_every_dot_has_its_name_however_crowded():
+    (point, *_) = [quality_point(result) for result in results(samples.judged())]
+    assert point is not None
+    rng = np.random.default_rng(0)
+    crowd = [
+        replace(
+            point,
+            name=f"depth {place}, leaf {place}",
+            quality=0.8 + 0.004 * rng.normal(),
+            accuracy=60 + 0.6 * rng.normal(),
+            quality_low=0.79,
+            quality_high=0.81,
+            accuracy_low=58.0,
+            accuracy_high=62.0,
+        )
+        for place in range(16)
+    ]
+    axes = tradeoff(crowd, None)
+    written = {text.get_text() for text in axes.texts}
+    assert {point.name for point in crowd} <= written
+
+
+def test_variants_are_labelled_by_their_values():
+    report = samples.judged()
+    renamed = {"forest": "max_depth=3, leaf=1", "regression": "max_depth=none, leaf=1"}
+    facts = [{**given.model_dump(), "title": renamed.get(given.name, given.title)} for given in report.about.releases]
+    plan = {**report.about.plan, "vary": {"max_depth": [3, None], "leaf": [1]}}
+    report = replace(report, about=changed(report.about, releases=facts, plan=plan))
+    labels = [point.name for result in results(report) if (point := quality_point(result)) is not None]
+    assert labels[:2] == ["3, 1", "none, 1"]
+    (section,) = [section for section in document(report).sections if section.name == "models"]
+    assert (section.content or {})["panels"][1].caption == "Next to each dot: max_depth and leaf."
+
+
+def test_the_axes_of_several_models_are_the_same():
+    """The forest reaches 88 of 100, the others hardly more than 50: alone, their axis would end at 60."""
+    (section,) = [section for section in document(samples.judged()).sections if section.name == "summary"]
+    reaches = [release["figure"].subject[1] for release in (section.content or {})["releases"]]
+    assert len(set(reaches)) == 1
+    assert reaches[0] == max(result.reach for result in results(samples.judged())) > 0.75
+    row = Row("LiRA", 52.0, "52", "best")
+    assert dots([row], ax=dots_size(1).axes(), reach=100 * reaches[0]).get_xlim() == (50, 100)
+    assert dots([row], ax=dots_size(1).axes()).get_xlim() == (50, 60)

@@ -87,7 +87,7 @@ def test_without_an_attack_or_noise_the_sentences_say_so():
 
 def test_attacks_on_a_random_record_are_said_to_be():
     words = {"operating_point": {"prior": 0.5}, "attack": "bayes", "bound_type": "lower"}
-    average = {"promise": "average"}
+    average = {"about": "average"}
     for scope, certificate, who in [
         (Scope(), None, "the most exposed person"),
         (Scope("worst"), average, "the most exposed person"),

@@ -93,14 +93,14 @@ class Annotations:
         self.occupied += [box for _, _, box in placed]
         return True
 
-    def ordered_list(self, fprs: Iterable[float]) -> None:
+    def ordered_list(self, fprs: Iterable[float], found: str = "members found") -> None:
         """Write the names in the order of their values, in the lower right corner."""
         named = [line for line in self.curves.paths if not line.vacuous]
         measured = [line.start for line in named if line.role in ("best", "other", "attack")]
         reached = [fpr for fpr in fprs if fpr >= max(measured, default=0.0)]
         fpr = min(reached, key=lambda rate: abs(np.log10(rate / 0.01)), default=0.1)
         named.sort(key=lambda line: -line.tpr_at(fpr))
-        rows = [(f"members found at {percent(fpr)} false alarms:", MUTE, 400)]
+        rows = [(f"{found} at {percent(fpr)} false alarms:", MUTE, 400)]
         shown = [(line.tpr_text(fpr), line) for line in named[:_LONGEST_LIST]]
         rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
         if len(named) > _LONGEST_LIST:

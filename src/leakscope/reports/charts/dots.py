@@ -60,7 +60,13 @@ def dots_size(n_rows: int) -> Size:
     return Size(440, _ROW * n_rows + 56, 186, 20, 44, 4)
 
 
-def dots(rows: Sequence[Row], claim: float | None = None, ax: Axes | None = None, baseline: float = 50.0) -> Axes:
+def dots(
+    rows: Sequence[Row],
+    claim: float | None = None,
+    ax: Axes | None = None,
+    baseline: float = 50.0,
+    reach: float = 0.0,
+) -> Axes:
     """How often each attack is right, of 100 cases: one row an attack, then the most exposed record.
 
     Parameters
@@ -73,6 +79,8 @@ def dots(rows: Sequence[Row], claim: float | None = None, ax: Axes | None = None
         Without it a new figure of pyplot.
     baseline : float
         Cases of 100 in which a guess that looks at nothing is right: where axis and lines start.
+    reach : float
+        Of 100: the axis holds it, too.
 
     Returns
     -------
@@ -88,7 +96,7 @@ def dots(rows: Sequence[Row], claim: float | None = None, ax: Axes | None = None
     """
     ax = dots_size(len(rows)).shown() if ax is None else ax
     shown = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
-    end = end_of_axis(max([*shown, claim or 0.0], default=0), baseline)
+    end = end_of_axis(max([*shown, claim or 0.0, reach]), baseline)
     ax.set(xlim=(baseline, end), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())
     cases_of_100(ax, baseline, end)

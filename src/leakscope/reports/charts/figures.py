@@ -32,8 +32,9 @@ from leakscope.reports.sections.curves import one_curve
 from leakscope.reports.sections.document import Figure
 from leakscope.reports.sections.findings import ANYBODY
 from leakscope.reports.sections.parts import attack_words
+from leakscope.reports.sections.protected.designs import words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
-from leakscope.reports.sections.protected.words import right
+from leakscope.reports.sections.protected.words import right, right_alone
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, least_of_100, several
 
@@ -80,7 +81,8 @@ def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
 def roc_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     """Draw attacks and ceilings on logarithmic axes."""
     axes = roc(report, ROC.axes(), _release(result))
-    title = _titled(result, "members found (TPR) against false alarms (FPR), logarithmic axes")
+    found = words_of(result).found if isinstance(result, ProtectedResult) else "members found"
+    title = _titled(result, f"{found} (TPR) against false alarms (FPR), logarithmic axes")
     return inline(axes, prefix, title, _rates(result))
 
 
@@ -99,9 +101,13 @@ def gain_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     return inline(axes, prefix, title, _rates(result))
 
 
-def audit_dots(result: Result, prefix: str) -> Markup:
-    """Draw the accuracy of each attack, weakest first, then that against the most exposed record."""
-    rows = [_attack_row(result, name) for name in reversed(result.attacks)]
+def audit_dots(subject: tuple[Result, float], prefix: str) -> Markup:
+    """Draw the accuracy of each attack, weakest first, then that against the most exposed record.
+
+    The axis holds at least the second value, so that those of several models are the same.
+    """
+    result, reach = subject
+    rows = [_attack_row(result, name) for name in reversed(result.attacks_that_ran)]
     worst = result.most_exposed
     if worst is not None and result.n_exposed:
         least = least_of_100(worst.low)
@@ -109,7 +115,7 @@ def audit_dots(result: Result, prefix: str) -> Markup:
         rows.append(Row(f"most exposed {result.about.unit}", high, f"≥ {least}", "exposed", low))
     if not rows:
         return Markup("")
-    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.prior_accuracy)
+    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.prior_accuracy, 100 * reach)
     baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
     title = f"{result.title}: cases of 100 in which each attack is right; the axis starts at the baseline, {baseline}"
     return inline(axes, prefix, title, _listed(rows))
@@ -152,11 +158,14 @@ def bound_dots(result: BoundResult, prefix: str) -> Markup:
 
 
 def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
-    """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half."""
+    """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half.
+
+    Where several releases share a budget, the promise is that of all of them.
+    """
     if result.prior_accuracy != 0.5:
         return Markup("")
     rows = _protected_rows(result)
-    axes = dots(rows, claim=100 * result.promised, ax=dots_size(len(rows)).axes())
+    axes = dots(rows, claim=100 * result.promised_of_all, ax=dots_size(len(rows)).axes())
     return inline(axes, prefix, "Cases of 100 in which an attacker is right, and the promise", _listed(rows))
 
 
@@ -262,7 +271,9 @@ def _accuracy_row(result: BoundResult, finding: Finding) -> Row:
 
 
 def _protected_rows(result: ProtectedResult) -> list[Row]:
-    rows = [Row("the promise", 100 * result.promised, f"≤ {right(result)}", "bound")]
+    rows = [Row("the promise", 100 * result.promised_of_all, f"≤ {right(result)}", "bound")]
+    if result.shares_a_budget:
+        rows.append(Row("this release alone", 100 * result.promised, f"≤ {right_alone(result)}", "ceiling"))
     for rank, finding in enumerate(result.attacks[:MOST_ATTACKS]):
         rows.append(_lower_limit_row(attack_words(finding.attack), finding, "attack" if rank else "best"))
     unprotected = result.without_noise

@@ -21,6 +21,7 @@ STEEP = 10.0  # degrees from which a label follows its curve
 _UPRIGHT = 60.0  # degrees from which it is level again
 _GAP = 4.0  # between a label and any curve: two curves with a label between them are 18 pixels apart
 _ALONE = 5.0  # where two curves are nearer to each other a label could be of either
+_SEARCH = 6.0  # pixels between the places that are tried all over a panel
 _MARGIN, _CELL, _OUTSIDE = 40.0, 2.0, 20.0  # a value may lie a little outside its panel
 _WIDTHS = {  # in ems, of Helvetica; other letters and digits are 0.556, other capitals 0.667
     letter: width
@@ -194,6 +195,32 @@ def around(
     best = int(np.argmax(value))
     x, y = centre[best]
     return None if value[best] == -np.inf else Box(float(x), float(y), *size)
+
+
+def anywhere(
+    at: tuple[float, float],
+    size: tuple[float, float],
+    panel: tuple[float, float],
+    others: Field,
+    texts: Field,
+) -> Box | None:
+    """Find the free place for a short text that is nearest to a dot, for a line from one to the other.
+
+    None only if no place on the panel is free of other texts.
+    """
+    width, height = size
+    across = np.arange(width / 2, max(panel[0] - width / 2, width / 2 + 1), _SEARCH)
+    up = np.arange(height / 2, max(panel[1] - height / 2, height / 2 + 1), _SEARCH)
+    centre = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    places = _grid(centre, np.zeros(len(centre)), size)
+    is_readable = texts.at(places).min(axis=-1) >= 3
+    is_free = is_readable & (others.at(places).min(axis=-1) >= 3)
+    allowed = is_free if is_free.any() else is_readable
+    if not allowed.any():
+        return None
+    distance = np.where(allowed, np.hypot(*(centre - np.array(at)).T), np.inf)
+    x, y = centre[int(np.argmin(distance))]
+    return Box(float(x), float(y), *size)
 
 
 def shared(paths: Sequence[Path], close: float = 3.0, most: float = 0.75) -> list[list[int]]:

@@ -17,6 +17,7 @@ from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.bound.result import BoundResult, bound_result, curve_name
 from leakscope.reports.sections.curves import RATES, SMALL_ADVANTAGE
 from leakscope.reports.sections.parts import attack_words
+from leakscope.reports.sections.protected.designs import words_of
 from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.words import GREEK, PARAMETER
 
@@ -48,6 +49,8 @@ class Chart:
         Games behind the false-alarm rate; 0 where nothing was measured.
     remarks : sequence of str
         What is not there to be seen.
+    found, false_alarm : str
+        What the true positive rate and the false positive rate are of.
     """
 
     lines: Sequence[Line]
@@ -56,6 +59,8 @@ class Chart:
     valued: Sequence[Role]
     n_nonmember: int = 0
     remarks: Sequence[str] = ()
+    found: str = "members found"
+    false_alarm: str = "non-members called members"
 
 
 def chart(report: Report, release: str | None = None) -> Chart:
@@ -116,7 +121,9 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     games = max((curve.n_nonmember for curve in attacks), default=0)
     remarks = _vacuous(lines)
     crowded = len(attacks) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
-    return Chart(lines, floor, fpr, () if crowded else ("best", "ceiling"), games, remarks)
+    valued: Sequence[Role] = () if crowded else ("best", "ceiling")
+    words = words_of(result)
+    return Chart(lines, floor, fpr, valued, games, remarks, words.found, words.false_alarm)
 
 
 def curve_chart(curve: Curve) -> Chart:

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from leakscope.reports.charts.canvas import ATTACK, INK, MUTE, RULE, Size, clear, panel_size, shorten, write
-from leakscope.reports.charts.labels import Box, Field, around, text_width
+from leakscope.reports.charts.labels import Box, Field, anywhere, around, text_width
 from leakscope.reports.numbers import near
-from leakscope.reports.sections.audit.models import quality
+from leakscope.reports.sections.audit.models import quality, varied
 from leakscope.reports.sections.audit.result import Result
 
 QUALITY = Size(440, 330, 48, 20, 52, 26)
@@ -67,7 +67,7 @@ def quality_point(result: Result) -> Point | None:
     low, high = (found.value if end is None else end for end in (found.low, found.high))
     attack_low, attack_high = (accuracy.value if end is None else end for end in (accuracy.low, accuracy.high))
     return Point(
-        result.title,
+        _label(result),
         found.value,
         low,
         high,
@@ -78,6 +78,14 @@ def quality_point(result: Result) -> Point | None:
         100 * attack_high,
         100 * result.prior_accuracy,
     )
+
+
+def _label(result: Result) -> str:
+    """Return the title of a model; of a variant only the values that are varied, whose names are said below."""
+    label = result.title
+    for parameter in varied(result):
+        label = label.replace(f"{parameter}=", "")
+    return label
 
 
 def tradeoff(points: Sequence[Point], ax: Axes | None = None) -> Axes:
@@ -167,7 +175,26 @@ def _names(ax: Axes, points: Sequence[Point]) -> None:
         name = shorten(point.name)
         others = [box.points() for box in occupied if box is not dot]
         texts = Field.of(np.concatenate(others), panel)
-        box = around((dot.x, dot.y), (text_width(name, _NAME), _CAPITALS), panel, in_the_way, texts)
-        if box is not None:  # without a free place the dot stays without its name, which the table has
-            write(ax, box.start, name, size=_NAME, color=INK)
-            occupied.append(box)
+        size = (text_width(name, _NAME), _CAPITALS)
+        box = around((dot.x, dot.y), size, panel, in_the_way, texts)
+        if box is None:
+            box = anywhere((dot.x, dot.y), size, panel, in_the_way, texts)
+            if box is None:  # the panel is full of names; the table has them all
+                continue
+            _lead(ax, dot, box)
+        write(ax, box.start, name, size=_NAME, color=INK)
+        occupied.append(box)
+
+
+def _lead(ax: Axes, dot: Box, box: Box) -> None:
+    """Draw a thin line from a dot to its name."""
+    width, height = panel_size(ax)
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    nearest_x = min(max(dot.x, box.x - box.width / 2), box.x + box.width / 2)
+    nearest_y = box.y + math.copysign(box.height / 2 + 2, dot.y - box.y)
+    ax.plot(
+        [left + x / width * (right - left) for x in (dot.x, nearest_x)],
+        [bottom + y / height * (top - bottom) for y in (dot.y, nearest_y)],
+        color=MUTE,
+        linewidth=0.8,
+    )

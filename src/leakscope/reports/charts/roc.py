@@ -42,7 +42,6 @@ __all__ = (
 Array = np.ndarray
 ROC = Size(440, 430, 62, 22, 54, 20)
 GAIN = ROC
-_FPR, _TPR = "false alarms: non-members called members (FPR)", "members found (TPR)"
 _INSET = (0.60, 0.07, 0.38, 0.38)
 
 
@@ -90,7 +89,7 @@ def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
     ax = ROC.shown() if ax is None else ax
     ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
     clear(ax)
-    _decades(ax, floor)
+    _decades(ax, drawn)
     curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
     curves.forbid()
     curves.bands("attack", "other", "best")
@@ -135,7 +134,7 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     low, top = _gain_range(lines, fpr)
     ax.set(xlim=(0, 1), ylim=(low, top))
     clear(ax)
-    _quarters(ax, low, top)
+    _quarters(ax, drawn, low, top)
     curves = Curves(ax, lines, fpr, gain_over_guessing)
     curves.forbid()
     curves.bands("best")  # those of the others would cover it
@@ -161,13 +160,13 @@ def _annotate(curves: Curves, drawn: Chart) -> None:
     if Annotations(curves, [*annotations.occupied, inset]).names():
         _linear_inset(curves.ax, curves.lines)
     else:
-        annotations.ordered_list(drawn.fpr)
+        annotations.ordered_list(drawn.fpr, drawn.found)
 
 
-def _decades(ax: Axes, floor: float) -> None:
+def _decades(ax: Axes, drawn: Chart) -> None:
     """Ticks at the powers of ten, in percent, and what the axes are."""
     width, height = panel_size(ax)
-    n_decades = round(-np.log10(floor))
+    n_decades = round(-np.log10(drawn.floor))
     ticks = 10.0 ** np.arange(-n_decades, 1)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(ticks, labels=[""] * len(ticks))
@@ -176,10 +175,10 @@ def _decades(ax: Axes, floor: float) -> None:
         fraction, label = place / n_decades, percent(float(tick))
         write(ax, (fraction * width, -17.4), label, size=13, align="center")
         write(ax, (-7, fraction * height - 4.7), label, size=13, align="right")
-    _axis_names(ax, _FPR, _TPR)
+    _axis_names(ax, _false_alarms(drawn), f"{drawn.found} (TPR)")
 
 
-def _quarters(ax: Axes, low: float, top: float) -> None:
+def _quarters(ax: Axes, drawn: Chart, low: float, top: float) -> None:
     """Ticks of the linear panel: quarters of the false alarms, and round percentage points."""
     width, height = panel_size(ax)
     step = next(step for step in (0.5, 1, 2, 5, 10, 20) if top / step <= 6)
@@ -191,7 +190,11 @@ def _quarters(ax: Axes, low: float, top: float) -> None:
         write(ax, (fraction * width, -17.4), percent(fraction) if fraction else "0", size=13, align="center")
     for point in points:
         write(ax, (-7, (point - low) / (top - low) * height - 4.7), f"{point:g}", size=13, align="right")
-    _axis_names(ax, _FPR, "TPR \N{MINUS SIGN} FPR, percentage points")
+    _axis_names(ax, _false_alarms(drawn), "TPR \N{MINUS SIGN} FPR, percentage points")
+
+
+def _false_alarms(drawn: Chart) -> str:
+    return f"false alarms: {drawn.false_alarm} (FPR)"
 
 
 def _axis_names(ax: Axes, x: str, y: str) -> None:

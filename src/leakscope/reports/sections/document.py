@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from leakscope.reports.about import About, all_notes
+from leakscope.reports.about import About, AttributeAbout, AuditAbout, all_notes
 from leakscope.reports.numbers import percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.bound.result import BoundResult
 from leakscope.reports.sections.curves import SMALL_ADVANTAGE
 from leakscope.reports.sections.findings import Group
 from leakscope.reports.sections.protected.result import ProtectedResult
-from leakscope.reports.sections.words import capital, execution, sentence
+from leakscope.reports.sections.words import execution, note
 
 # The caption of the findings where all of them are theorems or attacks compared with one.
 BOUNDS_CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
@@ -181,4 +181,5 @@ def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: M
 
 def noted(about: About) -> list[Block]:
     """Return the notes of a report and how many models were made, as the end of a text."""
-    return [[capital(sentence(note)) for note in all_notes(about)], [execution(about)]]
+    of_names = isinstance(about, AuditAbout | AttributeAbout)
+    return [[note(text, of_names) for text in all_notes(about)], [execution(about)]]

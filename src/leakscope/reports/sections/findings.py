@@ -24,7 +24,7 @@ Shown = Result | Part | AttributeResult
 S = TypeVar("S", Result, Part, AttributeResult)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
-OF_100 = ("accuracy", "baseline_accuracy", "attribute_accuracy", "attribute_gain")
+OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
 ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
 NAMES = {
     "auc": "Area under the curve, {attack}",
@@ -37,6 +37,7 @@ NAMES = {
     "attribute_accuracy": "Correct guesses of {attack}",
     "attribute_gain": "Gain of {attack}",
     "accuracy": "Accuracy of {attack}",
+    "named_right": "Naming the one left out, {attack}",
     "baseline_accuracy": "Baseline accuracy, without any attack",
     "membership_without_model": "Membership without the model, area under the curve",
     "epsilon": "ε",
@@ -55,6 +56,7 @@ NAMES = {
 ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
 WITHOUT = {"too_few_models": "too few models for an interval"}
 BOUND_TYPES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
+ADD_OR_REMOVE = Term("add_or_remove")  # of an epsilon; otherwise one record is replaced by another
 _PERCENT = re.compile(r"(?<=\d) ?%")
 
 
@@ -197,6 +199,8 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     name = say(title, attack=attack, units=capital(plural(unit)))
     for key, value in finding.operating_point.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
+    if ADD_OR_REMOVE in finding.method:
+        name += say(", one {unit} added or removed", unit=unit)
     if finding.scope.kind == "slice":
         name += say(": {slice}", slice=slice_words(finding, unit))
     return name

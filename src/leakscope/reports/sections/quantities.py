@@ -10,6 +10,7 @@ SCALES = {  # power of ten by which a quantity is shown, and its largest number 
     "accuracy": (2, 1),
     "baseline_accuracy": (2, 1),
     "most_exposed": (2, 0),
+    "named_right": (2, 1),
     "attribute_accuracy": (2, 1),
     "attribute_gain": (2, 1),
     "epsilon": (0, 2),

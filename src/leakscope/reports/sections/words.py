@@ -18,6 +18,11 @@ from leakscope.reports.phrases import plural
 Words = TypeVar("Words", bound=str)
 GREEK = {"epsilon": "ε", "delta": "δ", "eta": "η", "mu": "μ"}
 PARAMETER = re.compile(r"\b(epsilon|delta|mu|eta) = (inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\w)")
+# with which a sentence of ours may begin; any other small word at its beginning is a name that a user gave
+_BEGINNINGS = {
+    "a", "all", "an", "at", "by", "each", "every", "everything", "for", "from", "if", "in", "it", "no", "of", "on",
+    "some", "that", "the", "there", "these", "this", "where", "with", "without",
+}  # fmt: skip
 _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 
 
@@ -60,6 +65,44 @@ def listed(items: Iterable[str]) -> str:
 def capital(text: Words) -> Words:
     """Write the first letter large and leave the rest as it is."""
     return type(text)(text[:1].upper() + text[1:])
+
+
+def begun(text: Words, name: str) -> Words:
+    """Begin a sentence with a capital, unless it begins with this name, which stays as its owner wrote it.
+
+    Examples
+    --------
+    >>> begun("no leak of pid", "pid"), begun("pid leaks", "pid")
+    ('No leak of pid', 'pid leaks')
+    """
+    written = str(Markup.escape(name)) if isinstance(text, Markup) else name
+    return text if written and text.startswith(written) else capital(text)
+
+
+def note(text: str, of_names: bool = True) -> str:
+    """Write a note as a sentence; one that begins with a column, a model or a file keeps its name as it is.
+
+    Parameters
+    ----------
+    text : str
+    of_names : bool
+        Whether an unknown word at its beginning is a name: notes of audits begin with columns and models, those of
+        bounds and protected releases with words of ours, or with the name of a file.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> note("the file has 3 rows"), note("pid has another value in each record")
+    ('The file has 3 rows.', 'pid has another value in each record.')
+    >>> note("noise is added", of_names=False), note("people.csv has 3 rows", of_names=False)
+    ('Noise is added.', 'people.csv has 3 rows.')
+    """
+    first = text.partition(" ")[0].rstrip(",:;")
+    is_own = first in _BEGINNINGS or (not of_names and first.isalpha())
+    return sentence(capital(text) if is_own else text)
 
 
 def sentence(text: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from leakscope.core import reasons
+from leakscope.core.findings import Term
 from leakscope.reports import Curve, Verdict, phrases
 from leakscope.reports.numbers import THIN, digits, down, fractions, near, parameter, percent, percent_at_most, up
 from leakscope.reports.phrases import plural
@@ -93,16 +94,22 @@ def claim(result: Result, verdict: Verdict) -> Markup:
 def reason(result: Result, verdict: Verdict) -> Markup:
     """Give the reason for the verdict."""
     if verdict.word in {"cannot_be_tested", "proved"}:
-        why = reasons.words(verdict.reason) if verdict.reason else "a theorem bounds every attacker"
-        return say("{reason}", reason=capital(sentence(why)))
+        why = _why(verdict.reason) if verdict.reason else "A theorem bounds every attacker."
+        return say("{reason}", reason=why)
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
     above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
         why = Markup("")
         if verdict.reason:
-            why = say("{reason}", reason=capital(sentence(reasons.words(verdict.reason))))
+            why = say("{reason}", reason=_why(verdict.reason))
         return joined([_point(result, verdict) if above else Markup(""), bound, why])
     return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
+
+
+def _why(reason: Term) -> str:
+    """Write a reason as a sentence; the user's own words stay as they are."""
+    text = sentence(reasons.words(reason))
+    return text if reason.id == "own_words" else capital(text)
 
 
 def _point(result: Result, verdict: Verdict) -> Markup:

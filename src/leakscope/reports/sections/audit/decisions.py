@@ -133,9 +133,13 @@ def _not_run(result: Result) -> str:
 
 def _summary(given: DecisionFacts, structure_asks: bool) -> Markup:
     """Count the limits that are not kept, or open, and say why a person is asked although one is not kept."""
-    n = len(given.checks)
-    n_broken = sum(check.outcome == "not_kept" for check in given.checks)
-    n_open = sum(check.outcome == "open" for check in given.checks)
+    # a limit has a line for each attack that leaves it open
+    outcomes: dict[tuple[Any, ...], str] = {}
+    for check in given.checks:
+        outcomes[_limited(check)] = check.outcome
+    n = len(outcomes)
+    n_broken = sum(outcome == "not_kept" for outcome in outcomes.values())
+    n_open = sum(outcome == "open" for outcome in outcomes.values())
     if not n_broken and not n_open:
         return say("All {n} limits of the policy are kept.", n=count(n))
     parts = [
@@ -147,6 +151,11 @@ def _summary(given: DecisionFacts, structure_asks: bool) -> Markup:
     if given.verdict == "ask" and n_broken and structure_asks:
         parts.append(say(STRUCTURE_ASKS))
     return joined(parts)
+
+
+def _limited(check: CheckFacts) -> tuple[Any, ...]:
+    """Return what tells limits apart: the quantity, and the attack where that must be run."""
+    return (check.check, check.fpr, check.limit, check.attack if check.check == "attack" else "")
 
 
 def _are(n: int) -> str:
@@ -190,7 +199,7 @@ def _measured(check: CheckFacts, result: Result) -> Markup:
     text = shown(_finding(check))
     unit = f"{THIN}%" if check.check in ("tpr", "tpr_these_models") else ""
     return say(
-        '{value}{unit} <span class="q">({low} to {high})</span>, {attack}',
+        '<span class="ends">{value}{unit} <span class="q">({low} to {high})</span>,</span> {attack}',
         value=text.value,
         unit=unit,
         low=text.low or text.value,

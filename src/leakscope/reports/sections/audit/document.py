@@ -29,7 +29,7 @@ from leakscope.reports.sections.document import (
 )
 from leakscope.reports.sections.findings import groups, not_run, ordered, slice_groups
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import joined
+from leakscope.reports.sections.words import joined, listed
 
 MOST_CURVES = 4
 NAME = 22  # columns for the name of an attack
@@ -44,7 +44,8 @@ def document(report: Report) -> Document:
         In one without records (`leakscope.reports.Report.without_records`) the most exposed are counted, not shown,
         and the histogram of games is there only if there are at least 100 records.
     """
-    releases = results(report)
+    as_planned = results(report)
+    releases = models.ordered(as_planned)  # one order in all sections: that of the table of models
     about = releases[0].about
     table = [*groups(releases, ordered), *slice_groups(releases)]
     head = interval_head(about.confidence)
@@ -64,7 +65,7 @@ def document(report: Report) -> Document:
     ]
     return Document(
         about,
-        words.question(releases),
+        words.question(as_planned),
         words.facts(releases),
         words.lede(releases),
         head,
@@ -89,7 +90,9 @@ def _models(results: Sequence[Result], prefix: str) -> Section | None:
     panels = [Panel("What each reveals", Figure("models", results, f"{prefix}0"))]
     kinds = {finding.quantity for result in results if (finding := models.quality(result)) is not None}
     if len(kinds) == 1:
-        panels.append(Panel("Against its quality", Figure("quality", results, f"{prefix}1")))
+        names = models.varied(results[0])
+        caption = f"Next to each dot: {listed(names)}." if names else ""
+        panels.append(Panel("Against its quality", Figure("quality", results, f"{prefix}1"), caption=caption))
     content = {
         "heading": _heading(results),
         "heads": models.heads(results),
@@ -134,7 +137,8 @@ def _with_reason(check: decisions.Check) -> str:
 
 def _summary(results: Sequence[Result]) -> Section:
     """Show the accuracy of the best attack on each release."""
-    releases = [_release(result, f"s{i}") for i, result in enumerate(results)]
+    reach = max(result.reach for result in results)  # of one axis for all
+    releases = [_release(result, f"s{i}", reach) for i, result in enumerate(results)]
     content = {"lede": words.lede(results), "releases": releases, "note": notes.summary(results)}
     text: list[Block] = [[words.lede(results)]]
     for result in results:
@@ -142,7 +146,7 @@ def _summary(results: Sequence[Result]) -> Section:
     return Section("summary", content, text)
 
 
-def _release(result: Result, prefix: str) -> dict[str, Any]:
+def _release(result: Result, prefix: str, reach: float) -> dict[str, Any]:
     """Collect the big number, the paragraph and the dot plot of a release."""
     accuracy = result.accuracy
     big, unit = "—", ""
@@ -150,7 +154,7 @@ def _release(result: Result, prefix: str) -> dict[str, Any]:
         big, unit = str(round((accuracy.value or 0) * result.n_games)), f"of {result.n_games}"
     elif accuracy is not None:
         big, unit = shown(accuracy).value, "of 100"
-    figure = None if result.too_few else Figure("audit_dots", result, prefix)
+    figure = None if result.too_few else Figure("audit_dots", (result, reach), prefix)
     return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
 
 
@@ -208,7 +212,7 @@ def _records(results: Sequence[Result]) -> Section | None:
 
 
 def _worst(results: Sequence[Result]) -> Sequence[Result]:
-    """Select the four releases that reveal most, in the order of the plan."""
+    """Select the four releases that reveal most, in the order of the page."""
     if len(results) <= MOST_CURVES:
         return results
     order = sorted(results, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
@@ -217,7 +221,7 @@ def _worst(results: Sequence[Result]) -> Sequence[Result]:
 
 def _text_of(result: Result, alone: bool) -> list[Block]:
     """Lay out a release in a text: its attacks, those that did not run, its most exposed record."""
-    names = [*(_cut(result.attack_title(name)) for name in result.attacks), "baseline"]
+    names = [*(_cut(result.attack_title(name)) for name in result.attacks_that_ran), "baseline"]
     attacks = Columns("attack", names, list(_columns(result)))
     accuracies = (finding for finding in result.findings if finding.quantity == "accuracy" and finding.attack)
     below = joined([words.exposure(result), words.bounds(result), sources.note(result)])
@@ -225,14 +229,14 @@ def _text_of(result: Result, alone: bool) -> list[Block]:
 
 
 def _columns(result: Result) -> Iterator[tuple[str, list[str]]]:
-    """Lay out a title and a cell for each attack, then the baseline."""
+    """Lay out a title and a cell for each attack that ran, then the baseline."""
+    names = result.attacks_that_ran
     baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
     prior = "" if result.prior == 0.5 else f", prior {percent(result.prior)}"
-    yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in result.attacks), baseline]
-    yield "AUC", [*(_cell(result, name, "auc") for name in result.attacks), "0.5"]
+    yield f"attack accuracy, %{prior}", [*(_cell(result, name, "accuracy") for name in names), baseline]
+    yield "AUC", [*(_cell(result, name, "auc") for name in names), "0.5"]
     for fpr in result.about.fpr:
-        cells = [_cell(result, name, "tpr", fpr) for name in result.attacks]
-        yield f"TPR at FPR {percent(fpr)}", [*cells, percent(fpr)]
+        yield f"TPR at FPR {percent(fpr)}", [*(_cell(result, name, "tpr", fpr) for name in names), percent(fpr)]
 
 
 def _cell(result: Result, attack: str, quantity: str, fpr: float | None = None) -> str:

@@ -13,6 +13,7 @@ from leakscope.reports.numbers import THIN, count, percent
 from leakscope.reports.phrases import DECISIONS
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.findings import WITHOUT
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say
 
@@ -38,7 +39,7 @@ NOTE = (
     "Accuracy and TPR are those of the attack that reaches most. Intervals are at {level}."
 )
 NOTE_OF_ONE_CLASS = "{titles} always {predict} the same class."
-NOTE_OF_ONE_RIGHT = "{titles} {are} right about one class, and about no record of another."
+NOTE_OF_ONE_RIGHT = "{titles} {are} right about one class at most, and about no record of another."
 NOTE_OF_SOME = "{n} of {all} {title} models always predict the same class."
 
 
@@ -69,6 +70,11 @@ def ordered(results: Sequence[Result]) -> list[Result]:
         return ORDER.index(verdict), result.strength
 
     return sorted(results, key=place)
+
+
+def varied(result: Result) -> list[str]:
+    """Name the parameters that differ between the variants of one model; none where models are compared."""
+    return list(result.about.plan.get("vary") or {})
 
 
 def heads(results: Sequence[Result]) -> list[str]:
@@ -152,7 +158,11 @@ def _with_interval(finding: Finding | None, unit: str) -> Markup:
     if finding is None or finding.value is None:
         return Markup("—")
     text = shown(finding)
-    if finding.refused or not (text.low and text.high):
+    if finding.refused:
+        return say(
+            '{value}{unit} <span class="q">({why})</span>', value=text.value, unit=unit, why=WITHOUT[finding.refused]
+        )
+    if not (text.low and text.high):
         return Markup.escape(f"{text.value}{unit}")
     return say(
         '{value}{unit} <span class="q">({low} to {high})</span>',

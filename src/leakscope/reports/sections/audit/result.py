@@ -94,6 +94,14 @@ class Result:
         names = dict.fromkeys(name for name in attacks if name)
         return tuple(sorted(names, key=self._strength, reverse=True))
 
+    @cached_property
+    def attacks_that_ran(self) -> tuple[str, ...]:
+        """Those of which something was measured: the reasons of the others are listed below the table."""
+        measured = {
+            finding.attack for finding in self.findings if finding.quantity in OF_ATTACKS and finding.value is not None
+        }
+        return tuple(name for name in self.attacks if name in measured)
+
     @property
     def best(self) -> str:
         """The attack with the largest lower end of its accuracy, or an empty name."""
@@ -128,6 +136,15 @@ class Result:
     def most_exposed(self) -> Finding | None:
         """Accuracy against the most exposed record, if it could be measured."""
         return self.find("most_exposed")
+
+    @property
+    def reach(self) -> float:
+        """The largest accuracy of an attack, or against the most exposed record where one is exposed."""
+        values = [finding.value or 0.0 for finding in self.findings if finding.quantity == "accuracy"]
+        worst = self.most_exposed
+        if worst is not None and self.n_exposed:
+            values.append(worst.value or 0.0)
+        return max(values, default=0.0)
 
     @property
     def n_played(self) -> int:

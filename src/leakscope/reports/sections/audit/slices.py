@@ -15,7 +15,7 @@ from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.document import Block, Figure, Heading, Panel, Rows, Section
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import capital, joined, listed, say, several
+from leakscope.reports.sections.words import begun, joined, listed, say, several
 
 MOST_NAMED = 8  # slices that a sentence lists
 INTRO = (
@@ -156,7 +156,7 @@ def _intro(result: Result) -> Markup:
     n_measured = slices.intervals // per_slice
     return say(
         INTRO,
-        attack=capital(result.attack_title(slices.attack)),
+        attack=begun(result.attack_title(slices.attack), slices.attack),
         units=plural(result.about.unit),
         intervals=count(slices.intervals),
         level=percent(result.about.confidence),

@@ -17,7 +17,7 @@ from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.audit.statements import Numbers, Statements, statements
 from leakscope.reports.sections.quantities import shown
-from leakscope.reports.sections.words import baseline, capital, cited, joined, least_of_100, say, several
+from leakscope.reports.sections.words import baseline, begun, capital, cited, joined, least_of_100, say, several
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HEADLINES = {
@@ -162,7 +162,7 @@ def _found(result: Result, alone: bool) -> Markup:
         records=several(result.facts.target_points, unit),
         models=several(result.facts.targets, "model"),
     )
-    return joined([capital(headline), _excluded(result) if choice.excluded else Markup("")])
+    return joined([begun(headline, result.title), _excluded(result) if choice.excluded else Markup("")])
 
 
 def _planted(result: Result) -> bool:

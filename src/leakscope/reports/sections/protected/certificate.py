@@ -9,11 +9,16 @@ from markupsafe import Markup
 from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
+from leakscope.reports.sections.findings import ADD_OR_REMOVE
+from leakscope.reports.sections.protected.designs import fill, noise_origin, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
+from leakscope.reports.sections.protected.words import covered, named
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say, sentence, several
 
 MOST_COORDINATES = 6
+MOST_NAMES = 6  # of numbers without noise
+DIGEST = 12  # digits of the digest of an entry
 COUPLINGS = {
     "swap": "swap: the {unit} is exchanged for another one that is out",
     "mixture_swap": "mixture swap: the {unit} is exchanged for one that is out, and the noise hides which one",
@@ -24,66 +29,51 @@ COUPLINGS = {
     "moment": "moment: the spread of the statistic over all draws, known beforehand, bounds what one {unit} changes",
     "chosen_by_pilot": "chosen by a pilot",
 }
-PROMISED = {
-    "every": (
-        "For every one of the {n}, every attacker\u2019s guess “in or out” on seeing this release is right with "
-        "probability at most {most}{sampled}."
-    ),
-    "average": (
-        "For a {unit} drawn at random from the {n}, every attacker\u2019s guess “in or out” on seeing this release is "
-        "right with probability at most {most}{sampled}."
-    ),
-}
-GAME = (
-    "{k} of the {n} are drawn uniformly at random and in secret. The attacker knows all {n_rows} rows, the method and "
-    "the distribution of the noise, but neither the draw nor the noise. Prior {prior}."
+PROMISED = (
+    "{whom}, every attacker\u2019s guess {guess} on seeing {seen} is right with probability at most "
+    "{most}{sampled}{alone}."
 )
-NOT_PROMISED = "Differential privacy. Protection of what the {units} have in common. {further}"
-SECOND = "Anything about a second release of the same {k}: with a ledger the joint bound is computed."
-BESIDE = (
-    "Anything about a release of the same {k} that is not in the ledger, as one that was made before the ledger was "
-    "put back to an earlier copy; those in it have a joint bound, which the owner has."
+AVERAGE = "For a {unit} drawn at random from the {n}"
+PARTICULAR = "Anything about a particular {unit}."
+LEDGER = (
+    "Release number {number} of its ledger; entry {digest}. All releases of this ledger together: accuracy at most "
+    "{most}, fixed before the first one; queries declared beforehand: {declared}."
 )
-PARTICULAR = " Anything about a particular {unit}."
+COPIES = (
+    "Two certificates with the same number and different entries come from two copies of the ledger, which can spend "
+    "the budget twice."
+)
+SPENT = "Spent so far, for the owner alone: {spent} of the budget of {budget}."
+EPSILON = "Differential privacy with (ε, δ) = ({epsilon}, {delta}) if one {unit} is {change}."
 ENTROPY = "drawn once, from the operating system\u2019s entropy"
 KEYED = (
     "made from a secret key in the ledger, so that the same release has the same noise and any other one has noise "
     "that is independent of it"
 )
 GIVEN = "drawn from a seed that was given"
-FROM_ALL = (
-    "The scale of the noise was computed from all {n}, and rounded up to two significant digits. It speaks of the "
-    "largest of them (in a table, of the smallest cells): the size of one that is far from all others is told to some "
-    "ten per cent."
-)
-SHAPED = (
-    "Scale and shape of the noise (deviations and correlations) were computed from all {n}. The scale is rounded up to "
-    "two significant digits, the shape to two digits of each deviation and two decimals of each correlation. They "
-    "speak of the largest of the {units}: the size of one that is far from all others is told to some ten per cent."
-)
-BEFOREHAND = "The scale of the noise was declared beforehand, and not computed from the data."
-ANSWERED = (
-    "That there is a release tells something too: {asked} is refused where the data do not allow it, and noise is left "
-    "out where the draw alone keeps the promise."
-)
-DECLARED = (
-    "The numbers n and k, the names of the columns{levels}, and the plan. All else is computed from the released "
-    "values and the printed noise."
-)
 Row = tuple[str, Markup]
 
 
 def promised(result: ProtectedResult) -> Markup:
     """State the promise as a probability."""
-    certificate = result.certificate
+    certificate, words = result.certificate, words_of(result)
     alpha = percent(settled(1 - certificate.confidence))
-    return say(
-        PROMISED[certificate.promise],
-        n=several(certificate.n, result.unit),
-        unit=result.unit,
-        most=digits(settled(result.promised), bound_type="upper").value,
+    alone = f", on seeing this release alone at most {_most(result.promised)}" if result.shares_a_budget else ""
+    whom = AVERAGE if result.on_average else words.whom
+    promise = say(
+        PROMISED,
+        whom=fill(result, whom, bound=covered(result)),
+        guess=words.guess,
+        seen="all releases of this ledger" if result.shares_a_budget else "this release",
+        most=_most(result.promised_of_all),
         sampled="" if certificate.confidence >= 1 else f", except with probability {alpha} over the calibration",
+        alone=alone,
     )
+    return joined([promise, fill(result, words.whom_limit)])
+
+
+def _most(accuracy: float) -> str:
+    return digits(settled(accuracy), bound_type="upper").value
 
 
 def verdict(result: ProtectedResult) -> str:
@@ -96,37 +86,31 @@ def verdict(result: ProtectedResult) -> str:
 
 def rows(result: ProtectedResult) -> list[Row]:
     """List what the certificate says, by heading."""
-    rows = [
-        ("Game", _game(result)),
+    words = words_of(result)
+    game = [("Game", fill(result, words.game)), ("Naming", named(result))]
+    limits = _limits(result)
+    if result.public or words.owner_is_told:
+        limits.append(("Tells of the data", _told(result)))
+    basis = [
         ("Noise", _noise(result)),
         ("Coupling", _coupling(result)),
         ("Confidence", _confidence(result)),
         ("Whole curve", _curve(result)),
+        ("ε and δ", _epsilons(result)),
+        ("Ledger", _ledger(result)),
         ("Assumes", _assumed(result.certificate.assumptions)),
-        ("Does not promise", _not_promised(result)),
     ]
+    rows = [*game, *limits, *basis] if words.limits_first else [*game, *basis, *limits]
     if result.public:
-        rows += [("Tells of the data", _told(result)), ("Declared public", _declared(result))]
+        rows.append(("Declared public", _declared(result)))
     return [(head, text) for head, text in rows if text]
-
-
-def _game(result: ProtectedResult) -> Markup:
-    certificate = result.certificate
-    prior = certificate.prior
-    return say(
-        GAME,
-        k=count(certificate.k),
-        n=several(certificate.n, result.unit),
-        n_rows=count(certificate.n),
-        prior="½" if prior == 0.5 else f"{count(certificate.k)}/{count(certificate.n)}",
-    )
 
 
 def _noise(result: ProtectedResult) -> Markup:
     """Family and size of the noise, where it came from, and the grid."""
     noise = result.certificate.noise
     if result.certificate.no_noise:
-        return say("None: the draw alone keeps the promise.")
+        return fill(result, words_of(result).no_noise)
     origin = KEYED if result.certificate.ledger else ENTROPY
     if result.about.insecure_seed:
         origin = GIVEN
@@ -134,26 +118,28 @@ def _noise(result: ProtectedResult) -> Markup:
     words = "{family}, standard deviation {sizes}; {origin}{grid}."
     drawn = origin if result.values else "not drawn yet"
     family = capital(noise.family.replace("_", " "))
-    return say(words, family=family, sizes=_sizes(noise.rms, result.values), origin=drawn, grid=grid)
+    drawn_noise = say(words, family=family, sizes=_sizes(noise.rms, result.values), origin=drawn, grid=grid)
+    computed = words_of(result).noise_origin[noise_origin(noise, result.certificate.no_noise)]
+    return joined([drawn_noise, fill(result, computed)])
 
 
 def _told(result: ProtectedResult) -> Markup:
     """Say what the noise, and that there is a release at all, reveal of the data."""
-    noise = result.certificate.noise
-    n = several(result.certificate.n, result.unit)
-    declared = bool(noise.declared)
-    requirement = "a declared scale, like a promise," if declared else "a promise"
-    answered = say(ANSWERED, asked=requirement)
-    if result.certificate.no_noise:
-        return answered
-    if declared:
-        return joined([say(BEFOREHAND), answered])
-    words = FROM_ALL if noise.deviations is None else SHAPED
-    return joined([say(words, n=n, units=result.units), answered])
+    certificate = result.certificate
+    pattern = words_of(result).tells[noise_origin(certificate.noise, certificate.no_noise)]
+    requirement = "a declared scale, like a promise," if certificate.noise.declared else "a promise"
+    return fill(result, pattern, asked=requirement)
 
 
 def _declared(result: ProtectedResult) -> Markup:
-    return say(DECLARED, levels=", the levels of the table" if result.about.plan.get("levels") else "")
+    plan = result.about.plan
+    return fill(
+        result,
+        words_of(result).declared_public,
+        ranges=", their ranges" if plan.get("ranges") else "",
+        levels=", the levels of the table" if plan.get("levels") else "",
+        entry=", the entry and the budget of the ledger" if result.certificate.entry else "",
+    )
 
 
 def _grid(steps: Sequence[float | None]) -> Markup:
@@ -212,24 +198,76 @@ def _confidence(result: ProtectedResult) -> Markup:
 
 
 def _curve(result: ProtectedResult) -> Markup:
-    """Members that the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
+    """State what the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
+    words = words_of(result)
     fractions = [(f"{shown(rate).value}{THIN}%", percent(rate.operating_point["fpr"])) for rate in result.rates]
     rates = [f"{fraction} at {fpr}" for fraction, fpr in fractions]
-    rates[:1] = [f"{fraction} of the members at {fpr} false alarms" for fraction, fpr in fractions[:1]]
-    allowed = say("No attacker finds more than {rates}.", rates=listed(rates)) if rates else Markup("")
+    rates[:1] = [words.rate.format(fraction=fraction, fpr=fpr) for fraction, fpr in fractions[:1]]
+    allowed = fill(result, words.recognised, rates=listed(rates)) if rates else Markup("")
+    alone = _alone(result) if rates else Markup("")
     pmp = result.pmp
     if pmp is None:
-        return allowed
-    words = "(ε, δ) of practical membership privacy: ({epsilon}, {delta})."
+        return joined([allowed, alone])
     delta = parameter(pmp.operating_point.get("delta", 0.0))
-    return joined([allowed, say(words, epsilon=shown(pmp).value, delta=delta)])
+    practical = "(ε, δ) of practical membership privacy: ({epsilon}, {delta})."
+    return joined([allowed, alone, say(practical, epsilon=shown(pmp).value, delta=delta)])
+
+
+def _epsilons(result: ProtectedResult) -> Markup:
+    """State epsilon and delta of differential privacy, for each way in which data are neighbours."""
+    sentences = []
+    for finding in result.epsilons:
+        change = "added or removed" if ADD_OR_REMOVE in finding.method else "replaced by another"
+        delta = parameter(finding.operating_point.get("delta", 0.0))
+        epsilon = shown(finding).value
+        sentences.append(say(EPSILON, epsilon=epsilon, delta=delta, unit=result.unit, change=change))
+    return joined([*sentences, _alone(result)]) if sentences else Markup("")
+
+
+def _alone(result: ProtectedResult) -> Markup:
+    """Say that a number is of this release alone, where the headline is of several."""
+    return say("That is on seeing this release alone.") if result.shares_a_budget else Markup("")
+
+
+def _ledger(result: ProtectedResult) -> Markup:
+    """State the place in the ledger, and what all its releases promise together."""
+    entry = result.certificate.entry
+    if entry is None:
+        return Markup("")
+    place = say(
+        LEDGER,
+        number=count(entry.number),
+        digest=entry.digest[:DIGEST],
+        most=_most(result.promised_of_all),
+        declared=count(entry.declared),
+    )
+    spent = Markup("")
+    if result.spent is not None and not result.public:
+        spent = say(SPENT, spent=_most(result.spent.value or 0.0), budget=f"{entry.budget:g}")
+    return joined([place, spent, say(COPIES)])
 
 
 def _assumed(terms: Sequence[TermFacts]) -> Markup:
     return joined(say("{term}", term=capital(sentence(phrases.words(term)))) for term in terms)
 
 
-def _not_promised(result: ProtectedResult) -> Markup:
-    further = say(BESIDE if result.certificate.ledger else SECOND, k=count(result.certificate.k))
-    words = NOT_PROMISED + (PARTICULAR if result.on_average else "")
-    return say(words, unit=result.unit, units=result.units, further=further)
+def _limits(result: ProtectedResult) -> list[Row]:
+    """List what is not promised; the first row also names whom and what this release leaves out."""
+    words = words_of(result)
+    rows = []
+    for limit in words.limits:
+        of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
+        rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
+    particular = fill(result, PARTICULAR) if result.on_average else Markup("")
+    heading, first = rows[0]
+    rows[0] = (heading, joined([first, particular, _exact(result)]))
+    return rows
+
+
+def _exact(result: ProtectedResult) -> Markup:
+    """Name the numbers that got no noise, where they are outside of the promise."""
+    names = result.without_any_noise
+    if not names:
+        return Markup("")
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return fill(result, words_of(result).exact_limit, names=f"{', '.join(names[:MOST_NAMES])}{more}")

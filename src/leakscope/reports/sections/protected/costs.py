@@ -12,7 +12,8 @@ from leakscope.core.findings import Finding
 from leakscope.reports import phrases
 from leakscope.reports.about import ReleasedValue
 from leakscope.reports.numbers import THIN, count, near, percent, powers, significant
-from leakscope.reports.phrases import plural, title
+from leakscope.reports.phrases import title
+from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.words import capital, say
 
@@ -52,11 +53,12 @@ def values(result: ProtectedResult) -> list[Cells]:
     family = result.certificate.noise.family.lower()
     factor = WIDE.get(family, 1.0)
     noise = "noise_95" if family in WIDE else "noise_std"
+    exact = _text(words_of(result).exact)
     rows = []
     for row in result.values:
         half = factor * (row.noise_std)
         cells = {"statistic": _text(capital(row.name)), "released": _released(row.value, half)}
-        cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else _text("none")
+        cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
         rows.append(cells | {"unit": _unit(row.unit)})
     return _without_empty(rows, "unit")
 
@@ -138,7 +140,7 @@ def totals(result: ProtectedResult) -> list[Cells]:
 
 def total(result: ProtectedResult) -> Markup:
     """Which of the two has the smaller error, what it promises, and what that rests on; empty unless compared."""
-    if len(result.totals) != 2:
+    if len(result.totals) != 2 or not words_of(result).errs:
         return Markup("")
     ours, theirs = result.totals
     reason = theirs.reason or ours.reason
@@ -150,10 +152,7 @@ def total(result: ProtectedResult) -> Markup:
     if len(smaller) == n_all:
         among = "every number" if n_all > 1 else "this number"
     n = count(result.certificate.n)
-    words = (
-        "Against the statistic of all {n} {units} this release errs by its sampling and its noise, differential "
-        "privacy on all {n} by its noise alone. {verdict} {promise} {ranges}"
-    )
+    errs = fill(result, words_of(result).errs)
     if len(smaller) == n_all:
         verdict = f"Differential privacy on all {n} has the smaller total error for {among}: use it where you can."
     elif smaller:
@@ -164,7 +163,7 @@ def total(result: ProtectedResult) -> Markup:
     if not smaller:
         promise = "Differential privacy promises more: it protects every record of any data."
     ranges = " ".join(f"{capital(phrases.words(term))}." for term in theirs.assumptions)
-    return say(words, n=n, units=plural(result.unit), verdict=verdict, promise=promise, ranges=ranges)
+    return say("{errs} {verdict} {promise} {ranges}", errs=errs, verdict=verdict, promise=promise, ranges=ranges)
 
 
 def _times_ours(result: ProtectedResult, finding: Finding) -> Markup:

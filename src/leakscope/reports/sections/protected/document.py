@@ -25,8 +25,9 @@ from leakscope.reports.sections.findings import Group, as_given, cells, groups, 
 from leakscope.reports.sections.parts import Part
 from leakscope.reports.sections.protected import certificate, costs, words
 from leakscope.reports.sections.protected.costs import Cells
+from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
-from leakscope.reports.sections.words import joined, say
+from leakscope.reports.sections.words import capital, joined, say
 
 MOST_ROWS = 8  # values that a page shows at once; the others fold
 MOST_FOLDED = 200
@@ -66,7 +67,7 @@ def document(report: Report) -> Document:
         _cost(result),
         _other_methods(result),
         findings_section(table, head, BOUNDS_CAPTION, [text]),
-        Section("protected_method", {"found": result, "certified": words}, noted(about)),
+        _method(result),
     ]
     figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
     return Document(
@@ -108,7 +109,8 @@ def _certificate(result: ProtectedResult) -> Section:
     """Show the promise and what it rests on."""
     verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
     content = {
-        "heading": "The certificate",
+        "heading": words_of(result).heading,
+        "is_long": words_of(result).limits_first,
         "warning": words.warning(result) if result.about.insecure_seed else "",
         "promised": promised,
         "verdict": verdict,
@@ -116,7 +118,7 @@ def _certificate(result: ProtectedResult) -> Section:
     }
     first = say(
         "{heading}: {promised} {verdict}",
-        heading="Certificate",
+        heading=words_of(result).name,
         promised=promised,
         verdict=f"({verdict}.)" if verdict else "",
     )
@@ -137,13 +139,26 @@ def _cost(result: ProtectedResult) -> Section:
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "intro": intro,
-        "k": result.certificate.k,
+        "sampling_note": fill(result, words_of(result).sampling_note),
         "costs": _table(table),
         "comparison": _table(costs.comparison(result)),
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
     return Section("cost", content, [[Rows(costs.headed(table), MOST_VALUES), intro]])
+
+
+def _method(result: ProtectedResult) -> Section:
+    """Say how to read the page, and how it was made."""
+    design = words_of(result)
+    content = {
+        "found": result,
+        "in_the_game": fill(result, design.in_the_game),
+        "checked": fill(result, design.checked) if result.values else "",
+        "glossary": [(head, fill(result, text)) for head, text in design.glossary],
+        "data": words.data(result),
+    }
+    return Section("protected_method", content, noted(result.about))
 
 
 def _other_methods(result: ProtectedResult) -> Section:
@@ -154,11 +169,20 @@ def _other_methods(result: ProtectedResult) -> Section:
 
 def _groups(result: ProtectedResult) -> list[Group]:
     """Group the findings of the release, or of the calibration, and of the same without noise."""
-    own = "This release" if result.values else "This calibration"
-    return [
-        replace(group, title=own) if part.of_all else group
-        for part, group in zip(result.parts, groups(result.parts, as_given), strict=True)
-    ]
+    by_title: dict[str, Group] = {}
+    for part, group in zip(result.parts, groups(result.parts, as_given), strict=True):
+        heading = _titled(result, part)
+        before = by_title.get(heading, Group(heading, (), ()))
+        by_title[heading] = replace(before, rows=[*before.rows, *group.rows], folded=[*before.folded, *group.folded])
+    return list(by_title.values())
+
+
+def _titled(result: ProtectedResult, part: Part) -> str:
+    """Title the findings of a part: the promise of the release itself needs no name."""
+    if not part.release and part.scope.kind in ("every", "any_data"):
+        return "This release" if result.values else "This calibration"
+    of_design = words_of(result).releases.get(part.release)
+    return part.title if of_design is None else capital(of_design)
 
 
 def _others(result: ProtectedResult) -> list[Group]:

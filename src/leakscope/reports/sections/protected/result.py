@@ -65,9 +65,30 @@ class ProtectedResult:
         return self.prior_accuracy + self.certificate.eta
 
     @property
+    def eta_of_ledger(self) -> float | None:
+        """Eta of all releases of the ledger together, as it was fixed before the first one; None without an entry."""
+        entry = self.certificate.entry
+        return None if entry is None else entry.budget
+
+    @property
+    def eta_of_all(self) -> float:
+        """Eta of the headline: of all releases of the ledger together, or of this one where there is no other."""
+        return self.certificate.eta if self.eta_of_ledger is None else self.eta_of_ledger
+
+    @property
+    def promised_of_all(self) -> float:
+        """Accuracy that no attacker exceeds who sees all releases of the ledger."""
+        return min(1.0, self.prior_accuracy + self.eta_of_all)
+
+    @property
+    def shares_a_budget(self) -> bool:
+        """The ledger has a larger budget than this release takes: the headline is that of all its releases."""
+        return self.eta_of_all != self.certificate.eta
+
+    @property
     def on_average(self) -> bool:
         """The promise is for a record drawn at random, not for each of them."""
-        return self.certificate.promise == "average"
+        return self.certificate.about == "average"
 
     @property
     def proved(self) -> bool:
@@ -105,6 +126,38 @@ class ProtectedResult:
     def pmp(self) -> Finding | None:
         """Epsilon of practical membership privacy of the release."""
         return next(iter(self._of("", "pmp_epsilon")), None)
+
+    @property
+    def epsilons(self) -> tuple[Finding, ...]:
+        """Epsilon of differential privacy of the release, for each way in which data are neighbours."""
+        return tuple(finding for finding in self._of("", "epsilon") if not finding.attack)
+
+    @property
+    def named_right(self) -> Finding | None:
+        """Probability of naming the one left out from this release."""
+        return next(iter(self._of("", "named_right")), None)
+
+    @property
+    def named_right_of_all(self) -> Finding | None:
+        """Probability of naming the one left out from all releases of the ledger."""
+        of_all = (*self._of("joint", "named_right"), *self._of("joint_of_one", "named_right"))
+        return next(iter(of_all), None)
+
+    @property
+    def spent(self) -> Finding | None:
+        """Eta that all releases of the ledger so far have spent, for the owner."""
+        return next(iter(self._of("spent", "eta")), None)
+
+    @property
+    def most_exposed(self) -> Finding | None:
+        """Accuracy of any attacker against the record that is told best, for the owner; None where it is not proved."""
+        of_any = (finding for finding in self._of("", "accuracy") if not finding.attack)
+        return next((finding for finding in of_any if finding.scope.kind == "worst"), None)
+
+    @property
+    def without_any_noise(self) -> tuple[str, ...]:
+        """Names of the released numbers that got no noise."""
+        return tuple(row.name for row in self.values if not row.noise_std)
 
     @property
     def baselines(self) -> tuple[Finding, ...]:

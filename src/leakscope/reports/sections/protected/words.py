@@ -7,44 +7,36 @@ from markupsafe import Markup
 from leakscope.core.findings import Finding
 from leakscope.reports.numbers import count, digits, near, percent, settled, significant
 from leakscope.reports.sections.curves import REGIONS
+from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import baseline, capital, joined, lettered, say, sentence, several
 
 HARDLY, BADLY = 0.2, 0.5  # fractions of the way from guessing to certainty: 60 and 75 of 100 at even odds
-LEDE = (
-    (HARDLY, "Nobody can tell with any confidence whether {whose} is among the {k}."),
-    (
-        BADLY,
-        "Nobody can be sure whether {whose} is among the {k}, but a guess may be a good deal better than one from the "
-        "prior alone.",
-    ),
-    (1.0, "This promise is weak: whether {whose} is among the {k} may be guessed in {right} of 100 cases."),
+LEDE = (  # what cannot be told is that of the design
+    (HARDLY, "Nobody can tell with any confidence {whether}."),
+    (BADLY, "Nobody can be sure {whether}, but a guess may be a good deal better than one from the prior alone."),
+    (1.0, "This promise is weak: {whether} may be guessed in {right} of 100 cases."),
 )
 PROMISE = (
-    "An attacker who guesses whether {whose} is in the data is right in <b>at most {right} of 100 cases</b>, "
-    "{scope}{sampled}; {baseline}."
+    "An attacker who {guesses}{seeing} is right in <b>at most {right} of 100 cases</b>, {scope}{sampled}; {baseline}."
 )
-EVERY = "whoever the {unit} is and whatever the attacker computes"
+SEEING_ALL = ", on seeing all releases of this ledger,"
+ALONE = "On seeing this release alone it is at most {alone} of 100."
 AVERAGE = "whatever the attacker computes"
+NAMED = "Somebody who tries to name the one left out{seeing} is right with probability at most {named}{alone}."
+EXPOSED = "For the owner alone: from this release the most exposed {unit} can be told in at most {right} of 100 cases."
 BEST = "The best attack that we know is right in {right} of 100 for {target}{interval}."
 WITHOUT = {
     True: "Without noise it would be right in {about}{right}.",
     False: "Without noise the best attacker would be right in {about}{right}.",
 }
 SHADED = ", and the promise. Shaded: forbidden by the certificate"
-NOT_PUBLIC = (
-    "The draw and the noise came from a seed that was given, not from the operating system: whoever knows the seed "
-    "takes the noise away."
-)
-OWNERS = (
-    "This is for the owner of the data alone: it holds exact functions of all {n}, as what is proved beyond the "
-    "promise, sampling errors, attacks and a digest.{instead}"
-)
+OWNERS = "This is for the owner of the data alone: it holds exact functions of all {n}, as {holds}.{instead}"
 INSTEAD = " What may be published is release.json and release.html."
-FINAL = "The noise is drawn; these numbers are final. What they were without noise is written nowhere."
 DRAWN_AGAIN = "Whoever knows the seed can draw the noise again."
 NONE_ADDED = "These numbers are final; no noise was added to them."
+EXACT = "Numbers without noise are exact, and outside of the promise."
 
 
 def question(result: ProtectedResult) -> str:
@@ -55,11 +47,14 @@ def question(result: ProtectedResult) -> str:
 def facts(result: ProtectedResult) -> list[Markup]:
     """Candidates, members, promise, date, version: the line under the title."""
     about, certificate = result.about, result.certificate
-    promise = lettered(f"promise eta = {certificate.eta:g}")
+    promise = f"promise eta = {certificate.eta:g}"
+    if result.shares_a_budget:
+        of_all, of_this = f"eta = {result.eta_of_all:g}", f"eta = {certificate.eta:g}"
+        promise = f"promise {of_all} for all releases of its ledger, {of_this} for this one"
     line = [
         say(_kind(result)),
-        say("{n}, {k} of them in the data", n=several(certificate.n, result.unit), k=count(certificate.k)),
-        promise,
+        fill(result, words_of(result).in_use),
+        lettered(promise),
         say("{date}", date=about.date),
         say("leakscope {version}", version=about.leakscope),
     ]
@@ -74,27 +69,29 @@ def _kind(result: ProtectedResult) -> str:
 
 def warning(result: ProtectedResult) -> Markup:
     """Why this must not be published; empty if it may."""
+    words = words_of(result)
     if result.about.insecure_seed:
-        return say("<b>Not for publication.</b> {why}", why=NOT_PUBLIC)
+        return say("<b>Not for publication.</b> {why}", why=fill(result, words.from_a_seed))
     if result.public:
         return Markup("")
-    n = several(result.certificate.n, result.unit)
-    why = OWNERS.format(n=n, instead=INSTEAD if result.values else "")
+    holds = fill(result, words.owner_holds)
+    why = fill(result, OWNERS, holds=holds, instead=INSTEAD if result.values else "")
     return say("<b>Not for publication.</b> {why}", why=why)
 
 
 def lede(result: ProtectedResult) -> Markup:
     """How much can be guessed, and the price."""
-    gained = settled(result.certificate.eta / (1 - result.prior_accuracy))
+    words = words_of(result)
+    gained = min(1.0, settled(result.eta_of_all / (1 - result.prior_accuracy)))
     pattern = next(words for most, words in LEDE if gained <= most)
-    k = count(result.certificate.k)
-    return joined([say(pattern, whose=_whose(result), k=k, right=right(result)), price(result)])
+    first = say(pattern, whether=fill(result, words.whether), right=right(result))
+    return joined([first, fill(result, words.lede_limit), price(result)])
 
 
 def price(result: ProtectedResult) -> Markup:
     """Compare the noise with the sampling error; empty where that is not known."""
     if result.certificate.no_noise:
-        return say("It needs no noise.")
+        return fill(result, words_of(result).no_noise_price)
     ratios = sorted(row.noise_std / row.sampling_std for row in result.values if row.sampling_std)
     if not ratios:
         return Markup("")
@@ -104,30 +101,78 @@ def price(result: ProtectedResult) -> Markup:
 
 
 def right(result: ProtectedResult) -> str:
-    """Cases of 100 that no attacker exceeds."""
-    return digits(settled(result.promised), scale=2, most=1, bound_type="upper").value
+    """Cases of 100 that no attacker exceeds, who may see all releases of the ledger."""
+    return _cases(result.promised_of_all)
+
+
+def right_alone(result: ProtectedResult) -> str:
+    """Cases of 100 that no attacker exceeds who sees this release alone."""
+    return _cases(result.promised)
+
+
+def _cases(accuracy: float) -> str:
+    return digits(settled(accuracy), scale=2, most=1, bound_type="upper").value
 
 
 def promise(result: ProtectedResult) -> Markup:
     """Say what holds for every attacker, what the best known one finds, and what it would without noise."""
-    return joined([_promised(result), best(result), without_noise(result)])
+    sentences = [_promised(result), named(result), best(result), exposed(result), without_noise(result)]
+    return joined(sentences)
 
 
 def _promised(result: ProtectedResult) -> Markup:
     """Say what the certificate promises."""
+    words = words_of(result)
     average = result.on_average
     confidence = result.certificate.confidence
     alpha = percent(settled(1 - confidence))
     promise = say(
         PROMISE,
-        whose=_whose(result),
+        guesses=fill(result, words.guesses),
+        seeing=SEEING_ALL if result.shares_a_budget else "",
         right=right(result),
-        scope=AVERAGE if average else EVERY.format(unit=result.unit),
+        scope=AVERAGE if average else fill(result, words.everyone),
         sampled=f", except with probability {alpha} over the calibration" if confidence < 1 else "",
         baseline=baseline(result.prior_accuracy),
     )
+    alone = say(ALONE, alone=right_alone(result)) if result.shares_a_budget else Markup("")
+    limit = fill(result, words.promise_limit, bound=covered(result))
     caveat = say("This says nothing about a particular {unit}.", unit=result.unit) if average else Markup("")
-    return joined([promise, caveat])
+    return joined([promise, alone, limit, caveat])
+
+
+def covered(result: ProtectedResult) -> Markup:
+    """Write the largest bound of a record that is promised something."""
+    eta = result.certificate.eta
+    if result.shares_a_budget:
+        return lettered(f"eta = {result.eta_of_all:g} for all releases of this ledger and eta = {eta:g} for this one")
+    return lettered(f"eta = {eta:g}")
+
+
+def named(result: ProtectedResult) -> Markup:
+    """Say how well the one left out can be named; empty for other designs."""
+    of_all, of_this = result.named_right_of_all, result.named_right
+    if of_this is None:
+        return Markup("")
+    if not result.shares_a_budget:
+        return say(NAMED, seeing="", named=probability(of_this), alone="")
+    if of_all is None:
+        return say(NAMED, seeing=", on seeing this release alone,", named=probability(of_this), alone="")
+    alone = f", on seeing this release alone at most {probability(of_this)}"
+    return say(NAMED, seeing=SEEING_ALL, named=probability(of_all), alone=alone)
+
+
+def probability(finding: Finding) -> str:
+    """Write an upper bound on a probability, rounded up."""
+    return digits(settled(finding.value or 0.0), bound_type="upper").value
+
+
+def exposed(result: ProtectedResult) -> Markup:
+    """Say what is proved for the record that is told best, to the owner."""
+    finding = result.most_exposed
+    if finding is None or result.public:
+        return Markup("")
+    return say(EXPOSED, unit=result.unit, right=shown(finding).value)
 
 
 def best(result: ProtectedResult) -> Markup:
@@ -135,7 +180,7 @@ def best(result: ProtectedResult) -> Markup:
     finding = result.best
     if finding is None:
         unattacked = result.values and not result.public
-        return say("No attack was run against it.") if unattacked else Markup("")
+        return fill(result, words_of(result).unattacked) if unattacked else Markup("")
     kind = finding.scope.kind
     random = kind == "average" or (result.on_average and kind == "every")
     target = f"a randomly chosen {result.unit}" if random else f"the most exposed {result.unit}"
@@ -158,11 +203,6 @@ def interval(result: ProtectedResult, finding: Finding) -> str:
     return f" ({percent(level)}: {text.interval})" if text.interval else ""
 
 
-def _whose(result: ProtectedResult) -> str:
-    """Whose membership is guessed."""
-    return f"a {'randomly chosen' if result.on_average else 'given'} {result.unit}"
-
-
 def big(result: ProtectedResult) -> tuple[str, str]:
     """Return the large number and its unit."""
     return right(result), "of 100 at most"
@@ -172,7 +212,10 @@ def values_note(result: ProtectedResult) -> str:
     """Say what the released numbers are."""
     if result.certificate.no_noise:
         return NONE_ADDED
-    return DRAWN_AGAIN if result.about.insecure_seed else FINAL
+    words = words_of(result)
+    note = DRAWN_AGAIN if result.about.insecure_seed else words.final
+    outside = result.without_any_noise and words.exact_limit
+    return f"{note} {EXACT}" if outside else note
 
 
 def dots_note(result: ProtectedResult) -> Markup:
@@ -209,6 +252,8 @@ def curves_intro(result: ProtectedResult) -> Markup:
     return joined(
         [
             say(REGIONS["certified"]) if result.ceilings else Markup(""),
+            fill(result, words_of(result).curve_limit) if result.ceilings else Markup(""),
+            say("The ceiling is that of this release alone.") if result.shares_a_budget else Markup(""),
             below if result.ceilings and measured else Markup(""),
             say("Dash-dotted: what the best attacker would find without noise, for large n; an estimate.")
             if unprotected
@@ -231,22 +276,24 @@ def curves_note(result: ProtectedResult) -> Markup:
 
 
 def accuracy(result: ProtectedResult) -> Markup:
-    """Say what it costs that the data are a random part of the candidates, and what the noise adds."""
-    k, n = result.certificate.k, result.certificate.n
-    longer = near((n / k) ** 0.5, 1)
-    words = (
-        "The data are {k} of the {n} {units}, drawn at random: the sampling error is about {longer} times that of all."
-    )
+    """Say what it costs that not all records may be in use, and what the noise adds."""
+    words, certificate = words_of(result), result.certificate
+    longer = near((certificate.n / certificate.k) ** 0.5, 1)
+    knows_sampling = any(row.sampling_std for row in result.values) and not certificate.no_noise
     return joined(
         [
-            say("No noise was added: the draw alone keeps the promise.") if result.certificate.no_noise else Markup(""),
-            say(words, k=count(k), n=count(n), units=result.units, longer=longer),
+            fill(result, words.no_noise_cost) if certificate.no_noise else Markup(""),
+            fill(result, words.all_used, longer=longer),
+            fill(result, words.beside) if knows_sampling else Markup(""),
         ]
     )
 
 
 def data(result: ProtectedResult) -> str:
-    """Name, size and digest of the table of all candidates."""
-    used = result.about.data
-    parts = [used.name, several(used.records, result.unit), f"digest {used.digest}" if used.digest else ""]
+    """Name, size and digest of the table of all candidates, who may have several rows each."""
+    used, n = result.about.data, result.certificate.n
+    size = several(used.records, result.unit)
+    if used.records > n:
+        size = f"{several(used.records, 'row')} of {several(n, result.unit)}"
+    parts = [used.name, size, f"digest {used.digest}" if used.digest else ""]
     return sentence(", ".join(part for part in parts if part))

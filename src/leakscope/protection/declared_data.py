@@ -1,0 +1,138 @@
+"""The data as differential privacy may see them: columns that were declared, and every value within what was declared.
+
+Which columns are used, and whether there is an answer, must not depend on what is in a single record. So a column is
+used if its range, its levels or its edges are declared, and not because it holds numbers; a value that is missing, no
+number or outside is moved, or counted nowhere, instead of being refused. How many these are is for the owner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.core.checks import one_of
+from leakscope.core.types import Points
+from leakscope.data.content import columns_as_numbers, columns_as_texts, text_of
+from leakscope.plans.protects import CalibrationPlan
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
+from leakscope.releases.statistics.of_plan import statistic_of
+from leakscope.releases.statistics.statistic import Covariance, Linear, Statistic
+
+Array = np.ndarray
+
+
+def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
+    """Make the statistic of a plan from what it declares, whatever the values are.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+    points : Points
+        Of which the names of the columns are used.
+
+    Returns
+    -------
+    Statistic
+
+    Raises
+    ------
+    ValueError
+        If a column or a parameter is unknown, or levels are not declared.
+    """
+    if plan.statistic != "table":
+        return statistic_of(plan, points)
+    for name in plan.by:
+        one_of("column of a table", name, columns_of(points.x))
+        if name not in plan.levels:
+            raise ValueError(
+                f"differential privacy counts declared levels: those of {name} are missing, as --levels {name}=a,b,c"
+            )
+    levels = tuple(tuple(text_of(level) for level in plan.levels[name]) for name in plan.by)
+    return Linear("count", Cells(tuple(plan.by), levels), "sum")
+
+
+def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
+    """Return the columns that a statistic is of, with every value as it was declared to be.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    plan : CalibrationPlan
+    points : Points
+
+    Returns
+    -------
+    points : Points
+    owner_notes : list of str
+        What was moved, or is counted nowhere: exact functions of the data.
+
+    Raises
+    ------
+    ValueError
+        If a column has no declared range, or is not there.
+    """
+    features = statistic.features if isinstance(statistic, Linear) else None
+    if isinstance(features, Cells):
+        return _levels_view(features, points)
+    if isinstance(features, Histogram):
+        edges = {name: (of[0], of[-1]) for name, of in zip(features.columns, features.edges, strict=True)}
+        return _numbers_view(points, edges, outside="are in no bin")
+    if features is None or isinstance(features, Columns | SecondMoments) or isinstance(statistic, Covariance):
+        return _ranges_view(plan, points)
+    return points, []
+
+
+def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
+    """Write the columns of a table as texts; a value without a level is in no cell."""
+    texts = columns_as_texts(points, cells.columns)
+    known = np.ones(len(points), dtype=bool)
+    for name, levels in zip(cells.columns, cells.levels, strict=True):
+        known &= np.isin(np.asarray(texts.x[name], dtype=str), levels)
+    n_unknown = int((~known).sum())
+    notes = [f"{n_unknown:,} records have a value that no level was declared for, and are in no cell"]
+    return texts, notes if n_unknown else []
+
+
+def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
+    """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges."""
+    names = columns_of(points.x)
+    if not plan.ranges:
+        raise ValueError(
+            "differential privacy needs the range of each column that is used, declared and not taken from the file, "
+            f"as --ranges {names[0]}=0:100"
+        )
+    for name in plan.declared_ranges:
+        one_of("column of ranges", name, names)
+    ranges = {name: plan.declared_ranges[name] for name in names if name in plan.declared_ranges}
+    moved, notes = _numbers_view(points, ranges, outside="were moved to the nearer end")
+    unused = [name for name in names if name not in ranges]
+    if unused:
+        notes = [*notes, f"columns without a declared range are not used: {', '.join(unused[:6])}"]
+    return moved, notes
+
+
+def _numbers_view(points: Points, ranges: dict[str, tuple[float, float]], outside: str) -> tuple[Points, list[str]]:
+    """Read columns as numbers; what is no number is below the range in a histogram, else at its lower end."""
+    numbers, n_missing = columns_as_numbers(points, tuple(ranges))
+    low, high = (np.array(ends, dtype=float) for ends in zip(*ranges.values(), strict=True))
+    values = numbers.x.to_numpy()
+    n_outside = int(((values < low) | (values > high)).sum())
+    if outside.startswith("were moved"):
+        values = np.clip(np.where(np.isnan(values), low, values), low, high)
+    else:
+        values = np.where(np.isnan(values), low - 1, values)
+    return _with_values(numbers, values), _notes(n_missing, n_outside, outside)
+
+
+def _with_values(points: Points, values: Array) -> Points:
+    frame = points.x.copy()
+    frame[:] = values
+    return Points(frame, points.y, points.group, points.digest, points.names)
+
+
+def _notes(n_missing: int, n_outside: int, outside: str) -> list[str]:
+    notes = []
+    if n_outside:
+        notes.append(f"{n_outside:,} values lie outside of what was declared, and {outside}")
+    if n_missing:
+        notes.append(f"{n_missing:,} values are missing or no numbers, and count as the lowest")
+    return notes

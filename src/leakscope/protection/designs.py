@@ -1,0 +1,112 @@
+"""The designs: how each promise is kept, and the line that asks for a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from leakscope.core.types import Signals
+from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, Design, ProtectionPlan
+from leakscope.protection import differential_privacy, leave_one_out, per_instance, released
+from leakscope.protection.half import calibrate_half, release_half
+from leakscope.protection.jobs import Job
+from leakscope.protection.ledger_query import LedgerQuery
+from leakscope.protection.prepared import Prepared
+from leakscope.protection.request import Request
+from leakscope.protection.results import CalibratedNoise, Protected
+from leakscope.reports import Report
+
+Simulated = Callable[[Signals], Any]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a design does with a request.
+
+    Parameters
+    ----------
+    calibrate : callable
+        From the request, and a function that gets simulated releases, to the noise and its certificate.
+    release : callable
+        From the request, what is called before anything is released, that function, and one that publishes both halves
+        of the certificate, to the release.
+    declare : callable
+        Announce the request in its ledger; a line of what was done.
+    """
+
+    calibrate: Callable[[Request, Simulated | None], CalibratedNoise]
+    release: Callable[
+        [Request, Callable[[], Any], Simulated | None, Callable[[Report, Report], Any]],
+        Protected,
+    ]
+    declare: Callable[[Request], str]
+
+
+def chosen_design(plan: CalibrationPlan) -> Design:
+    """Return the design of a plan.
+
+    Raises
+    ------
+    ValueError
+        If neither promise nor design is chosen: they promise different things, so that none is the default.
+    """
+    if plan.chosen is None:
+        raise ValueError(NO_CHOICE)
+    return plan.chosen
+
+
+def _calibrate_half(request: Request, simulated: Simulated | None) -> CalibratedNoise:
+    return calibrate_half(Job.of(request), simulated)
+
+
+def _release_half(
+    request: Request,
+    before: Callable[[], Any],
+    simulated: Simulated | None,
+    publish: Callable[[Report, Report], Any],
+) -> Protected:
+    return release_half(Job.of(request), before, simulated, publish)
+
+
+def _declare_half(request: Request) -> str:
+    plan = request.plan
+    path = plan.ledger if isinstance(plan, ProtectionPlan) else None
+    return LedgerQuery.of(Job.of(request), path or "").declare()
+
+
+def _refuse_signals(simulated: Simulated | None) -> None:
+    if simulated is not None:
+        raise ValueError("signals are of simulated releases of design half; got another design")
+
+
+def _calibrate(
+    prepare: Callable[[Request], Prepared], request: Request, simulated: Simulated | None
+) -> CalibratedNoise:
+    _refuse_signals(simulated)
+    return released.calibrate(prepare(request))
+
+
+def _release(
+    prepare: Callable[[Request], Prepared],
+    request: Request,
+    before: Callable[[], Any],
+    simulated: Simulated | None,
+    publish: Callable[[Report, Report], Any],
+) -> Protected:
+    _refuse_signals(simulated)
+    return released.release(prepare, request, before, publish)
+
+
+def _steps(prepare: Callable[[Request], Prepared]) -> Steps:
+    """Return the steps of a design that prepares the noise, and has the ledger of all such designs."""
+    return Steps(partial(_calibrate, prepare), partial(_release, prepare), partial(released.declare, prepare))
+
+
+DESIGNS: Mapping[Design, Steps] = {
+    "dp": _steps(differential_privacy.prepare),
+    "leave-one-out": _steps(leave_one_out.prepare),
+    "per-instance": _steps(per_instance.prepare),
+    "half": Steps(_calibrate_half, _release_half, _declare_half),
+}

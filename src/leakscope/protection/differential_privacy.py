@@ -1,0 +1,210 @@
+"""Design dp: Gaussian noise for differential privacy on all records, from declared ranges and levels alone.
+
+The target is the accuracy of an attacker at even odds who knows all records but one, of any file: with
+``mu = 2 Phi^-1(1/2 + eta)`` the release is mu-GDP, and no attacker exceeds ``1/2 + eta`` (Dong et al. 2022).
+Neighbours have the same number of records, which is public. Nothing of the noise depends on the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.grid import Grid
+from leakscope.core.tradeoff import Gaussian
+from leakscope.core.types import NotApplicable, Points
+from leakscope.noise import GaussianNoise, dp_gaussian_scale
+from leakscope.protection.declared_data import declared_view
+from leakscope.protection.leave_one_out import counts_records, settled, standard_error
+from leakscope.protection.left_out_noise import deviations_of
+from leakscope.protection.mechanism import Mechanism
+from leakscope.protection.prepared import Prepared
+from leakscope.protection.request import Request
+from leakscope.protection.sensitivity import Ranges, Sensitivity, sensitivity
+from leakscope.protection.units import Units
+from leakscope.releases.statistics.algorithms import Quantiles
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
+from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
+from leakscope.runtime.all_but_one import values_of
+
+Array = np.ndarray
+SOURCE = "dong2022, eq. 6 and Theorem 2.7"
+# Steps of the grid in a deviation of the noise. What rounding adds to a shift is known beforehand, and very little.
+_STEPS_OF_PARTS = 2.0**24  # where the part of each record is rounded
+_STEPS = 2.0**16  # where the statistic is rounded, which has an arithmetic error
+_MOST_JACKKNIFE = 50_000_000  # values without each record that are computed for a standard error
+
+
+def prepare(request: Request) -> Prepared:
+    """Compute the noise of differential privacy for a statistic of all records, within declared ranges.
+
+    Parameters
+    ----------
+    request : Request
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    ValueError
+        In one line: if a range or the levels are not declared, or no bound is known for the statistic.
+    """
+    plan = request.plan
+    _check_declared(request, request.statistic)
+    points, owner_notes = declared_view(request.statistic, plan, request.data.points)
+    statistic, n = settled(request.statistic, points), len(points)
+    ranges = None
+    if not counts_records(statistic):
+        ranges = Ranges.of(Mechanism(statistic, points, n), None, plan.declared_ranges)
+    mechanism = Mechanism(statistic, points, n, request.execution)
+    try:
+        bound = sensitivity(mechanism, ranges, n_records=n)
+    except NotApplicable as reason:
+        raise ValueError(
+            f"differential privacy has no noise for this statistic: {reason}; promise = file needs no ranges"
+        ) from None
+    noise, grid = _noise(bound, plan.eta, mechanism, ranges)
+    value = _value(mechanism, grid)
+    mu = mu_of(plan.eta)
+    assumptions = [Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
+    if ranges is None:
+        assumptions.append(Term("levels_declared"))
+    else:
+        assumptions += [Term("ranges_declared", ranges=_listed(ranges, columns_of(points.x))), Term("values_clamped")]
+    assumptions += [Term("ledger_not_rolled_back"), Term("on_a_grid")]
+    prepared = Prepared(
+        request,
+        "dp",
+        Units.of(request),
+        k=n,
+        labels=mechanism.labels,
+        noise=noise,
+        shape=None,
+        noisy_coords=np.ones(mechanism.d, dtype=bool),
+        grid=grid,
+        rms=deviations_of(noise, mechanism.d),
+        declared=True,
+        scope=Scope("any_data"),
+        game=Term("any_data", n=n),
+        assumptions=assumptions,
+        source=SOURCE,
+        per_unit=np.asarray(mu),
+        value_of=lambda left_out: value,
+        divisor=mechanism.divisor,
+        owner_notes=owner_notes,
+        sampling_std=_standard_error(statistic, points),
+    )
+    factor = _add_remove(statistic, bound, ranges)
+    return replace(prepared, public_findings=_epsilons(prepared, mu, plan.delta, factor))
+
+
+def mu_of(eta: float) -> float:
+    """Compute mu of the Gaussian differential privacy that limits the accuracy at even odds to ``1/2 + eta``.
+
+    Examples
+    --------
+    >>> from leakscope.protection.differential_privacy import mu_of
+    >>> round(mu_of(0.05), 6)
+    0.251323
+    """
+    return 2 * float(ndtri(0.5 + eta))
+
+
+def is_known(statistic: Statistic) -> bool:
+    """Tell whether declared ranges or levels bound what one record can change in a statistic."""
+    return not isinstance(statistic, Fit) or isinstance(statistic.algorithm, Quantiles)
+
+
+def _check_declared(request: Request, statistic: Statistic) -> None:
+    """Refuse levels and edges that would come from the file."""
+    plan = request.plan
+    if plan.statistic == "histogram" and "edges" not in plan.set:
+        raise ValueError("differential privacy counts between declared edges, as --set edges=[0,20,40]")
+    if not is_known(statistic):
+        raise ValueError(
+            f"differential privacy has no noise here for {statistic.name}: nothing bounds what one record changes; "
+            "promise = file works for any statistic"
+        )
+
+
+def _listed(ranges: Ranges, columns: Sequence[str]) -> str:
+    listed = [
+        f"{name} from {low:g} to {high:g}" for name, low, high in zip(columns, ranges.low, ranges.high, strict=True)
+    ]
+    return ", ".join(listed)
+
+
+def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism, ranges: Ranges | None) -> tuple[GaussianNoise, Grid]:
+    """Compute the noise, and a grid so fine that rounding adds next to nothing to a shift; from what is public."""
+    least = dp_gaussian_scale(eta, 1.0)
+    deviations = least * bound.l2 * bound.unit
+    is_sum = mechanism.features is not None  # of whole steps, which has no arithmetic error
+    steps, magnitude = (_STEPS_OF_PARTS, 0.0) if is_sum or ranges is None else (_STEPS, _largest(mechanism, ranges))
+    grid = Grid.for_noise(deviations * mechanism.divisor * (1024 / steps), magnitude)
+    # one record that is replaced moves each number by at most a step more than without the grid, and by twice the
+    # arithmetic error, which is less than a step
+    n_steps = 1 if is_sum else 3
+    rounding = n_steps * float(np.linalg.norm(grid.steps / (bound.unit * mechanism.divisor)))
+    scale = least * (bound.l2 + rounding)
+    if np.ptp(bound.unit) == 0:
+        return GaussianNoise(scale * float(bound.unit[0])), grid
+    return GaussianNoise(scale, np.square(bound.unit)), grid
+
+
+def _largest(mechanism: Mechanism, ranges: Ranges) -> float:
+    """Return the size of the numbers in whose last digits the arithmetic errs, from the declared ranges alone."""
+    largest = float(np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max())
+    if isinstance(mechanism.statistic, Covariance):  # of deviations from the mean, whose last digits are of the columns
+        width = float(ranges.width.max())
+        return width * max(width, largest)
+    return largest
+
+
+def _value(mechanism: Mechanism, grid: Grid) -> Float[Array, " d"]:
+    """Compute the statistic of all records, on the grid; of a mean the sum."""
+    everybody = np.ones(mechanism.n, dtype=bool)
+    exact = mechanism.exact(everybody, grid, np.random.default_rng(0))  # no statistic here draws numbers
+    if exact is None:
+        raise ValueError("the statistic cannot be computed on all records")
+    return grid.value(exact)
+
+
+def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None) -> float | None:
+    """Compute what a record that is added or removed moves, over what one moves that is replaced; None if unknown."""
+    if not isinstance(statistic, Linear) or statistic.statistic != "sum":
+        return None
+    if isinstance(statistic.features, Cells):
+        return 1 / bound.l2
+    if isinstance(statistic.features, Histogram):
+        return math.sqrt(len(statistic.features.edges)) / bound.l2
+    if isinstance(statistic.features, Columns) and ranges is not None:
+        largest = np.maximum(np.abs(ranges.low), np.abs(ranges.high))
+        return float(np.linalg.norm(largest / bound.unit)) / bound.l2
+    return None
+
+
+def _epsilons(prepared: Prepared, mu: float, delta: float, add_remove: float | None) -> tuple[Finding, ...]:
+    """Report epsilon at delta for replacing a record and, where it is known, for adding or removing one."""
+    at = {"delta": delta}
+    findings = [Finding("epsilon", Gaussian(mu).epsilon(delta), operating_point=at, **prepared.common)]
+    if add_remove is not None:
+        common: dict[str, Any] = prepared.common | {"method": (Term("add_or_remove"),)}
+        epsilon = Gaussian(mu * add_remove).epsilon(delta)
+        findings.append(Finding("epsilon", epsilon, operating_point=at, **common))
+    return tuple(findings)
+
+
+def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] | None:
+    """Compute the standard error for the owner, unless that takes much memory."""
+    if len(points) * len(statistic.labels(points)) > _MOST_JACKKNIFE or len(points) < 2:
+        return None
+    return standard_error(values_of(statistic, points)[1])

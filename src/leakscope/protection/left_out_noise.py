@@ -1,0 +1,237 @@
+"""Noise that hides which record was left out: the least one of a printed scale and shape, checked on the grid.
+
+What is certified is the table of the n leave-one-out values on the grid of the noise, and a row of that table is what
+is released: no rounding and no other way of computing the statistic comes between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.grid import Grid
+from leakscope.core.types import NotApplicable
+from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
+from leakscope.noise.left_out import WorstLeftOut
+from leakscope.noise.norms import Mahalanobis
+from leakscope.protection.rounding import PrintedShape, next_scale, printed_grid, rounded_up
+
+Array = np.ndarray
+_MOST_SHAPED = 60  # numbers whose noise gets a shape with correlations; more get a deviation each
+_MOST_GROWTH = 2.0  # of a printed scale over the least one, for what the grid adds
+_MOST_LABELS = 6  # that an error names
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutNoise:
+    """Noise for a table of leave-one-out values.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+        The values on the grid, as one of them is released.
+    noise : GaussianNoise or None
+        Of the coordinates with noise; None where there is none.
+    shape : PrintedShape or None
+        As it is printed; None where the noise is the same in each coordinate, or was declared.
+    noisy_coords : bool array of shape (d,)
+    grid : Grid
+    worst : WorstLeftOut
+        The record that is told best, and its total variation: at most 2 eta.
+    declared : bool
+        The scale was declared beforehand.
+    """
+
+    table: Float[Array, "n d"]
+    noise: GaussianNoise | None
+    shape: PrintedShape | None
+    noisy_coords: Bool[Array, " d"]
+    grid: Grid
+    worst: WorstLeftOut
+    declared: bool
+
+    @property
+    def rms(self) -> Float[Array, " d"]:
+        """Standard deviation of the noise in each coordinate."""
+        rms = np.zeros(len(self.noisy_coords))
+        if self.noise is not None:
+            rms[self.noisy_coords] = deviations_of(self.noise, int(self.noisy_coords.sum()))
+        return rms
+
+    @property
+    def whitened(self) -> Float[Array, "n e"]:
+        """The table in units of the noise, in coordinates in which it is standard normal; zeros where there is none."""
+        if self.noise is None:
+            return np.zeros((len(self.table), 1))
+        noisy = self.table[:, self.noisy_coords]
+        lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
+        return self.noise.norm.standardise(noisy - lowest) / self.noise.scale
+
+
+def search_left_out_noise(
+    values: Float[Array, "n d"],
+    eta: float,
+    labels: Sequence[str],
+    *,
+    noise: str = "gaussian",
+    counts: bool = False,
+    declared: Sequence[float] | None = None,
+    allow_exact: bool = False,
+) -> LeftOutNoise:
+    """Find the least noise of two printed digits with which nobody tells which record was left out.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        Row i is the statistic of all records but i.
+    eta : float
+        Accuracy above 1/2 that is allowed.
+    labels : sequence of str
+        Of the coordinates.
+    noise : {"gaussian", "gaussian_diagonal", "gaussian_isotropic"}
+        A shape of its own, a deviation for each coordinate, or one deviation for all.
+    counts : bool
+        Counts get the same noise everywhere: a size for each cell would tell how many are in it.
+    declared : sequence of float, optional
+        Standard deviation that was declared beforehand: one, or one for each coordinate.
+    allow_exact : bool
+        Leave coordinates without noise that are the same whoever is left out.
+
+    Returns
+    -------
+    LeftOutNoise
+
+    Raises
+    ------
+    ValueError
+        In one line: for a coordinate that would be released exactly, a declared scale that does not keep eta, or an eta
+        that no noise keeps.
+    """
+    constant = _constant(values)
+    if counts and not constant.all():
+        constant[:] = False  # an empty cell gets the noise of the others: without it, it would be told that it is empty
+    if declared is not None:
+        return _checked_declared(values, eta, declared)
+    if constant.any() and not allow_exact:
+        same = [label for label, is_same in zip(labels, constant, strict=True) if is_same]
+        more = f" and {len(same) - _MOST_LABELS:,} more" if len(same) > _MOST_LABELS else ""
+        raise ValueError(
+            f"the same whoever is left out, so that it would be released exactly, outside of the promise: "
+            f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a noise_scale"
+        )
+    if constant.all():
+        grid = Grid(1.0)
+        return LeftOutNoise(values, None, None, ~constant, grid, WorstLeftOut(0.0, 0), False)
+    shape = _printed_shape(values[:, ~constant], eta, noise, counts)
+    return _least(values, ~constant, eta, shape)
+
+
+def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
+    """Compute the standard deviation of a Gaussian noise in each coordinate."""
+    norm = noise.norm
+    if not isinstance(norm, Mahalanobis):
+        return np.full(d, noise.scale)
+    variances = np.diagonal(norm.shape) if norm.shape.ndim == 2 else norm.shape
+    return noise.scale * np.sqrt(variances)
+
+
+def _constant(values: Float[Array, "n d"]) -> Bool[Array, " d"]:
+    """Find the coordinates that are the same in all rows; failures, which are rows, concern none of them."""
+    finite = values[np.isfinite(values).all(axis=1)]
+    if not len(finite):
+        raise ValueError("the statistic fails whoever is left out")
+    if len(finite) < len(values):
+        return np.zeros(values.shape[1], dtype=bool)
+    return (finite == finite[0]).all(axis=0)
+
+
+def _printed_shape(values: Float[Array, "n e"], eta: float, noise: str, counts: bool) -> PrintedShape | None:
+    """Choose a shape and round it, before any scale is calibrated for it."""
+    d = values.shape[1]
+    if d == 1 or counts or noise == "gaussian_isotropic":
+        return None
+    finite = values[np.isfinite(values).all(axis=1)]
+    errors = finite.std(axis=0)
+    # one digit of the standard errors is all that the weights take from the data
+    errors = np.array([float(f"{error:.0e}") if error > 0 else 1.0 for error in errors])
+    if noise == "gaussian_diagonal" or d > _MOST_SHAPED:
+        return PrintedShape.of(np.diag(np.square(errors)), independent=True)
+    try:
+        best = least_left_out_noise(values, eta, 1 / np.square(errors))
+    except NotApplicable as reason:
+        raise ValueError(str(reason)) from None
+    return PrintedShape.of(np.asarray(best.shape))
+
+
+def _least(
+    values: Float[Array, "n d"], noisy_coords: Bool[Array, " d"], eta: float, shape: PrintedShape | None
+) -> LeftOutNoise:
+    """Find the least scale of two digits that keeps the promise for the values on its own grid."""
+    covariance = None if shape is None else shape.covariance
+    noisy = values[:, noisy_coords]
+
+    def of_scale(scale: float) -> GaussianNoise:
+        return GaussianNoise(scale, covariance)
+
+    try:
+        least = float(calibrate_left_out(noisy, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
+    except NotApplicable as reason:
+        raise ValueError(str(reason)) from None
+    printed = rounded_up(least)
+    while printed <= _MOST_GROWTH * least:
+        noise = of_scale(printed)
+        grid = _grid(noise, noisy, noisy_coords)
+        table = values.copy()
+        table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
+        worst = LeftOut(table[:, noisy_coords]).worst(noise)
+        if worst.advantage <= 2 * eta:
+            return LeftOutNoise(table, noise, shape, noisy_coords, grid, worst, declared=False)
+        printed = next_scale(printed)
+    raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
+
+
+def _checked_declared(values: Float[Array, "n d"], eta: float, declared: Sequence[float]) -> LeftOutNoise:
+    """Take the declared noise if it keeps the promise."""
+    noise = declared_noise(declared, values.shape[1])
+    every = np.ones(values.shape[1], dtype=bool)
+    grid = _grid(noise, values, every)
+    table = grid.snap(values)
+    worst = LeftOut(table).worst(noise)
+    if worst.advantage > 2 * eta:
+        raise ValueError(
+            f"this noise is proved to keep eta = {worst.advantage / 2:.6g} only, asked for {eta:g}: a scale that is "
+            "declared beforehand always answers with design per-instance"
+        )
+    return LeftOutNoise(table, noise, None, every, grid, worst, declared=True)
+
+
+def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:
+    """Make the noise of declared standard deviations: one, or one for each coordinate.
+
+    Raises
+    ------
+    ValueError
+        If there is another number of them.
+    """
+    if len(scales) not in (1, d):
+        raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
+    if len(scales) == 1:
+        return GaussianNoise(float(scales[0]))
+    largest = max(scales)
+    return GaussianNoise(float(largest), np.square(np.asarray(scales, dtype=float) / largest))
+
+
+def _grid(noise: GaussianNoise, noisy: Float[Array, "n e"], noisy_coords: Bool[Array, " d"]) -> Grid:
+    """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses."""
+    n_noisy = noisy.shape[1]
+    magnitude = np.abs(noisy[np.isfinite(noisy).all(axis=1)]).max(axis=0)
+    steps = np.ones(len(noisy_coords))
+    steps[noisy_coords] = printed_grid(deviations_of(noise, n_noisy), 1.0, magnitude).steps
+    return Grid(tuple(steps.tolist()))
+
+
+def _noisy_grid(grid: Grid, noisy_coords: Bool[Array, " d"]) -> Grid:
+    return Grid(tuple(grid.steps[noisy_coords].tolist()))

@@ -1,0 +1,115 @@
+"""What a design hands over before anything is released: the noise, what it proves, and what a ledger has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakscope.core.findings import Finding, Scope, Term
+from leakscope.core.grid import Grid
+from leakscope.noise import GaussianNoise
+from leakscope.plans.protects import PROMISE_OF, Design, Promise
+from leakscope.protection.request import Request
+from leakscope.protection.rounding import PrintedShape
+from leakscope.protection.units import Units
+
+Array = np.ndarray
+Measure = Literal["table", "shifts", "mu"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A statistic and its noise, calibrated and not released.
+
+    Parameters
+    ----------
+    request : Request
+    design : {"leave-one-out", "per-instance", "dp"}
+    units : Units
+        Records, or people.
+    k : int
+        Units that the statistic is of.
+    labels : sequence of str
+        Of the coordinates.
+    noise : GaussianNoise or None
+        Of the coordinates with noise.
+    shape : PrintedShape or None
+        Of the noise, where it was computed from the data.
+    noisy_coords : bool array of shape (d,)
+    grid : Grid
+    rms : array of shape (d,)
+        Standard deviation of the noise in each coordinate of the released numbers.
+    declared : bool
+        The noise was declared, or follows from what was.
+    scope : Scope
+        Whom the promise is to.
+    game : Term
+    assumptions, source
+        Of the promise.
+    per_unit : array
+        What the ledger adds up: of leave-one-out the whitened table of shape (n, e); of per-instance the shift of each
+        unit, shape (n,); of dp one number, shape ().
+    value_of : callable
+        From the index of the unit that is left out to the exact value as it is released but for the noise: a row of a
+        table, or the statistic of all, whoever that is.
+    divisor : float
+        By which value and noise, whole steps of the grid, are divided: n for a mean under differential privacy.
+    public_findings, owner_findings : sequences of Finding
+        Beyond what follows from the promise.
+    public_notes, owner_notes : sequences of str
+    sampling_std : array of shape (d,), optional
+        Standard error of the statistic, for the owner.
+    accuracy : float or None
+        Accuracy of any attacker that is proved for the unit that is told best, for the owner.
+    """
+
+    request: Request
+    design: Design
+    units: Units
+    k: int
+    labels: Sequence[str]
+    noise: GaussianNoise | None
+    shape: PrintedShape | None
+    noisy_coords: Bool[Array, " d"]
+    grid: Grid
+    rms: Float[Array, " d"]
+    declared: bool
+    scope: Scope
+    game: Term
+    assumptions: Sequence[Term]
+    source: str
+    per_unit: Float[Array, "*shape"]
+    value_of: Callable[[int], Float[Array, " d"]]
+    divisor: float = 1.0
+    public_findings: Sequence[Finding] = ()
+    owner_findings: Sequence[Finding] = ()
+    public_notes: Sequence[str] = ()
+    owner_notes: Sequence[str] = ()
+    sampling_std: Float[Array, " d"] | None = None
+    accuracy: float | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """What the design promises."""
+        return PROMISE_OF[self.design]
+
+    @property
+    def eta(self) -> float:
+        """Of this release."""
+        return self.request.plan.eta
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What the findings of the promise share."""
+        return {
+            "bound_type": "upper",
+            "status": "certified",
+            "scope": self.scope,
+            "game": self.game,
+            "assumptions": self.assumptions,
+            "source": self.source,
+        }

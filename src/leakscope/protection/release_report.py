@@ -1,0 +1,246 @@
+"""Both halves of the certificate of a design that uses all records, or all but one.
+
+The public half holds what was declared public (n, the plan, the names of the columns), the printed noise, the released
+values and what follows from these. The owner's half also holds exact functions of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.findings import Finding
+from leakscope.noise.norms import Mahalanobis
+from leakscope.protection.prepared import Prepared
+from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
+from leakscope.releases.statistics.logistic import Logistic
+from leakscope.releases.statistics.statistic import Fit
+from leakscope.reports import Curve, Report
+from leakscope.reports.about import (
+    CertificateFacts,
+    DataFacts,
+    LedgerEntryFacts,
+    NoiseFacts,
+    ProtectedAbout,
+    ReleasedValue,
+    envelope,
+    term_facts,
+)
+from leakscope.reports.sections.protected.designs import question_of
+
+Array = np.ndarray
+
+
+def public_half(
+    prepared: Prepared,
+    value: Float[Array, " d"],
+    entry: LedgerEntryFacts | None,
+    findings: Sequence[Finding] = (),
+    notes: Sequence[str] = (),
+) -> Report:
+    """Build the half of the certificate that is published.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    value : array of shape (d,)
+        What was released.
+    entry : LedgerEntryFacts or None
+        None where releases are promised by themselves.
+    findings : sequence of Finding
+        Of all releases of the ledger: what follows from its budget.
+    notes : sequence of str
+        That may be published.
+
+    Returns
+    -------
+    Report
+    """
+    own = (*_promised(prepared), *prepared.public_findings, _noise_size(prepared), *findings)
+    about = _about(prepared, "public", value, entry, [*prepared.public_notes, *notes])
+    return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
+
+
+def owner_half(
+    prepared: Prepared,
+    value: Float[Array, " d"] | None = None,
+    entry: LedgerEntryFacts | None = None,
+    findings: Sequence[Finding] = (),
+    notes: Sequence[str] = (),
+) -> Report:
+    """Build the owner's half of the certificate, or the report of a calibration where there is no value.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    value : array of shape (d,), optional
+    entry : LedgerEntryFacts, optional
+    findings : sequence of Finding
+        Of all releases of the ledger.
+    notes : sequence of str
+
+    Returns
+    -------
+    Report
+    """
+    own = (*_proved(prepared), *prepared.public_findings, *prepared.owner_findings, _noise_size(prepared), *findings)
+    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *prepared.owner_notes, *notes])
+    return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
+
+
+def _promised(prepared: Prepared) -> list[Finding]:
+    """List what follows from the promise alone."""
+    eta, common = prepared.eta, prepared.common
+    ceiling = promised_curve(eta, 0.5)
+    return [
+        Finding("accuracy", 0.5 + eta, operating_point={"prior": 0.5}, **common),
+        Finding("eta", eta, operating_point={"prior": 0.5}, **common),
+        *(
+            Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common)
+            for rate in prepared.request.plan.fpr
+        ),
+    ]
+
+
+def _proved(prepared: Prepared) -> list[Finding]:
+    """List the promise and, for the owner, what is proved beyond it."""
+    promised = _promised(prepared)
+    if prepared.accuracy is None or prepared.design == "per-instance":
+        return promised
+    proved = min(prepared.accuracy, 0.5 + prepared.eta)
+    common, at = prepared.common, {"prior": 0.5}
+    return [
+        Finding("accuracy", proved, operating_point=at, **common),
+        Finding("eta", proved - 0.5, operating_point=at, **common),
+        *promised[2:],
+    ]
+
+
+def _noise_size(prepared: Prepared) -> Finding:
+    """Report the noise over all coordinates, root mean square."""
+    rms = float(np.sqrt(np.square(prepared.rms).mean()))
+    return Finding("noise_rms", rms, status="certified", source=prepared.source)
+
+
+def _about(
+    prepared: Prepared,
+    audience: str,
+    value: Float[Array, " d"] | None,
+    entry: LedgerEntryFacts | None,
+    notes: Sequence[str],
+) -> ProtectedAbout:
+    request, is_public = prepared.request, audience == "public"
+    plan, points = request.plan, request.data.points
+    all_notes = [*request.notes, *_notes(prepared, value), *notes]
+    content = plan.model_dump(exclude={"ledger", "insecure_seed"})
+    common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
+    if not is_public:
+        common["command"] = request.command
+    return ProtectedAbout(
+        kind="protected",
+        audience="public" if is_public else "owner",
+        **common,
+        question=question_of(prepared.design, plan.statistic),
+        insecure_seed=request.insecure_seed is not None,
+        fpr=plan.fpr,
+        data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
+        certificate=_certificate(prepared, entry, value is not None),
+        values=_values(prepared, value, is_public),
+    )
+
+
+def _certificate(prepared: Prepared, entry: LedgerEntryFacts | None, has_ledger: bool) -> CertificateFacts:
+    return CertificateFacts(
+        promise=prepared.promise,
+        design=prepared.design,
+        eta=prepared.eta,
+        about="every",
+        prior=0.5,
+        k=prepared.k,
+        n=prepared.units.n,
+        coupling="",
+        noise=_noise_facts(prepared),
+        exact=True,
+        confidence=1.0,
+        pairs=None,
+        fits=None,
+        failures=None,
+        assumptions=term_facts(prepared.assumptions),
+        ledger=has_ledger,
+        entry=entry,
+        no_noise=prepared.noise is None,
+    )
+
+
+def _noise_facts(prepared: Prepared) -> NoiseFacts:
+    """Describe the noise as it is printed, so that it can be drawn again, and the promise checked."""
+    noise = prepared.noise
+    if noise is None:
+        return NoiseFacts(
+            family="none",
+            scale=0.0,
+            deviations=None,
+            correlations=None,
+            rms=prepared.rms.tolist(),
+            grid=None,
+            declared=prepared.declared,
+        )
+    deviations, correlations = _shape(prepared)
+    steps = np.broadcast_to(prepared.grid.steps, prepared.rms.shape) / prepared.divisor
+    grid = tuple(float(step) if noisy else None for step, noisy in zip(steps, prepared.noisy_coords, strict=True))
+    return NoiseFacts(
+        family="gaussian",
+        scale=noise.scale,
+        deviations=None if deviations is None else deviations.tolist(),
+        correlations=None if correlations is None else correlations.tolist(),
+        rms=prepared.rms.tolist(),
+        grid=grid,
+        declared=prepared.declared,
+    )
+
+
+def _shape(prepared: Prepared) -> tuple[Float[Array, " e"] | None, Float[Array, "e e"] | None]:
+    """Return deviations and correlations of the noise of scale 1; None where all are 1, and where they are 0."""
+    if prepared.shape is not None:
+        return prepared.shape.deviations, prepared.shape.correlations
+    norm = None if prepared.noise is None else prepared.noise.norm
+    if not isinstance(norm, Mahalanobis):
+        return None, None
+    return np.sqrt(norm.shape), None  # declared deviations are independent
+
+
+def _notes(prepared: Prepared, value: Float[Array, " d"] | None) -> list[str]:
+    """List what a reader should know of the values, from public facts and the values alone."""
+    notes = []
+    if value is not None and not np.isfinite(value).all():
+        notes.append(FAILED)
+    statistic, plan = prepared.request.statistic, prepared.request.plan
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in plan.set:
+        notes.append(STANDARDISED)
+    return notes
+
+
+def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
+    """Make a row for each released number; its standard error, a function of the data, is the owner's."""
+    if value is None:
+        return ()
+    errors = prepared.sampling_std
+    if is_public or errors is None:
+        errors = np.full(len(value), np.nan)
+    rows = []
+    for label, released, noise_std, error in zip(prepared.labels, value, prepared.rms, errors, strict=True):
+        known = bool(np.isfinite(error) and error > 0)
+        rows.append(
+            ReleasedValue(
+                name=label,
+                unit="",
+                value=float(released) if np.isfinite(released) else None,
+                noise_std=float(noise_std),
+                sampling_std=float(error) if known else None,
+                sample_cost=float(prepared.k * noise_std**2 / (noise_std**2 + error**2)) if known else None,
+            )
+        )
+    return tuple(rows)

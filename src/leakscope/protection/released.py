@@ -1,0 +1,368 @@
+"""From a prepared statistic to a release, for the designs whose releases keep one budget in one ledger.
+
+Everything that can be refused is refused before the ledger is written; the ledger is written before the value is
+published, and marked after that, so that the same request gives the same bytes once more after an interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.findings import Finding, Term
+from leakscope.core.grid import Grid
+from leakscope.noise.families import describe
+from leakscope.noise.keyed import SCHEME, canonical_digest, new_key
+from leakscope.noise.ledger import Query
+from leakscope.noise.release_ledger import Release, ReleaseLedger
+from leakscope.protection import leave_one_out
+from leakscope.protection.ledger_query import describe_statistic
+from leakscope.protection.prepared import Prepared
+from leakscope.protection.release_report import owner_half, public_half
+from leakscope.protection.request import Request
+from leakscope.protection.results import CalibratedNoise, Protected
+from leakscope.reports import Report
+from leakscope.reports.about import LedgerEntryFacts
+
+Array = np.ndarray
+Prepare = Callable[[Request], Prepared]
+AFTER_LOOKING = Term("scale_after_looking")  # a scale that follows another one for the same statistic
+_ATTEMPTS = 10  # to mark a release in a ledger that another process writes at the same time
+_CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise", "noise_scale", "ranges")
+
+
+def calibrate(prepared: Prepared) -> CalibratedNoise:
+    """Return the noise and what it promises, for the owner; nothing is released and no ledger is made.
+
+    Parameters
+    ----------
+    prepared : Prepared
+
+    Returns
+    -------
+    CalibratedNoise
+    """
+    return CalibratedNoise(prepared.noise, owner_half(prepared))
+
+
+def declare(prepare: Prepare, request: Request) -> str:
+    """Announce a query in its ledger before the first output, so that it is counted exactly.
+
+    Parameters
+    ----------
+    prepare : callable
+        From the request to its noise.
+    request : Request
+
+    Returns
+    -------
+    str
+        What was done, in a line.
+
+    Raises
+    ------
+    ValueError
+        In one line: after the first output, or if the query was declared already.
+    """
+    place = _Place.of(request)
+    prepared = prepare(request)
+    if place.ledger is None:
+        place.check(prepared)
+    ledger = place.ledger or place.created(prepared)
+    release = _entry(ledger, prepared, None)
+    ledger = ledger.declare(_query(prepared), _today(request), release.table, release.hashes)
+    return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
+
+
+def release(
+    prepare: Prepare,
+    request: Request,
+    before: Callable[[], Any],
+    publish: Callable[[Report, Report], Any],
+) -> Protected:
+    """Release the statistic of a request.
+
+    Parameters
+    ----------
+    prepare : callable
+        From the request to its noise.
+    request : Request
+        Of a ``ProtectionPlan``.
+    before : callable
+        The last moment to refuse.
+    publish : callable
+        Called with both halves of the certificate.
+
+    Returns
+    -------
+    Protected
+
+    Raises
+    ------
+    ValueError
+        In one line: what the design cannot do, or what does not fit in the budget of the ledger.
+    """
+    place = _Place.of(request)
+    prepared = prepare(request)
+    place.check(prepared)
+    before()
+    ledger = place.ledger or place.created(prepared)
+    # Who is left out is looked up only now: nothing above depends on it.
+    left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
+    exact = prepared.value_of(left_out)
+    entry = _entry(ledger, prepared, exact)
+    number = ledger.place_of(entry.query, entry.subject)
+    if number == len(ledger.releases):
+        ledger = ledger.append(entry)
+    elif ledger.releases[number].release != entry.release:
+        ledger.check(entry)  # says why a second release of this query is refused
+    value = _with_noise(ledger, prepared, exact, entry.release)
+    of_ledger = _of_ledger(ledger, prepared, number)
+    declared = prepared.declared and AFTER_LOOKING not in of_ledger
+    prepared = replace(prepared, assumptions=(*prepared.assumptions, *of_ledger), declared=declared)
+    facts, joint = None, []
+    if prepared.design != "per-instance":  # its promise is to whom a release covers, each release by itself
+        budget = _promised_together(ledger, prepared, number)
+        facts = LedgerEntryFacts(
+            number=number + 1,
+            digest=ledger.entry_digest(number),
+            budget=budget,
+            declared=max(1, len(ledger.queries)),
+        )
+        joint = _joint(prepared, budget, number)
+    public = public_half(prepared, value, facts, joint)
+    owner = owner_half(prepared, value, facts, [*joint, _spent(ledger, prepared)], place.notes)
+    publish(public, owner)
+    _mark_published(place.path, prepared, number)
+    return Protected(value, prepared.noise, public, owner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """The ledger of a request: its path, and what is there."""
+
+    path: Path
+    ledger: ReleaseLedger | None
+    request: Request
+
+    @classmethod
+    def of(cls, request: Request) -> _Place:
+        """Open the ledger of a request, if there is one.
+
+        Raises
+        ------
+        ValueError
+            Without a path, for a ledger of another design, or of another budget.
+        """
+        path, design = request.ledger_path, request.plan.chosen
+        if path is None:
+            raise ValueError(
+                f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
+                "left out and what was released"
+            )
+        if not path.exists():
+            return cls(path, None, request)
+        ledger = ReleaseLedger.open(path, design or "")
+        budget, seed = request.plan.budget, request.insecure_seed
+        if budget is not None and budget != ledger.budget:
+            raise ValueError(f"{path} has a budget of {ledger.budget:g}, fixed by its first release; got {budget:g}")
+        if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != _insecure_key(seed)):
+            raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
+        return cls(path, ledger, request)
+
+    def check(self, prepared: Prepared) -> None:
+        """Refuse a new release that does not fit, before anything is written: not even a ledger is begun for it."""
+        ledger = self.ledger
+        if ledger is None:
+            ledger = ReleaseLedger(self.path, prepared.design, self._budget, (), None, (), "", new_key())
+        # Only the digest of the released value is not known yet, and it decides nothing here.
+        entry = _entry(ledger, prepared, None)
+        if ledger.place_of(entry.query, entry.subject) == len(ledger.releases):
+            ledger.check(entry)
+
+    def created(self, prepared: Prepared) -> ReleaseLedger:
+        """Begin a ledger: its budget is fixed here."""
+        seed = self.request.insecure_seed
+        key = None if seed is None else _insecure_key(seed)
+        return ReleaseLedger.create(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the owner should know of the ledger, where it was begun for this request."""
+        if self.ledger is not None:
+            return []
+        others = [path.name for path in sorted(self.path.parent.glob("*.ledger")) if path.name != self.path.name]
+        if not others:
+            return []
+        return [
+            f"the folder of the ledger has others, {', '.join(others[:3])}: if one of them is of the same people, "
+            "nothing adds up their releases and these; name it by ledger"
+        ]
+
+    @property
+    def _budget(self) -> float:
+        """Of a new ledger."""
+        plan = self.request.plan
+        return plan.eta if plan.budget is None else plan.budget
+
+
+def _query(prepared: Prepared) -> Query:
+    """Collect everything that decides what is released, and with which noise."""
+    plan = prepared.request.plan
+    content: dict[str, Any] = {"of": describe_statistic(prepared.request.statistic), "design": prepared.design}
+    for name in _CHOICES:
+        value = getattr(plan, name)
+        content[name] = repr(value) if isinstance(value, dict | tuple) else value
+    return Query(content, plan.eta)
+
+
+def _statistic(prepared: Prepared) -> str:
+    """Compute the digest of what is asked for, whatever its noise."""
+    plan = prepared.request.plan
+    of_statistic = [name for name in _CHOICES if name not in ("noise", "noise_scale", "ranges")]
+    content = {name: repr(getattr(plan, name)) for name in of_statistic}
+    return canonical_digest({"of": describe_statistic(prepared.request.statistic), **content})
+
+
+def _entry(ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"] | None) -> Release:
+    """Make the entry of a release; its digest is that of the value, where that is known."""
+    noise = None if prepared.noise is None else describe(prepared.noise)
+    of_units = prepared.design != "dp"
+    is_table = prepared.design == "leave-one-out"
+    names = prepared.units.names
+    by_name = sorted(range(len(names)), key=names.__getitem__)  # whatever the order of the records
+    subject = canonical_digest(
+        {
+            "scheme": SCHEME,
+            "design": prepared.design,
+            "query": _query(prepared).digest,
+            "units": hashlib.sha256("\n".join(names[unit] for unit in by_name).encode()).hexdigest(),
+            "values": prepared.per_unit[by_name] if of_units else prepared.per_unit,
+            "value": prepared.value_of(by_name[0]),  # a table holds differences alone
+            "noise": noise,
+            "noisy": prepared.noisy_coords,
+            "grid": np.broadcast_to(prepared.grid.steps, prepared.noisy_coords.shape),
+        }
+    )
+    mu = prepared.per_unit if of_units else float(prepared.per_unit)
+    return Release(
+        query=_query(prepared).digest,
+        eta=prepared.eta,
+        date=_today(prepared.request),
+        subject=subject,
+        release=canonical_digest({"subject": subject, "exact": exact}),
+        noise_digest=canonical_digest(noise),
+        scale=1.0 if prepared.noise is None else prepared.noise.scale,
+        hashes=ledger.unit_hashes(names) if of_units else None,
+        table=prepared.per_unit if is_table else None,
+        mu=None if is_table else mu,
+        statistic=_statistic(prepared),
+    )
+
+
+def _with_noise(
+    ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"], digest: str
+) -> Float[Array, " d"]:
+    """Add the noise of a release, as whole steps of the grid; coordinates without noise stay as they are."""
+    value = np.array(exact, dtype=float)
+    noisy, noise = prepared.noisy_coords, prepared.noise
+    if noise is not None:
+        grid = Grid(tuple(np.broadcast_to(prepared.grid.steps, noisy.shape)[noisy].tolist()))
+        draw = noise.sample(np.zeros(int(noisy.sum())), ledger.generator(f"noise {digest}"))
+        value[noisy] = grid.value(grid.round(value[noisy]) + grid.round(prepared.divisor * draw))
+    return value / prepared.divisor
+
+
+def _of_ledger(ledger: ReleaseLedger, prepared: Prepared, number: int) -> list[Term]:
+    """List what the promise rests on that only the ledger knows."""
+    if prepared.design == "per-instance":
+        return [_declared_scale(ledger, number)]
+    # of the versions up to this release: the same request gives the same certificate after later ones, too
+    difference = _until(ledger, number).difference()
+    return [Term("versions_differ", difference=difference)] if difference > 0 else []
+
+
+def _until(ledger: ReleaseLedger, number: int) -> ReleaseLedger:
+    """Return the ledger as it was when a release was made."""
+    return replace(ledger, releases=ledger.releases[: number + 1])
+
+
+def _promised_together(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+    """Return what all releases of the ledger promise to those who are in the data of this one.
+
+    It is the budget for those who are in the first version of the data. One of a later version of m units, which was
+    chosen from no output, is told by at most ``max(1, (1 - 1/n)/(1 - 1/m))`` times as much, n units being in the first.
+    """
+    versions = _until(ledger, number).versions
+    if prepared.design != "leave-one-out" or len(versions) < 2:
+        return ledger.promised
+    n_first, n_here = len(versions[0]), prepared.units.n
+    return min(0.5, ledger.promised * max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here)))
+
+
+def _declared_scale(ledger: ReleaseLedger, number: int) -> Term:
+    """Say when the scale of a release was declared; another one for the same statistic came after looking."""
+    own = ledger.releases[number]
+    earlier = [known for known in ledger.releases[:number] if known.statistic == own.statistic]
+    if any(known.noise_digest != own.noise_digest for known in earlier):
+        return AFTER_LOOKING
+    declared = [query.date for query in ledger.queries if query.digest == own.query]
+    return Term("scale_declared", date=declared[0]) if declared else Term("scale_given", date=own.date)
+
+
+def _joint(prepared: Prepared, budget: float, number: int) -> list[Finding]:
+    """Report what all releases of the ledger promise together: the budget, which was fixed before the first one."""
+    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
+    release = "joint" if number > 0 else "joint_of_one"
+    findings = [
+        Finding("accuracy", 0.5 + budget, release=release, **common),
+        Finding("eta", budget, release=release, **common),
+    ]
+    if prepared.design == "leave-one-out":
+        findings.append(leave_one_out.named_right(prepared, budget, release))
+    return findings
+
+
+def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
+    """Report, for the owner, what the releases so far tell: a function of the data, and no promise."""
+    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
+    return Finding("eta", ledger.spent(), release="spent", **common)
+
+
+def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
+    """Mark a release as published; another process may have written the ledger since.
+
+    Raises
+    ------
+    OSError
+        In one line, if the ledger cannot be written: the release is valid all the same.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            ReleaseLedger.open(path, prepared.design).published(number)
+            return
+        except (OSError, ValueError) as reason:
+            if attempt == _ATTEMPTS:
+                raise OSError(
+                    f"the release is written, but its ledger could not note that: {reason}; the same command gives the "
+                    "same release once more"
+                ) from None
+        time.sleep(0.05 * attempt)
+
+
+def _today(request: Request) -> str:
+    """Return the date that a ledger notes: that of the plan where one was given."""
+    return request.plan.date or datetime.now(UTC).date().isoformat()
+
+
+def _insecure_key(seed: int) -> bytes:
+    """Compute the key of a ledger for tests, which everybody can compute."""
+    return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()

@@ -1,0 +1,151 @@
+"""What was asked for, before it is known how it is kept: a plan, its data and its statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscope import data as data_room
+from leakscope.core.types import Noise
+from leakscope.data import Data
+from leakscope.plans.plan import read
+from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
+from leakscope.protection.declared_data import declared_statistic
+from leakscope.releases.statistics.algorithms import Function
+from leakscope.releases.statistics.of_plan import load_records, statistic_of
+from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
+from leakscope.runtime.observe import Execution
+
+ARRAYS = "array"  # the name of data that come from no file
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What was asked for, and of what.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+    data : Data
+        With the names of the records, or of whom they belong to, where the plan has an ``id`` or a ``group``.
+    statistic : Statistic
+    noise : str, Noise, or callable
+        As in ``leakscope.protect``.
+    execution : Execution
+        Store and workers of the fits.
+    command : str
+        Printed on the page.
+    notes : sequence of str
+    """
+
+    plan: CalibrationPlan
+    data: Data
+    statistic: Statistic
+    noise: str | Noise | Callable[[float], Noise]
+    execution: Execution
+    command: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def of_a_file(self) -> bool:
+        """Whether the data come from a file or a named set, and not from arrays."""
+        return self.data.name != ARRAYS
+
+    @property
+    def insecure_seed(self) -> int | None:
+        """The seed of draw and noise, if one was given: for tests."""
+        return self.plan.insecure_seed if isinstance(self.plan, ProtectionPlan) else None
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """The ledger: the one that was named, else the one beside the data; None for arrays without one."""
+        if not isinstance(self.plan, ProtectionPlan):
+            return None
+        file = self.plan.ledger_file if self.of_a_file else self.plan.ledger
+        return None if file is None else Path(file)
+
+
+def arrays_request(
+    kind: type[CalibrationPlan],
+    statistic: str | Callable[..., Any] | Statistic,
+    x: Any,
+    y: Any,
+    noise: str | Noise | Callable[[float], Noise],
+    fields: Mapping[str, Any],
+    execution: Execution,
+) -> Request:
+    """Make the request of a call from Python.
+
+    Parameters
+    ----------
+    kind : type of CalibrationPlan
+    statistic, x, y, noise
+        As in ``leakscope.protect``.
+    fields : mapping
+        Fields of the plan other than statistic, noise and data.
+    execution : Execution
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+    """
+    noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
+    content = dict(fields, data=ARRAYS, statistic=_name(statistic), noise=noise_name)
+    plan = read(kind, content, "protect")
+    naming = plan.group or plan.id
+    x, names = _without_names(x, naming)
+    data = Data(replace(data_room.from_arrays(x, y), names=names), ARRAYS)
+    if isinstance(statistic, Linear | Covariance | Fit):
+        rule: Statistic = statistic
+    elif isinstance(statistic, str) and plan.chosen == "dp":
+        rule = declared_statistic(plan, data.points)
+    elif isinstance(statistic, str):
+        rule = statistic_of(plan, data.points)
+    else:
+        rule = Fit(plan.statistic, Function(statistic))
+    return Request(plan, data, rule, noise, execution)
+
+
+def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
+    """Take the column that names the records out of a frame."""
+    if naming is None:
+        return x, None
+    if naming not in getattr(x, "columns", ()):
+        raise ValueError(f"id and group name a column of a frame; {naming!r} is none")
+    return x.drop(columns=[naming]), np.asarray(x[naming].astype(str), dtype=object)
+
+
+def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:
+    """Make the request of a plan, with the data of its file; columns without numbers are left out if they have no use.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+    execution : Execution
+    command : str
+        Printed on the page.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+    """
+    if plan.chosen == "dp":
+        data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+        return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
+    data, notes = load_records(plan, plan.group or plan.id)
+    return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
+
+
+def _name(statistic: str | Callable[..., Any] | Statistic) -> str:
+    """Name a statistic that is given as an object by where it comes from."""
+    if isinstance(statistic, str):
+        return statistic
+    if isinstance(statistic, Linear | Covariance | Fit):
+        return statistic.name if statistic.name in STATISTICS else f"statistic:{statistic.name}"
+    return f"{getattr(statistic, '__module__', '')}:{getattr(statistic, '__name__', 'function')}"

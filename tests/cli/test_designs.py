@@ -1,0 +1,205 @@
+"""``leakscope calibrate`` and ``protect`` with each design, as typed: what is printed and what lies where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.noise.release_ledger import ReleaseLedger
+from leakscope.plans.protects import NO_CHOICE
+from tests.cli.calling import Left, caller, refused
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
+FOUR = {"release.json": 0o644, "release.html": 0o644, "owner/private.json": 0o600, "owner/private.html": 0o600}
+WROTE = "leakscope: wrote {}: release.json and release.html for publication, owner/ for you alone\n"
+LEDGER = Path("data/people.csv.ledger")
+EVERY = {
+    "leave-one-out": "--promise file --games 50",
+    "per-instance": "--design per-instance --noise-scale 2",
+    "dp": "--promise anyone --ranges wage=0:80,hours=0:60",
+}
+every_design = pytest.mark.parametrize("design", EVERY)
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
+    """A command in a folder with a file of data in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    Path("data").mkdir()
+    frame = pd.DataFrame({"wage": rng.uniform(5, 70, 60).round(2), "hours": rng.integers(1, 60, 60)})
+    frame.to_csv("data/people.csv", index=False)
+    return caller(monkeypatch, capfd)
+
+
+def command(verb: str, words: str, statistic: str = "mean") -> str:
+    return f"{verb} --data data/people.csv --statistic {statistic} --eta 0.05 --n-jobs 1 {words}"
+
+
+def files() -> list[str]:
+    """All files but the store of finished fits, and locks."""
+    found = [path for path in Path().rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return sorted(str(path) for path in found if "store" not in path.parts)
+
+
+class TestChoice:
+    def test_calibrate_without_one_shows_all_designs(self, leakscope) -> None:
+        left = leakscope(command("calibrate", "--fits 200 --ranges wage=0:80,hours=0:60"))
+        assert (left.code, left.err) == (0, "")
+        lines = left.out.splitlines()
+        assert lines[0].startswith("Total error of each design for the same accuracy of any attacker")
+        shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in (*EVERY, "half")]
+        assert shown == ["dp", "leave-one-out", "half"]
+        assert "Recommended: --promise anyone." in left.out
+        assert "per-instance: needs a noise_scale" in left.out
+        assert files() == ["data/people.csv"]
+
+    @pytest.mark.parametrize("more", ["--json", "--out there", "--signals s.npz"])
+    def test_but_writes_no_report_of_them(self, leakscope, more) -> None:
+        refused(leakscope(command("calibrate", more)), NO_CHOICE)
+        assert files() == ["data/people.csv"]
+
+    @pytest.mark.parametrize("more", ["", "--json", "--out there", "--declare", "--ledger l", "--insecure-seed 1"])
+    def test_protect_without_one_does_nothing(self, leakscope, more) -> None:
+        refused(leakscope(command("protect", more)), f"{NO_CHOICE}\n")
+        assert files() == ["data/people.csv"]
+        assert [path.name for path in Path().iterdir()] == ["data"]
+
+    def test_somebody_at_a_terminal_is_shown_the_designs(self, leakscope, monkeypatch) -> None:
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        left = leakscope(command("protect", "--fits 200"))
+        assert left.code == 1
+        assert left.out.startswith("Total error of each design")
+        assert left.err == f"leakscope: error: {NO_CHOICE}\n"
+        assert files() == ["data/people.csv"]
+
+
+@every_design
+class TestRelease:
+    def test_four_files_and_a_ledger_beside_the_data(self, leakscope, design) -> None:
+        left = leakscope(command("protect", f"{EVERY[design]} --out there"))
+        assert (left.code, left.err) == (0, WROTE.format("there"))
+        assert files() == sorted(["data/people.csv", str(LEDGER), *(f"there/{name}" for name in FOUR)])
+        assert {name: Path("there", name).stat().st_mode & 0o777 for name in FOUR} == FOUR
+        assert Path("there/owner").stat().st_mode & 0o777 == 0o700
+        assert LEDGER.stat().st_mode & 0o777 == 0o600
+        public = json.loads(Path("there/release.json").read_text())["about"]
+        owner = json.loads(Path("there/owner/private.json").read_text())["about"]
+        assert (public["audience"], owner["audience"]) == ("public", "owner")
+        assert public["certificate"]["design"] == owner["certificate"]["design"] == design
+        assert public["certificate"]["noise"]["declared"] is (design != "leave-one-out")
+        assert len(public["values"]) == 2
+        assert ReleaseLedger.open(LEDGER, design).releases[0].published
+
+    def test_json(self, leakscope, design) -> None:
+        left = leakscope(command("protect", f"{EVERY[design]} --json"))
+        assert (left.code, left.err) == (0, WROTE.format("leakscope-release"))
+        assert left.out == Path("leakscope-release/release.json").read_text()
+        calibrated = leakscope(command("calibrate", f"{EVERY[design]} --json"))
+        assert json.loads(calibrated.out)["about"]["certificate"]["design"] == design
+
+    def test_the_same_command_never_writes_over_a_release(self, leakscope, design) -> None:
+        """Into another folder it writes the same bytes: the ledger knows the release."""
+        again = command("protect", EVERY[design])
+        assert leakscope(f"{again} --out one").code == 0
+        kept = LEDGER.read_bytes()
+        refused(
+            leakscope(f"{again} --out one"),
+            "one/release.json exists already, and a release is never written over; choose another --out\n",
+        )
+        assert leakscope(f"{again} --out other").code == 0
+        assert Path("one/release.json").read_bytes() == Path("other/release.json").read_bytes()
+        assert LEDGER.read_bytes() == kept
+
+    def test_what_a_kill_left_unfinished_is_completed(self, leakscope, design) -> None:
+        """The value is placed last: a folder without it holds no release, whoever named the ledger."""
+        again = command("protect", f"{EVERY[design]} --out there")
+        assert leakscope(again).code == 0
+        released = Path("there/release.json").read_bytes()
+        Path("there/release.json").unlink()
+        assert leakscope(again).code == 0
+        assert Path("there/release.json").read_bytes() == released
+
+    def test_the_ledger_never_lies_in_the_folder_of_the_release(self, leakscope, design) -> None:
+        line = "--out data: --ledger data/people.csv.ledger would lie in it; a release is public, and that is not\n"
+        refused(leakscope(command("protect", f"{EVERY[design]} --out data")), line)
+        refused(leakscope(command("protect", f"{EVERY[design]} --out there --ledger there/l")), "--out there: --ledger")
+        assert files() == ["data/people.csv"]
+
+    def test_a_seed_is_said_and_kept_apart(self, leakscope, design) -> None:
+        first = leakscope(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger a --out one"))
+        second = leakscope(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger b --out two"))
+        assert "Not for publication." in first.out
+        assert (first.code, first.out) == (second.code, second.out)
+        assert Path("one/release.json").read_bytes() == Path("two/release.json").read_bytes()
+        line = "a was begun with another seed, or with none: start another ledger\n"
+        refused(leakscope(command("protect", f"{EVERY[design]} --ledger a --out three")), line)
+        assert not Path("three").exists()
+
+
+class TestDeclare:
+    def test_declared_queries_are_released_in_any_order(self, leakscope) -> None:
+        words = "--promise file --games 0 --budget 0.1"
+        for number, statistic in enumerate(("mean", "sum"), 1):
+            left = leakscope(command("protect", f"{words} --declare", statistic))
+            assert left == (0, f"{LEDGER}: {number} declared, 0 released\n", "")
+        assert files() == ["data/people.csv", str(LEDGER)]
+        for number, statistic in enumerate(("sum", "mean"), 1):
+            assert leakscope(command("protect", f"{words} --out {statistic}", statistic)).code == 0
+            entry = json.loads(Path(statistic, "release.json").read_text())["about"]["certificate"]["entry"]
+            assert (entry["number"], entry["declared"], entry["budget"]) == (number, 2, 0.1)
+        refused(leakscope(command("protect", f"{words} --declare", "quantiles")), f"2 releases of {LEDGER} came before")
+
+    def test_it_can_be_json(self, leakscope) -> None:
+        left = leakscope(command("protect", "--promise file --games 0 --declare --json"))
+        assert json.loads(left.out) == f"{LEDGER}: 1 declared, 0 released"
+
+    def test_it_releases_nothing(self, leakscope) -> None:
+        refused(
+            leakscope(command("protect", "--promise file --declare --out there")),
+            "protect --declare releases nothing; it takes no --out\n",
+        )
+        assert files() == ["data/people.csv"]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ("--promise anyone --noise-scale 1", "protect: design dp takes no noise_scale"),
+            ("--promise file --k 3", "protect: k belongs to design half, got design leave-one-out"),
+            ("--design per-instance", "protect: design per-instance needs a noise_scale"),
+            ("--promise file --noise-scale 0.001", "this noise is proved to keep eta = "),
+            ("--promise file --budget 0.01", "protect: budget is that of all releases together"),
+            ("--promise file --signals s.npz", "signals are of simulated releases of design half"),
+            ("--promise anyone", "differential privacy needs the range of each column"),
+            ("--promise file --design dp", "protect: design dp keeps the promise anyone, got promise file"),
+            ("--promise nobody", "protect: promise: Input should be 'anyone', 'file' or 'drawn', got 'nobody'"),
+        ],
+    )
+    def test_in_one_line_and_nothing_is_written(self, leakscope, words, line) -> None:
+        refused(leakscope(command("protect", words)), line)
+        assert files() == ["data/people.csv"]
+        assert [path.name for path in Path().iterdir()] == ["data"]
+
+    def test_a_budget_that_is_spent(self, leakscope) -> None:
+        assert leakscope(command("protect", "--promise file --games 0 --out one")).code == 0
+        refused(
+            leakscope(command("protect", "--promise file --games 0 --out two", "sum")),
+            "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta "
+            "0.05 leaves room for more\n",
+        )
+        assert not Path("two").exists()
+
+    def test_values_outside_of_the_ranges_are_told_to_the_owner_alone(self, leakscope) -> None:
+        left = leakscope(command("protect", "--promise anyone --ranges wage=10:60,hours=0:60 --out there"))
+        assert left.code == 0
+        assert "values lie outside" not in left.out
+        owner = json.loads(Path("there/owner/private.json").read_text())["about"]["notes"]
+        assert any("were moved to the nearer end" in note for note in owner)
+        assert json.loads(Path("there/release.json").read_text())["about"]["notes"] == []

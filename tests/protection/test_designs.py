@@ -1,0 +1,1000 @@
+"""The designs of all records through `protect`: what is refused, what stays the same, and what is published."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from leakscope.core.grid import Grid
+from leakscope.noise.release_ledger import ReleaseLedger
+from leakscope.plans.plan import read
+from leakscope.plans.protects import NO_CHOICE, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
+from leakscope.protection import (
+    Protected,
+    calibrate,
+    calibrate_file,
+    declare,
+    declare_file,
+    design_table,
+    protect,
+    protect_file,
+    released,
+)
+from leakscope.protection.prepared import Prepared
+from leakscope.protection.request import arrays_request, file_request
+from leakscope.protection.units import Units
+from leakscope.reports import Report
+from leakscope.runtime.observe import Execution
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; tests/theory executes the shapes
+HERE = Execution(n_jobs=1)
+ROWS = np.random.default_rng(0).normal(size=(24, 2))
+WORDS: Mapping[str, dict[str, Any]] = {
+    "leave-one-out": {"promise": "file", "games": 0},
+    "per-instance": {"design": "per-instance", "noise_scale": 0.5},
+    "dp": {"promise": "anyone", "ranges": ("x0=-2:2", "x1=-2:2")},
+}
+every_design = pytest.mark.parametrize("design", WORDS)
+WHOLE = (
+    "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta 0.05 "
+    "leaves room for more"
+)
+OTHER_DESIGN = "a release of another design has no effect in its game and would count as nothing; start another ledger"
+
+
+def release(design: str, ledger: Path, statistic: Any = "mean", x: Any = ROWS, **more: Any) -> Protected:
+    words = {"eta": 0.05, **WORDS[design], **more}
+    if design == "per-instance":
+        words.pop("budget", None)  # it promises nothing of several releases together
+    return protect(statistic, x, words.pop("y", None), ledger=ledger, n_jobs=1, **words)
+
+
+def both(made: Protected) -> tuple[str, str]:
+    return made.to_json(), made.owner.to_json()
+
+
+def refused(line: str) -> Any:
+    """The whole line."""
+    return pytest.raises(ValueError, match=f"^{re.escape(line)}$")
+
+
+def fails_without_the_largest(x: Any) -> np.ndarray:
+    if np.max(x) < 9:
+        raise ValueError("no")
+    return np.mean(x, axis=0)
+
+
+def fails_without_a_positive_one(x: Any) -> np.ndarray:
+    """Without each of four of eight."""
+    return np.mean(x, axis=0) if (np.asarray(x) > 0).sum() == 4 else np.full(1, np.nan)
+
+
+def ends(x: Any) -> np.ndarray:
+    return np.array([np.min(x), np.max(x)])
+
+
+def never(x: Any) -> np.ndarray:
+    raise ValueError("no")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "ledger"
+
+
+@pytest.fixture
+def without_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is released is the exact value."""
+
+    def exact(ledger: Any, prepared: Prepared, value: np.ndarray, digest: str) -> np.ndarray:
+        return np.array(value, dtype=float) / prepared.divisor
+
+    monkeypatch.setattr(released, "_with_noise", exact)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The choice
+
+# A value that is not the default, for each field that belongs to some designs alone.
+OTHERS: Mapping[str, dict[str, Any]] = {
+    "k": {"k": 3},
+    "about": {"about": "average"},
+    "coupling": {"coupling": "swap"},
+    "fits": {"fits": 99},
+    "games": {"games": 5},
+    "delta": {"delta": 1e-3},
+    "noise": {"noise": "gaussian_diagonal"},
+    "clip": {"clip": 1.0},
+    "compare": {"compare": True},
+    "group": {"group": "person"},
+    "id": {"id": "person"},
+    "budget": {"budget": 0.2},
+    "allow_exact": {"allow_exact": True},
+    "declare": {"declare": True},
+}
+FOREIGN = [(field, design) for field, designs in OF_DESIGN.items() for design in PROMISE_OF if design not in designs]
+
+
+class TestChoice:
+    def test_without_one_nothing_is_done(self, tmp_path) -> None:
+        path, file = tmp_path / "ledger", tmp_path / "people.csv"
+        pd.DataFrame(ROWS, columns=["a", "b"]).to_csv(file, index=False)
+        words = {"data": file, "eta": 0.05}
+        for call in (
+            lambda: protect("mean", ROWS, eta=0.05, ledger=path),
+            lambda: calibrate("mean", ROWS, eta=0.05),
+            lambda: declare("mean", ROWS, eta=0.05, ledger=path),
+            lambda: protect_file(**words),
+            lambda: calibrate_file(**words),
+            lambda: declare_file(**words, ledger=path),
+        ):
+            with refused(NO_CHOICE):
+                call()
+        assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+        assert "\n" not in NO_CHOICE
+
+    @pytest.mark.parametrize(("field", "design"), FOREIGN)
+    def test_what_belongs_to_another_design_is_refused(self, field, design) -> None:
+        words = {"data": "people.csv", "eta": 0.05, "design": design, **OTHERS[field]}
+        if design == "per-instance":
+            words["noise_scale"] = 1.0
+        with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}$"):
+            read(ProtectionPlan, words, "protect")
+
+    def test_and_by_the_call(self, ledger) -> None:
+        with pytest.raises(ValueError, match=r"k belongs to design half, got design leave-one-out$"):
+            protect("mean", ROWS, eta=0.05, promise="file", k=3, ledger=ledger)
+        with pytest.raises(ValueError, match=r"games belongs to design half or leave-one-out, got design dp$"):
+            calibrate("mean", ROWS, eta=0.05, promise="anyone", games=3)
+        assert not ledger.exists()
+
+    @every_design
+    def test_the_design_implies_the_promise(self, ledger, design) -> None:
+        words = {name: value for name, value in WORDS[design].items() if name not in ("promise", "design")}
+        made = protect("mean", ROWS, eta=0.05, design=design, ledger=ledger, **words).certificate.about
+        assert (made.certificate.design, made.certificate.promise) == (design, PROMISE_OF[design])
+        for promise in {"anyone", "file", "drawn"} - {PROMISE_OF[design]}:
+            with pytest.raises(
+                ValueError, match=f"design {design} keeps the promise {PROMISE_OF[design]}, got promise"
+            ):
+                protect("mean", ROWS, eta=0.05, design=design, ledger=ledger, **(words | {"promise": promise}))
+
+    @every_design
+    def test_arrays_need_a_ledger(self, design) -> None:
+        with refused(
+            f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is left "
+            "out and what was released"
+        ):
+            protect("mean", ROWS, eta=0.05, **WORDS[design])
+
+    def test_the_table_of_designs_draws_nothing(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        table = design_table("mean", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
+        assert (table.recommended, table.why) == ("dp", "ranges")
+        assert [row.design for row in table.rows] == ["dp", "leave-one-out", "per-instance", "half"]
+        assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same bytes, and independent noise
+
+
+@every_design
+class TestTheSameRequest:
+    def test_gives_the_same_bytes(self, ledger, design) -> None:
+        first = release(design, ledger)
+        kept = ledger.read_bytes()
+        again = release(design, ledger)
+        assert both(first) == both(again)
+        assert ledger.read_bytes() == kept
+        assert first.value.tobytes() == again.value.tobytes()
+
+    def test_gives_the_same_certificate_after_others(self, ledger, design) -> None:
+        """Another query, and another version of the data: what was published stays as it was."""
+        first = release(design, ledger, budget=0.4)
+        release(design, ledger, eta=0.06)
+        release(design, ledger, x=ROWS[2:], eta=0.06)
+        assert release(design, ledger, budget=0.4).to_json() == first.to_json()
+
+    def test_is_the_same_for_another_order_of_the_records(self, ledger, design) -> None:
+        """The bytes for publication are; the owner's have a digest of the data as they are."""
+        order = np.random.default_rng(1).permutation(len(ROWS))
+        first = release(design, ledger)
+        again = release(design, ledger, x=ROWS[order])
+        assert again.to_json() == first.to_json()
+        assert len(ReleaseLedger.open(ledger, design).releases) == 1
+
+    def test_has_other_noise_in_another_ledger(self, tmp_path, design) -> None:
+        one, other = (release(design, tmp_path / name) for name in "ab")
+        assert one.noise.scale == other.noise.scale
+        assert (one.value != other.value).all()
+
+
+WIDE = np.random.default_rng(1).uniform(-1, 1, size=(12, 100))
+OTHER_REQUESTS: Mapping[str, dict[str, Any]] = {
+    "eta": {"eta": 0.051},
+    "statistic": {"statistic": "sum"},
+    "data": {"x": np.vstack([WIDE[:-1], WIDE[-1:] / 2])},
+    "family": {"noise": "gaussian_isotropic"},
+    "scale": {"noise_scale": 0.6},
+    "drop": {"title": "the same request under another title"},
+}
+
+
+@pytest.mark.parametrize(
+    ("design", "name"),
+    [(design, name) for design in WORDS for name in OTHER_REQUESTS
+     if (name != "family" or design == "leave-one-out") and (name != "scale" or design == "per-instance")],
+)  # fmt: skip
+def test_another_request_has_independent_noise(ledger, design, name) -> None:
+    """Correlation of 100 coordinates: independent ones are beyond 1/2 once in two million keys."""
+    ranges = tuple(f"x{column}=-1:1" for column in range(100))
+    common = {"budget": 0.45, **({"ranges": ranges} if design == "dp" else {})}
+    drawn = []
+    for more in ({}, OTHER_REQUESTS[name]):
+        asked = {"x": WIDE, "statistic": "mean", **common, **more}
+        made = release(design, ledger, **asked)
+        rows = asked["x"]
+        if design == "leave-one-out":
+            rows = np.delete(rows, left_out_of(ledger, rows), axis=0)
+        exact = rows.sum(axis=0) if asked["statistic"] == "sum" else rows.mean(axis=0)
+        drawn.append((made.value - exact) / np.array(made.certificate.about.certificate.noise.rms))
+    same = name == "drop"
+    correlation = np.corrcoef(drawn)[0, 1]
+    assert correlation == pytest.approx(1, abs=1e-6) if same else abs(correlation) < 0.5
+    assert all(0.7 < each.std() < 1.3 for each in drawn)  # 100 normal numbers: beyond 4 standard errors
+
+
+def left_out_of(path: Path, x: np.ndarray) -> int:
+    """The row that is left out, by its content."""
+    words = {"eta": 0.05, "promise": "file"}
+    names = Units.of(arrays_request(ProtectionPlan, "mean", x, None, "gaussian", words, HERE)).names
+    return ReleaseLedger.open(path, "leave-one-out").left_out(names)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who is left out
+
+
+N = 40
+
+
+def people(seed: int = 2) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "person": [f"p{number:02}" for number in range(N)],
+            "wage": rng.lognormal(3, 1, N).round(2),
+            "hours": rng.integers(1, 9, N),
+            "partner": rng.random(N) < 0.5,
+            "town": rng.choice(["Bonn", "Köln, Nord"], N),
+        }
+    )
+
+
+class TestTheSameUnit:
+    @pytest.mark.parametrize("id", [None, "person"])
+    def test_is_left_out_of_every_form_of_the_data(self, tmp_path, id, without_draw) -> None:
+        """Another order, format and choice of columns; with an id also corrected values and missing columns."""
+        frame = people()
+        shuffled = frame.sample(frac=1, random_state=3)
+        forms: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
+            "people.csv": (frame, {}),
+            "order.csv": (shuffled, {}),
+            "people.parquet": (frame, {}),
+            "columns.csv": (frame[["town", "partner", "wage", "hours", "person"]], {"drop": ["hours"]}),
+            "semicolon.csv": (frame, {"separator": ";", "decimal": ","}),
+        }
+        if id is not None:
+            corrected = frame.assign(wage=frame.wage + 1, hours=3)
+            forms |= {"few.csv": (shuffled[["wage", "person"]], {}), "corrected.csv": (corrected, {})}
+        left_out, path = set(), tmp_path / "ledger"
+        for name, (table, words) in forms.items():
+            if name.endswith("parquet"):
+                table.to_parquet(tmp_path / name)
+            else:
+                table.to_csv(tmp_path / name, index=False, sep=words.get("separator", ","),
+                             decimal=words.get("decimal", "."))  # fmt: skip
+            fields = {"data": tmp_path / name, "eta": 0.05, "promise": "file", "games": 0, "ledger": path, "id": id}
+            drop = [column for column in ("hours", "partner", *words.get("drop", ())) if column in table]
+            asked = {**fields, **words, "drop": sorted(set(drop)), "noise_scale": 100.0, "budget": 0.45}
+            made = protect_file(**asked)
+            request = file_request(read(ProtectionPlan, asked, "protect"), HERE)
+            names = Units.of(request).names
+            place = ReleaseLedger.open(path, "leave-one-out").left_out(names)
+            left_out.add(table.person.iloc[place])
+            assert made.value[0] == pytest.approx(table.wage.drop(table.index[place]).mean(), abs=100 / 4096)
+            assert not id or names[place] == table.person.iloc[place]
+        assert len(left_out) == 1
+
+    def test_a_row_that_goes_changes_it_if_it_was_that_one(self, tmp_path) -> None:
+        frame, path = people().set_index("person", drop=False), tmp_path / "ledger"
+        words = {"eta": 0.05, "promise": "file", "games": 0, "id": "person", "budget": 0.3, "ledger": path}
+        numbers = frame[["person", "wage"]]
+        protect("mean", numbers, **words)
+        opened = ReleaseLedger.open(path, "leave-one-out")
+        out = frame.person.iloc[opened.left_out(frame.person.tolist())]
+        without, other = numbers.drop(index=out), numbers.drop(index=next(name for name in frame.index if name != out))
+        assert opened.left_out(without.person.tolist()) is not None
+        assert other.person.iloc[opened.left_out(other.person.tolist())] == out
+        made = protect("mean", other, noise_scale=1000.0, **words).certificate.about.certificate
+        (term,) = [each for each in made.assumptions if each.id == "versions_differ"]
+        assert term.values["difference"] == pytest.approx(1 / N)
+
+    def test_persons_are_left_out_with_all_rows(self, ledger, without_draw) -> None:
+        frame = pd.DataFrame({"person": list("aabbbcdd"), "wage": [1.0, 2, 3, 4, 5, 60, 7, 8]})
+        made = protect("mean", frame, eta=0.1, promise="file", games=0, group="person", ledger=ledger)
+        opened = ReleaseLedger.open(ledger, "leave-one-out")
+        out = "abcd"[opened.left_out(list("abcd"))]
+        scale = made.noise.scale
+        assert made.value[0] == pytest.approx(frame.wage[frame.person != out].mean(), abs=scale / 4096)
+        about = made.certificate.about
+        assert (about.certificate.k, about.certificate.n, about.data.records) == (3, 4, 8)
+        assert opened.releases[0].hashes.shape == (4, 16)
+
+    def test_an_id_of_several_rows_is_no_id(self, ledger) -> None:
+        frame = pd.DataFrame({"person": list("aab"), "wage": [1.0, 2, 3]})
+        words = {"eta": 0.1, "promise": "file", "ledger": ledger}
+        with refused("person names several records alike: give it as group if they belong to a person"):
+            protect("mean", frame, id="person", **words)
+        with refused("id and group name a column of a frame; 'name' is none"):
+            protect("mean", frame, id="name", **words)
+        assert not ledger.exists()
+
+    def test_every_unit_is_left_out_now_and_then(self, tmp_path, without_draw) -> None:
+        """Of 3 records, 24 ledgers: for one choice of seeds in 5,000 one of them would never be."""
+        rows = np.array([[0.0], [1.0], [5.0]])
+        words = {"eta": 0.2, "promise": "file", "games": 0}
+        values = [
+            protect("sum", rows, ledger=tmp_path / str(seed), seed=seed, **words).value[0].round(1)
+            for seed in range(24)
+        ]
+        assert {round(value) for value in values} == {1, 5, 6}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The budget
+
+
+class TestBudget:
+    def test_it_is_that_of_the_first_query_unless_given(self, ledger) -> None:
+        first = release("leave-one-out", ledger)
+        assert first.certificate.about.certificate.entry.budget == 0.05
+        with refused(WHOLE):
+            release("leave-one-out", ledger, "sum")
+        with refused(WHOLE):
+            release("leave-one-out", ledger, eta=0.01)
+        assert len(ReleaseLedger.open(ledger, "leave-one-out").releases) == 1
+
+    def test_so_it_is_under_differential_privacy(self, ledger) -> None:
+        release("dp", ledger)
+        with refused("nothing is left of the budget of 0.05"):
+            release("dp", ledger, "sum")
+
+    @pytest.mark.parametrize(("design", "first", "second"), [("leave-one-out", 0.05, 0.03), ("dp", 0.05, 0.05)])
+    def test_a_larger_one_has_room(self, ledger, design, first, second) -> None:
+        release(design, ledger, eta=first, budget=0.1)
+        made = release(design, ledger, "sum", eta=second)
+        entry = made.certificate.about.certificate.entry
+        assert (entry.number, entry.budget) == (2, 0.1)
+        joint = {each.release: each.value for each in made.owner.findings if each.quantity == "eta"}
+        assert joint["joint"] == 0.1
+        assert 0.05 < joint["spent"] <= 0.1
+        if design == "dp":  # squares of mu add up
+            assert joint["spent"] == pytest.approx(norm.cdf(norm.ppf(0.55) * np.sqrt(2)) - 0.5)
+
+    def test_a_query_that_does_not_fit_is_told_how_much_noise_would(self, ledger) -> None:
+        release("leave-one-out", ledger, budget=0.1, eta=0.09)
+        with pytest.raises(ValueError, match=r"was not declared .* and needs [\d.]+ times its noise to fit") as error:
+            release("leave-one-out", ledger, "sum", eta=0.05, noise="gaussian_isotropic")
+        factor = float(re.findall(r"needs ([\d.]+) times", str(error.value))[0])
+        scale = calibrate("sum", ROWS, eta=0.05, noise="gaussian_isotropic", **WORDS["leave-one-out"]).noise.scale
+        with pytest.raises(ValueError, match=r"needs 1\.0[0-9]* times its noise"):
+            release("leave-one-out", ledger, "sum", noise_scale=scale * factor / 1.01)
+        made = release("leave-one-out", ledger, "sum", noise_scale=scale * factor * 1.0001)
+        assert made.certificate.about.certificate.entry.number == 2
+
+    def test_a_declared_query_may_come_in_another_order_of_the_records(self, ledger) -> None:
+        words = {"eta": 0.05, "ledger": ledger, **WORDS["leave-one-out"]}
+        declare("mean", ROWS, **words)
+        assert protect("mean", ROWS[::-1], **words).certificate.about.certificate.entry.declared == 1
+        assert ReleaseLedger.open(ledger, "leave-one-out").releases[0].declared
+
+    def test_data_that_are_shifted_are_other_data(self, ledger) -> None:
+        """Whoever is left out, the values differ by as much as before; a release of both is not one of the same."""
+        frame = people()[["person", "wage"]]
+        words = {"eta": 0.05, "ledger": ledger, "id": "person", "budget": 0.4, **WORDS["leave-one-out"]}
+        first = protect("mean", frame, **words)
+        second = protect("mean", frame.assign(wage=frame.wage + 64), **words)
+        assert first.noise.scale == second.noise.scale
+        assert second.certificate.about.certificate.entry.number == 2
+
+    @pytest.mark.parametrize("order", [("mean", "sum"), ("sum", "mean")])
+    def test_declared_queries_are_released_in_any_order(self, ledger, order) -> None:
+        words = {"eta": 0.05, "budget": 0.1, "ledger": ledger, **WORDS["leave-one-out"]}
+        for number, statistic in enumerate(("mean", "sum"), 1):
+            assert declare(statistic, ROWS, **words) == f"{ledger}: {number} declared, 0 released"
+        with refused(f"the query was declared in {ledger} already"):
+            declare("mean", ROWS, **words)
+        made = [protect(statistic, ROWS, **words) for statistic in order]
+        entries = [each.certificate.about.certificate.entry for each in made]
+        assert [(entry.number, entry.declared) for entry in entries] == [(1, 2), (2, 2)]
+        kept = ReleaseLedger.open(ledger, "leave-one-out")
+        assert [each.declared for each in kept.releases] == [True, True]
+        assert kept.spent() <= 0.1
+        with refused(f"2 releases of {ledger} came before: a query is declared before the first output"):
+            declare("quantiles", ROWS, **words)
+        assert protect(order[0], ROWS, **words).to_json() == made[0].to_json()
+
+    def test_the_same_declared_query_costs_less_than_another(self, tmp_path) -> None:
+        """Declared pair by pair, mean and sum are one number twice: more of the budget is left for others."""
+        reserves = []
+        for name in ("declared", "not"):
+            path = tmp_path / name
+            words = {"eta": 0.03, "budget": 0.1, "ledger": path, **WORDS["leave-one-out"]}
+            if name == "declared":
+                for statistic in ("mean", "sum"):
+                    declare(statistic, ROWS, **words)
+            protect("mean", ROWS, **words)
+            reserves.append(ReleaseLedger.open(path, "leave-one-out").reserve)
+        assert 0 < reserves[0] < reserves[1]
+
+    def test_other_noise_than_declared_is_refused(self, ledger) -> None:
+        words = {"eta": 0.05, "ledger": ledger, **WORDS["leave-one-out"]}
+        scale = calibrate("mean", ROWS, eta=0.05, noise="gaussian_isotropic", **WORDS["leave-one-out"]).noise.scale
+        declare("mean", ROWS, noise_scale=scale, **words)
+        with refused(WHOLE):
+            protect("mean", ROWS, noise_scale=scale * 1.1, **words)
+        with refused(WHOLE):
+            protect("mean", ROWS, noise="gaussian_isotropic", **words)  # that it is the same scale was not declared
+        assert protect("mean", ROWS, noise_scale=scale, **words).noise.scale == scale
+
+    def test_other_data_than_declared_are_refused(self, ledger) -> None:
+        frame = people()[["person", "wage"]]
+        words = {"eta": 0.05, "ledger": ledger, "id": "person", "noise_scale": 50.0, **WORDS["leave-one-out"]}
+        declare("mean", frame, **words)
+        with refused(
+            f"the values of this declared query are not those that {ledger} counted before the first output: data or "
+            "noise have changed; ask it with another eta, as a query that was not declared"
+        ):
+            protect("mean", frame.assign(wage=frame.wage * 1.01), **words)
+        with refused(
+            f"the data have other units than when the queries of {ledger} were declared: start another ledger"
+        ):
+            protect("mean", frame.iloc[1:], **words)
+        assert ReleaseLedger.open(ledger, "leave-one-out").releases == ()
+
+    def test_what_is_declared_must_fit_together(self, ledger) -> None:
+        words = {"eta": 0.05, "ledger": ledger, **WORDS["leave-one-out"]}
+        for statistic in ("mean", "covariance"):
+            declare(statistic, ROWS, **words)
+        with pytest.raises(
+            ValueError, match=r"^the declared queries together take 0\.0\d+ of a budget of 0\.05: start "
+        ):
+            protect("mean", ROWS, **words)
+
+    @every_design
+    def test_ledgers_of_another_design_budget_or_seed(self, tmp_path, ledger, design) -> None:
+        release(design, ledger, budget=0.2)
+        if design != "per-instance":
+            with refused(f"{ledger} has a budget of 0.2, fixed by its first release; got 0.3"):
+                release(design, ledger, budget=0.3)
+        for other in WORDS:
+            if other != design:
+                with refused(f"{ledger} is a ledger of design {design}: {OTHER_DESIGN}"):
+                    release(other, ledger)
+        with refused(f"{ledger} was begun with another seed, or with none: start another ledger"):
+            release(design, ledger, seed=3)
+        with pytest.raises(ValueError, match="is no ledger of this version"):
+            protect("mean", ROWS, eta=0.05, promise="drawn", games=0, ledger=ledger)
+
+    def test_one_of_half_draws_is_another_design(self, ledger) -> None:
+        protect("mean", ROWS, eta=0.05, promise="drawn", games=0, ledger=ledger)
+        with refused(f"{ledger} is a ledger of design half: {OTHER_DESIGN}"):
+            release("leave-one-out", ledger)
+
+    def test_per_instance_says_when_a_scale_came_after_another(self, ledger) -> None:
+        def terms(made: Protected) -> dict[str, Mapping[str, Any]]:
+            return {term.id: term.values for term in made.certificate.about.certificate.assumptions}
+
+        first = release("per-instance", ledger, date="2027-01-04")
+        assert terms(first)["scale_given"] == {"date": "2027-01-04"}
+        second = release("per-instance", ledger, noise_scale=0.7, date="2027-01-05")
+        assert "scale_after_looking" in terms(second)
+        assert "scale_given" not in terms(second)
+        assert second.certificate.about.certificate.noise.declared is False
+        other = release("per-instance", ledger, "sum", noise_scale=9.0, date="2027-01-06")
+        assert terms(other)["scale_given"] == {"date": "2027-01-06"}
+        third = release("per-instance", ledger, "sum", noise_scale=(9.0, 8.0), date="2027-01-06")  # of the same largest
+        assert "scale_after_looking" in terms(third)
+        assert terms(release("per-instance", ledger, date="2027-01-04")) == terms(first)
+
+    def test_per_instance_says_when_a_scale_was_declared(self, ledger) -> None:
+        words = {"eta": 0.05, "ledger": ledger, **WORDS["per-instance"]}
+        assert declare("mean", ROWS, date="2027-01-03", **words) == f"{ledger}: 1 declared, 0 released"
+        made = protect("mean", ROWS, date="2027-01-09", **words)
+        (term,) = [each for each in made.certificate.about.certificate.assumptions if each.id == "scale_declared"]
+        assert term.values == {"date": "2027-01-03"}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Seeds
+
+
+@every_design
+class TestInsecureSeed:
+    def test_the_same_seed_gives_the_same_bytes(self, tmp_path, design) -> None:
+        one, again, other = (
+            release(design, tmp_path / name, seed=seed) for name, seed in (("a", 7), ("b", 7), ("c", 8))
+        )
+        assert both(one) == both(again)
+        assert one.value.tolist() != other.value.tolist()
+        assert one.certificate.about.insecure_seed is True
+        assert "Not for publication." in one.certificate.table()
+        assert release(design, tmp_path / "d").certificate.about.insecure_seed is False
+
+    def test_its_ledger_is_for_nothing_else(self, ledger, design) -> None:
+        release(design, ledger, seed=7, budget=0.2)
+        line = f"{ledger} was begun with another seed, or with none: start another ledger"
+        for words in ({}, {"seed": 8}):
+            with refused(line):
+                release(design, ledger, **words)
+        assert ReleaseLedger.open(ledger, design).is_insecure
+        release(design, ledger, eta=0.06, seed=7)
+        assert len(ReleaseLedger.open(ledger, design).releases) == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is refused before anything is written
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("design", "words", "line"),
+        [
+            ("leave-one-out", {"noise_scale": 0.001}, r"this noise is proved to keep eta = 0\.\d+ only, asked for 0"),
+            ("leave-one-out", {"noise_scale": (1, 2, 3)}, "noise_scale has 3 numbers, the statistic 2: give one, or"),
+            ("per-instance", {"noise_scale": (1, 2, 3)}, "noise_scale has 3 numbers, the statistic 2: give one, or"),
+            ("leave-one-out", {"noise": "laplace"}, "protect: design leave-one-out takes the noise gaussian, "),
+            ("per-instance", {"noise_scale": None}, "protect: design per-instance needs a noise_scale that was decl"),
+            ("dp", {"noise_scale": 1.0}, "protect: design dp takes no noise_scale: it follows from the declared rang"),
+            ("dp", {"ranges": ()}, "differential privacy needs the range of each column that is used, declared and n"),
+            ("dp", {"ranges": "y=-2:2"}, "unknown column of ranges 'y'"),
+            ("dp", {"ranges": "x0=2:-2"}, r"protect: (ranges: )?a range is a column with its least and its largest v"),
+            ("dp", {"statistic": "ols"}, "differential privacy has no noise here for ols: nothing bounds what one re"),
+            ("dp", {"statistic": "correlation"}, "differential privacy has no noise here for correlation: nothing bo"),
+            ("dp", {"statistic": ends}, "differential privacy has no noise here for "),
+            ("leave-one-out", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
+            ("per-instance", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
+            ("leave-one-out", {"statistic": never}, r"[\w.:]*never cannot be computed on any of 1 data sets: no$"),
+            ("leave-one-out", {"x": ROWS[:1]}, "a game needs at least 2 points, got 1"),
+            ("leave-one-out", {"budget": 0.01}, "protect: budget is that of all releases together, and must be >= eta"),
+            ("leave-one-out", {"ranges": "x0=-2:2"}, "protect: ranges are for differential privacy"),
+        ],
+    )  # fmt: skip
+    def test_in_one_line(self, ledger, design, words, line) -> None:
+        with pytest.raises(ValueError, match=f"^{line}") as error:
+            release(design, ledger, **words)
+        assert "\n" not in str(error.value)
+        assert not ledger.exists()
+
+    @pytest.mark.parametrize("design", ["leave-one-out", "per-instance"])
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    @pytest.mark.parametrize("statistic", ["mean", "covariance", "quantiles"])
+    def test_columns_that_are_no_finite_numbers(self, ledger, design, bad, statistic) -> None:
+        rows = ROWS.copy()
+        rows[3, 1] = bad
+        with pytest.raises(
+            ValueError, match=r"^(quantiles .*: )?column x1 has missing or infinite values; drop or fil"
+        ):
+            release(design, ledger, statistic, rows)
+        assert not ledger.exists()
+
+    def test_the_last_moment_to_refuse(self, tmp_path) -> None:
+        """What is called before a release may raise: nothing is drawn or written then."""
+        people().to_csv(tmp_path / "people.csv", index=False)
+
+        def refuses() -> None:
+            raise OSError("the disk is full")
+
+        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0, "drop": ["partner"]}
+        with pytest.raises(OSError, match="the disk is full"):
+            protect_file(before=refuses, **words)
+        assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+
+    @pytest.mark.parametrize(
+        ("statistic", "rows", "eta", "line"),
+        [
+            (
+                fails_without_the_largest, [1.0, 2.0, 3.0, 9.0], 0.05,
+                "the statistic fails without 1 of the 4 records, and a failure is seen: eta must be > 0.5, got 0.05; "
+                "leave out what fails",
+            ),
+            (
+                fails_without_a_positive_one, [-1.0, -2, -3, -4, 1, 2, 3, 4], 0.3,
+                "the table must be finite, and no value above 1e+140: a failure has no noise",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_statistic_that_fails_without_a_record(self, ledger, statistic, rows, eta, line) -> None:
+        words = {"eta": eta, "ledger": ledger, **WORDS["leave-one-out"]}
+        for call in (protect, declare):
+            with refused(line):
+                call(statistic, np.array(rows)[:, None], **words)
+            assert not ledger.exists()
+
+    def test_per_instance_answers_all_the_same(self, ledger) -> None:
+        rows = np.array([1.0, 2.0, 3.0, 9.0])[:, None]
+        made = release("per-instance", ledger, fails_without_the_largest, rows)
+        assert np.isfinite(made.value).all()
+        accuracy = [each for each in made.owner.findings if each.quantity == "accuracy" and each.scope.kind == "worst"]
+        assert [(each.value, each.scope.index) for each in accuracy] == [(1.0, 3)]
+        assert ReleaseLedger.open(ledger, "per-instance").spent() == 0.5
+
+    def test_two_records(self, tmp_path) -> None:
+        for design in WORDS:
+            made = release(design, tmp_path / design, x=ROWS[:2])
+            assert made.certificate.about.certificate.n == 2
+
+
+class TestExactNumbers:
+    """Numbers that are the same whoever is left out."""
+
+    CONSTANT = np.column_stack([np.full(9, 0.1), ROWS[:9, 0]])
+    LINE = (
+        "the same whoever is left out, so that it would be released exactly, outside of the promise: mean of x0; leave "
+        "it out, allow it (allow_exact), or declare a noise_scale"
+    )
+
+    def test_they_are_refused(self, ledger) -> None:
+        with refused(self.LINE):
+            release("leave-one-out", ledger, x=self.CONSTANT)
+        with refused(self.LINE):
+            declare("mean", self.CONSTANT, eta=0.05, ledger=ledger, **WORDS["leave-one-out"])
+        with refused(self.LINE):
+            calibrate("mean", self.CONSTANT, eta=0.05, **WORDS["leave-one-out"])
+        assert not ledger.exists()
+
+    def test_unless_that_is_allowed(self, ledger) -> None:
+        made = release("leave-one-out", ledger, x=self.CONSTANT, allow_exact=True)
+        assert made.value[0] == 0.1
+        assert [row.noise_std > 0 for row in made.certificate.about.values] == [False, True]
+        assert made.certificate.about.certificate.noise.grid[0] is None
+        assert release("leave-one-out", ledger, x=self.CONSTANT, allow_exact=True).to_json() == made.to_json()
+
+    def test_all_of_them(self, ledger) -> None:
+        """Nothing of the budget is spent."""
+        made = release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True)
+        assert (made.value.tolist(), made.noise) == ([0.1], None)
+        assert made.certificate.about.certificate.no_noise is True
+        assert "outside of the promise" in made.certificate.table()
+        assert ReleaseLedger.open(ledger, "leave-one-out").spent() == 0
+        assert release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True).to_json() == made.to_json()
+
+    def test_a_declared_scale_gives_them_noise(self, ledger) -> None:
+        made = release("leave-one-out", ledger, x=self.CONSTANT, noise_scale=2.0)
+        assert [row.noise_std for row in made.certificate.about.values] == [2.0, 2.0]
+        assert made.certificate.about.certificate.noise.declared is True
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Differential privacy
+
+
+class TestDeclaredRanges:
+    """No record decides on the noise, on the columns, or on whether there is an answer."""
+
+    def test_values_outside_are_moved_and_counted_for_the_owner_alone(self, ledger, without_draw) -> None:
+        rows = np.array([[1.0], [2.0], [50.0], [-7.0]])
+        made = release("dp", ledger, x=rows, ranges="x0=0:10")
+        assert made.value[0] == pytest.approx((1 + 2 + 10 + 0) / 4, abs=1e-6)
+        assert made.owner.about.notes == (
+            "2 values lie outside of what was declared, and were moved to the nearer end",
+        )
+        assert made.certificate.about.notes == ()
+        assert "values lie outside" not in made.to_json()
+
+    @pytest.mark.parametrize("statistic", ["mean", "sum", "covariance", "quantiles"])
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, "unknown"])
+    def test_what_is_no_number_counts_as_the_lowest(self, tmp_path, without_draw, statistic, bad) -> None:
+        frames = [pd.DataFrame({"x0": [value, 2.0, 5.0, 7.0]}, dtype=object) for value in (bad, 1.0)]
+        made = [
+            release("dp", tmp_path / str(number), statistic, frame, ranges="x0=1:10")
+            for number, frame in enumerate(frames)
+        ]
+        assert made[0].value.tolist() == made[1].value.tolist()
+        note = "1 values are missing or no numbers, and count as the lowest"
+        assert [each.owner.about.notes for each in made] == [(note,), ()]
+        assert made[0].certificate.about.notes == made[1].certificate.about.notes == ()
+
+    def test_a_value_without_a_level_is_in_no_cell(self, ledger, without_draw) -> None:
+        frame = pd.DataFrame({"town": ["a", "b", None, "c"]})
+        made = release("dp", ledger, "table", frame, by="town", levels={"town": ["a", "b"]}, ranges=())
+        assert made.value.tolist() == [1, 1]
+        note = "2 records have a value that no level was declared for, and are in no cell"
+        assert (made.owner.about.notes, made.certificate.about.notes) == ((note,), ())
+
+    def test_columns_with_a_range_alone_are_used(self, ledger, without_draw) -> None:
+        frame = pd.DataFrame({"town": ["a", "b", "c"], "age": [1.0, 2.0, 3.0], "wage": [1.0, 2.0, 9.0]})
+        made = release("dp", ledger, x=frame, ranges="wage=0:10")
+        assert [row.name for row in made.certificate.about.values] == ["mean of wage"]
+        assert made.value.tolist() == pytest.approx([4.0], abs=1e-6)
+
+    @pytest.mark.parametrize("call", [protect, calibrate])
+    def test_counts_need_levels_and_edges(self, ledger, call) -> None:
+        frame = pd.DataFrame({"town": ["a", "b", "b"], "age": [1.0, 2.0, 3.0]})
+        words = {"eta": 0.05, "promise": "anyone", **({"ledger": ledger} if call is protect else {})}
+        with pytest.raises(
+            ValueError, match=r"levels .* town are missing, as --levels town=a,b,c$|those of town are m"
+        ):
+            call("table", frame, by="town", **words)
+        with pytest.raises(ValueError, match=r"(declared|declare).* edges|edges that you declare, as --set edges="):
+            call("histogram", frame[["age"]], by="age", **words)
+        assert not ledger.exists()
+
+    def test_counts_with_them(self, tmp_path, without_draw) -> None:
+        frame = pd.DataFrame({"town": ["a", "b", "b"], "age": [1.0, 2.0, 3.0]})
+        words = {"eta": 0.05, "promise": "anyone"}
+        levels = {"town": ["a", "b", "nowhere"]}
+        table = protect("table", frame, by="town", levels=levels, ledger=tmp_path / "a", **words)
+        assert table.value.tolist() == [1, 2, 0]
+        bins = protect("histogram", frame[["age"]], by="age", set={"edges": [0, 2, 9]}, ledger=tmp_path / "b", **words)
+        assert bins.value.tolist() == [1, 2]
+        for made in (table, bins):
+            assert made.noise.scale == pytest.approx(np.sqrt(2) / (2 * norm.ppf(0.55)), rel=1e-6)
+
+    @pytest.mark.parametrize("statistic", ["mean", "sum", "second_moment", "covariance", "quantiles"])
+    def test_neither_noise_nor_refusal_depends_on_the_data(self, statistic) -> None:
+        """Of 100,000 records the covariance was refused if the largest of them was large."""
+        noises = []
+        for largest in (1000.0, 10.0):
+            x = np.random.default_rng(0).uniform(0, largest, size=(100_000, 1))
+            made = calibrate(statistic, x, eta=0.05, promise="anyone", ranges="x0=0:1000")
+            noises.append(made.certificate.about.certificate.noise)
+        assert noises[0] == noises[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is published
+
+
+def paths_that_differ(one: Any, other: Any, path: str = "") -> set[str]:
+    """The places of two JSON values that are not the same; of the items of a list without their numbers."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return {found for name in one for found in paths_that_differ(one[name], other[name], f"{path}.{name}")}
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return {found for pair in zip(one, other, strict=True) for found in paths_that_differ(*pair, f"{path}[]")}
+    return set() if one == other else {path}
+
+
+def survey() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"person": [f"p{n:02}" for n in range(60)], "pay": rng.uniform(5, 70, 60).round(2)})
+    return frame.assign(hours=rng.integers(1, 60, 60).astype(float), sector=rng.choice(["care", "trade"], 60))
+
+
+PUBLISHED: Mapping[str, dict[str, Any]] = {
+    "left out": {"promise": "file", "games": 50, "id": "person"},
+    "left out, declared": {"promise": "file", "games": 50, "id": "person", "noise_scale": 30.0},
+    "left out, a regression": {"promise": "file", "games": 50, "id": "person", "statistic": "ols", "label": "pay",
+                               "noise_scale": "900,300"},
+    "left out, counts": {"promise": "file", "games": 0,
+                         "noise_scale": 8.0, "statistic": "table", "by": "sector",
+                         "levels": {"sector": ["care", "trade", "none"]}},
+    "per instance": {"design": "per-instance", "noise_scale": 2.0, "id": "person"},
+    "per instance, quantiles": {"design": "per-instance", "noise_scale": 2.0, "statistic": "quantiles"},
+    "private": {"promise": "anyone", "ranges": "pay=10:60,hours=0:50"},
+    "private, counts": {"promise": "anyone", "statistic": "table", "by": "sector",
+                        "levels": {"sector": ["care", "trade", "none"]}},
+}  # fmt: skip
+
+
+def files_that_differ_in_a_record(folder: Path) -> list[Path]:
+    """Two folders with a file of the same name."""
+    frame = survey()
+    other = frame.copy()
+    other.loc[7, ["pay", "hours", "sector"]] = [float(frame.pay[7]) + 0.4, 33.0, "trade"]
+    other.loc[7, "sector"] = {"care": "trade", "trade": "care"}[str(frame.sector[7])]
+    folders = [folder / name for name in ("one", "other")]
+    for place, table in zip(folders, (frame, other), strict=True):
+        place.mkdir()
+        table.to_csv(place / "people.csv", index=False)
+    return folders
+
+
+def publish_both(folders: list[Path], monkeypatch: pytest.MonkeyPatch, words: Mapping[str, Any]) -> list[Protected]:
+    drop = [] if words.get("id") or words.get("statistic") in ("table",) else ["person"]
+    if words.get("statistic") != "table":
+        drop.append("sector")
+    made = []
+    for folder in folders:
+        monkeypatch.chdir(folder)
+        made.append(protect_file(data="people.csv", eta=0.1, drop=drop, insecure_seed=1, n_jobs=1, **words))
+    return made
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+class TestPublication:
+    def test_two_files_with_the_same_printed_noise_differ_in_the_values_alone(
+        self, tmp_path, monkeypatch, name
+    ) -> None:
+        """And in the keyed digest of the entry, and the digest of the text itself."""
+        one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
+        contents = [json.loads(each.to_json()) for each in (one, other)]
+        assert contents[0]["about"]["certificate"]["noise"] == contents[1]["about"]["certificate"]["noise"]
+        different = paths_that_differ(*contents)
+        assert different <= {".sha256", ".about.values[].value", ".about.certificate.entry.digest"}
+        assert ".about.values[].value" in different
+        of_owner = paths_that_differ(*(json.loads(each.owner.to_json()) for each in (one, other)))
+        assert ".about.data.digest" in of_owner
+
+    def test_nothing_else_is_a_function_of_the_file(self, tmp_path, monkeypatch, name) -> None:
+        """With the same value and entry the bytes of both halves for publication are the same: JSON and page."""
+        monkeypatch.setattr(released, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
+        monkeypatch.setattr(ReleaseLedger, "entry_digest", lambda ledger, place: "a" * 64)
+        one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
+        assert one.to_json() == other.to_json()
+        assert one.certificate.table() == other.certificate.table()
+        assert one.owner.to_json() != other.owner.to_json()
+
+    @pytest.mark.slow
+    def test_neither_is_the_page(self, tmp_path, monkeypatch, name) -> None:
+        monkeypatch.setattr(released, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
+        monkeypatch.setattr(ReleaseLedger, "entry_digest", lambda ledger, place: "a" * 64)
+        one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
+        assert one.to_html() == other.to_html()
+
+    def test_what_is_of_the_owner_alone(self, tmp_path, monkeypatch, name) -> None:
+        folder, _ = files_that_differ_in_a_record(tmp_path)
+        (made,) = publish_both([folder], monkeypatch, PUBLISHED[name])
+        public, owner, text = made.certificate.about, made.owner.about, made.to_json()
+        kept = ReleaseLedger.open(folder / "people.csv.ledger", owner.certificate.design)
+        assert (public.data.digest, len(owner.data.digest)) == ("", 16)
+        assert owner.data.digest not in text
+        assert all(row.sampling_std is None and row.sample_cost is None for row in public.values)
+        errors = [row.sampling_std for row in owner.values]
+        assert any(error is not None and error > 0 for error in errors)
+        assert (public.command, public.audience, owner.audience) == ("", "public", "owner")
+        assert {each.scope.kind for each in made.certificate.findings} <= {"every", "any_data"}
+        assert not any(each.attack or each.low for each in made.certificate.findings)
+        spent = [each for each in made.owner.findings if each.release == "spent"]
+        assert len(spent) == 1
+        hidden = {kept.key.hex(), *(getattr(kept.releases[0], digest) for digest in ("query", "subject", "release"))}
+        names = Units.of(file_request(read(ProtectionPlan, owner.plan, "protect"), HERE)).names
+        if owner.certificate.design != "dp":
+            hidden |= {bytes(row).hex() for row in kept.unit_hashes(names)}
+        for secret in hidden:
+            assert secret not in text
+            assert secret not in made.owner.to_json()
+        out = names[kept.left_out(names)]
+        assert out not in text
+        assert out not in made.owner.to_json()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("pay", "unknown", {"ranges": "pay=10:60,hours=0:50"}),
+        ("pay", np.nan, {"ranges": "pay=10:60,hours=0:50", "statistic": "quantiles"}),
+        ("hours", np.inf, {"ranges": "pay=10:60,hours=0:50", "statistic": "covariance"}),
+        ("person", 7, {"ranges": "pay=10:60,hours=0:50"}),
+        ("sector", "fishing", {"statistic": "table", "by": "sector", "levels": {"sector": ["care", "trade"]}}),
+        ("hours", "x", {"statistic": "table", "by": "hours", "levels": {"hours": [str(hour) for hour in range(60)]}}),
+        ("hours", "x", {"statistic": "histogram", "by": "hours", "set": {"edges": [0, 20, 40, 60]}}),
+    ],
+)
+def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monkeypatch, column, value, words) -> None:
+    """Differential privacy: a text among numbers, nothing, or an unknown level has no other effect, and no error."""
+    frame = survey()
+    other = frame.astype({column: object})
+    other.loc[3, column] = value
+    contents = []
+    for name, table in (("one", frame), ("other", other)):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        table.to_csv("people.csv", index=False)
+        made = protect_file(data="people.csv", eta=0.1, promise="anyone", insecure_seed=1, n_jobs=1, **words)
+        contents.append(json.loads(made.to_json()))
+    assert paths_that_differ(*contents) <= {".sha256", ".about.values[].value", ".about.certificate.entry.digest"}
+
+
+def test_the_owner_is_told_how_many_are_not_covered(ledger) -> None:
+    rows = np.append(np.zeros(19), 100.0)[:, None]
+    made = release("per-instance", ledger, x=rows, noise_scale=3.0)
+    note = "1 of 20 records are told with an accuracy above 0.55"
+    assert any(each.startswith(note) for each in made.owner.about.notes)
+    assert note not in made.to_json()
+    assert made.certificate.about.notes == ()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The ledger and its file
+
+
+@every_design
+class TestFile:
+    def test_it_lies_beside_the_data_and_is_the_owners_alone(self, tmp_path, design) -> None:
+        file = tmp_path / "people.csv"
+        pd.DataFrame(ROWS, columns=["x0", "x1"]).to_csv(file, index=False)
+        protect_file(data=file, eta=0.05, **WORDS[design])
+        kept = tmp_path / "people.csv.ledger"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert ReleaseLedger.open(kept, design).releases[0].published
+        with (
+            pytest.raises(ValueError, match=r"the whole budget|nothing is left|^$")
+            if design != "per-instance"
+            else (pytest.raises(ZeroDivisionError))
+        ):
+            protect_file(data=file, eta=0.05, statistic="sum", **WORDS[design])
+            raise ZeroDivisionError  # per-instance refuses nothing
+        kept.chmod(0o644)
+        with pytest.raises(ValueError, match="is open to others"):
+            protect_file(data=file, eta=0.05, **WORDS[design])
+
+    @pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
+    def test_a_release_that_was_interrupted_is_made_again(self, tmp_path, design, error) -> None:
+        """After the entry and before the publication: the same call gives the bytes that were lost."""
+        file, halves = tmp_path / "people.csv", []
+        pd.DataFrame(ROWS, columns=["x0", "x1"]).to_csv(file, index=False)
+
+        def lost(public: Report, owner: Report) -> None:
+            halves.append((public.to_json(), owner.to_json()))
+            raise error
+
+        with pytest.raises(type(error)):
+            protect_file(data=file, eta=0.05, publish=lost, **WORDS[design])
+        kept = tmp_path / "people.csv.ledger"
+        assert [each.published for each in ReleaseLedger.open(kept, design).releases] == [False]
+        made = protect_file(data=file, eta=0.05, **WORDS[design])
+        assert both(made) == halves[0]
+        assert [each.published for each in ReleaseLedger.open(kept, design).releases] == [True]
+
+    def test_two_copies_that_went_on_differently_are_told_by_their_entries(self, tmp_path, design) -> None:
+        path, copy = tmp_path / "ledger", tmp_path / "copy"
+        release(design, path, budget=0.4)
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o600)
+        entries = [
+            release(design, place, "sum", eta=eta, **({"noise_scale": 9.0} if design == "per-instance" else {}))
+            .certificate.about.certificate.entry
+            for place, eta in ((path, 0.04), (copy, 0.05))
+        ]  # fmt: skip
+        if design == "per-instance":
+            assert entries == [None, None]
+            return
+        assert [entry.number for entry in entries] == [2, 2]
+        assert entries[0].digest != entries[1].digest
+
+
+def test_the_value_is_that_of_a_row_of_the_table_with_noise_of_the_key(ledger) -> None:
+    """Made again from the ledger, by hand: the grid, the noise and their sum in whole steps."""
+    made = release("leave-one-out", ledger, noise="gaussian_diagonal")
+    kept = ReleaseLedger.open(ledger, "leave-one-out")
+    facts = made.certificate.about.certificate.noise
+    grid = Grid(tuple(facts.grid))
+    exact = np.delete(ROWS, left_out_of(ledger, ROWS), axis=0).mean(axis=0)
+    normal = kept.generator(f"noise {kept.releases[0].release}").standard_normal(2)
+    expected = grid.value(grid.round(exact) + grid.round(np.array(facts.rms) * normal))
+    np.testing.assert_allclose(made.value, expected, rtol=1e-12)
+    multiples = made.value / grid.steps
+    assert (multiples == np.rint(multiples)).all()
+
+
+def test_a_calibration_makes_no_ledger(tmp_path) -> None:
+    file = tmp_path / "people.csv"
+    pd.DataFrame(ROWS, columns=["x0", "x1"]).to_csv(file, index=False)
+    for design, words in WORDS.items():
+        made = calibrate_file(data=file, eta=0.05, **words)
+        assert made.certificate.about.certificate.design == design
+        assert made.certificate.about.certificate.entry is None
+        assert made.certificate.about.values == ()
+    assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+    assert read(CalibrationPlan, {"data": file, "eta": 0.05, "promise": "file"}, "").chosen == "leave-one-out"
