@@ -75,7 +75,7 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
         return _levels_view(features, points)
     if isinstance(features, Histogram):
         edges = {name: (of[0], of[-1]) for name, of in zip(features.columns, features.edges, strict=True)}
-        return _numbers_view(points, edges, outside="are in no bin")
+        return _bins_view(points, edges)
     if features is None or isinstance(features, Columns | SecondMoments) or isinstance(statistic, Covariance):
         return _ranges_view(plan, points)
     return points, []
@@ -103,24 +103,35 @@ def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[st
     for name in plan.declared_ranges:
         one_of("column of ranges", name, names)
     ranges = {name: plan.declared_ranges[name] for name in names if name in plan.declared_ranges}
-    moved, notes = _numbers_view(points, ranges, outside="were moved to the nearer end")
+    numbers, n_missing = columns_as_numbers(points, tuple(ranges))
+    low, high = _ends(ranges)
+    values = numbers.x.to_numpy()
+    notes = _notes(n_missing, _n_outside(values, low, high), "were moved to the nearer end")
+    moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
     unused = [name for name in names if name not in ranges]
     if unused:
         notes = [*notes, f"columns without a declared range are not used: {', '.join(unused[:6])}"]
     return moved, notes
 
 
-def _numbers_view(points: Points, ranges: dict[str, tuple[float, float]], outside: str) -> tuple[Points, list[str]]:
-    """Read columns as numbers; what is no number is below the range in a histogram, else at its lower end."""
-    numbers, n_missing = columns_as_numbers(points, tuple(ranges))
-    low, high = (np.array(ends, dtype=float) for ends in zip(*ranges.values(), strict=True))
+def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[Points, list[str]]:
+    """Read the columns of a histogram as numbers; what is no number is below the first edge, and so in no bin."""
+    numbers, n_missing = columns_as_numbers(points, tuple(edges))
+    low, high = _ends(edges)
     values = numbers.x.to_numpy()
-    n_outside = int(((values < low) | (values > high)).sum())
-    if outside.startswith("were moved"):
-        values = np.clip(np.where(np.isnan(values), low, values), low, high)
-    else:
-        values = np.where(np.isnan(values), low - 1, values)
-    return _with_values(numbers, values), _notes(n_missing, n_outside, outside)
+    notes = _notes(n_missing, _n_outside(values, low, high), "are in no bin")
+    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), notes
+
+
+def _ends(ranges: dict[str, tuple[float, float]]) -> tuple[Array, Array]:
+    """Return the lower and the upper ends of ranges."""
+    ends = np.array(list(ranges.values()), dtype=float)
+    return ends[:, 0], ends[:, 1]
+
+
+def _n_outside(values: Array, low: Array, high: Array) -> int:
+    """Count values outside of their range; missing ones do not count."""
+    return int(((values < low) | (values > high)).sum())
 
 
 def _with_values(points: Points, values: Array) -> Points:

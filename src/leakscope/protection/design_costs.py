@@ -193,6 +193,10 @@ def _with_design(request: Request, design: Design) -> Request:
 def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise and what moving values into their ranges changes: all records are used."""
     prepared = differential_privacy.prepare(request)
+    if len(prepared.labels) != len(of_all):
+        raise ValueError(
+            "columns without a declared range are not used: declare theirs, or leave them out of all designs"
+        )
     moved = prepared.value_of(0) / prepared.divisor - of_all
     return np.hypot(prepared.rms, moved)
 

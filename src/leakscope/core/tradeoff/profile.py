@@ -97,7 +97,7 @@ class Profile(TradeOff):
         return np.maximum(steep, np.interp(fpr, until[::-1], small[::-1]))
 
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
-        """By search; never below the least delta that is given, however small.
+        """By search; never below the least delta that is given, nor above what is given for this epsilon.
 
         Both directions have the same total variation, so that what one of them promises of it holds for the other.
         """
@@ -105,6 +105,9 @@ class Profile(TradeOff):
         back = self.value if self.reverse is None else self.reverse
         least_inside = min(float(self.value.min()), _total_variation(self.at, back))
         least_outside = min(float(back.min()), _total_variation(self.at, self.value))
+        given = self.at <= epsilon  # a delta of a smaller epsilon holds for this one, too
+        inside = min(inside, float(self.value[given].min(initial=1.0)))
+        outside = min(outside, float(back[given].min(initial=1.0)))
         return max(inside, least_inside), max(outside, least_outside)
 
     def to_dict(self) -> dict[str, Any]:
