@@ -140,10 +140,9 @@ def non_negative(name: str, value: Any) -> float:
 
 def positive(name: str, value: Any) -> float:
     """Check that a value is a finite number > 0."""
-    number = non_negative(name, value)
-    if number == 0:
+    if isinstance(value, int | float) and value <= 0 and not isinstance(value, bool):
         raise ValueError(f"{name} must be > 0 and finite")
-    return number
+    return non_negative(name, value)
 
 
 def encoded(array: Num[Array, "*shape"], dtype: str) -> str:

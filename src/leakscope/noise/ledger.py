@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from typing import Any, Literal, final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakscope.core import private_file
+from leakscope.core import plain_json, private_file
 from leakscope.core.checks import one_of, positive
 from leakscope.core.types import Noise
 from leakscope.noise.families import describe
@@ -37,7 +36,6 @@ Array = np.ndarray
 _FORMAT = "leakscope ledger 2"
 _WITHOUT_KEY = "leakscope ledger 1"
 _PROMISES = ("every", "average")
-_LONGEST_NAME = 100  # characters of a digest or a coupling
 
 
 @final
@@ -463,16 +461,18 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
     ValueError
         Naming the first value that is wrong.
     """
-    top = _keys("it", content, "format key data n member coupling promise seed separating_fraction queries releases")
+    top = plain_json.mapping(
+        "it", content, "format key data n member coupling promise seed separating_fraction queries releases"
+    )
     if top["format"] != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
-    key = _hex("key", top["key"], KEY_BYTES)
+    key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
     draw = _decoded_draw(top)
     queries = []
-    for number, value in enumerate(_list("queries", top["queries"])):
+    for number, value in enumerate(plain_json.sequence("queries", top["queries"])):
         queries.append(_decoded_query(f"queries[{number}]", value))
     releases = []
-    for number, value in enumerate(_list("releases", top["releases"])):
+    for number, value in enumerate(plain_json.sequence("releases", top["releases"])):
         releases.append(_decoded_release(f"releases[{number}]", value, len(draw.member)))
     if [release.query for release in releases] != [query.digest for query in queries[: len(releases)]]:
         raise ValueError("its releases are not the first of its queries")
@@ -482,35 +482,45 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
 
 
 def _decoded_draw(top: Mapping[str, Any]) -> Draw:
-    n = _whole_number("n", top["n"], 2)
-    packed = _hex("member", top["member"], -(-n // 8))
+    n = plain_json.whole_number("n", top["n"], 2)
+    packed = bytes.fromhex(plain_json.hexadecimal("member", top["member"], -(-n // 8)))
     bits = np.unpackbits(np.frombuffer(packed, np.uint8))
     if bits[n:].any():
         raise ValueError(f"member names records beyond the {n:,} that there are")
     promise = top["promise"]
     if promise not in _PROMISES:
         raise ValueError("promise must be every or average")
-    seed = None if top["seed"] is None else _whole_number("seed", top["seed"], 0)
-    fraction = _positive("separating_fraction", top["separating_fraction"])
+    seed = None if top["seed"] is None else plain_json.whole_number("seed", top["seed"], 0)
+    fraction = plain_json.positive("separating_fraction", top["separating_fraction"])
     if fraction > 1:
         raise ValueError(f"separating_fraction must be at most 1, got {fraction:g}")
     member = bits[:n].astype(bool)
-    return Draw(_name("data", top["data"]), member, _name("coupling", top["coupling"]), promise, seed, fraction)
+    return Draw(
+        plain_json.short_text("data", top["data"]),
+        member,
+        plain_json.short_text("coupling", top["coupling"]),
+        promise,
+        seed,
+        fraction,
+    )
 
 
 def _decoded_query(name: str, value: Any) -> Query:
-    query = _keys(name, value, "statistic eta noise")
+    query = plain_json.mapping(name, value, "statistic eta noise")
     statistic = _mapping(f"{name}.statistic", query["statistic"])
     noise = None if query["noise"] is None else _mapping(f"{name}.noise", query["noise"])
-    return Query(statistic, _positive(f"{name}.eta", query["eta"]), noise)
+    return Query(statistic, plain_json.positive(f"{name}.eta", query["eta"]), noise)
 
 
 def _decoded_release(name: str, value: Any, n: int) -> Released:
-    release = _keys(name, value, "query scale d pairs lengths subject release published")
-    pairs = [_whole_number(f"{name}.pairs", size, 1) for size in _list(f"{name}.pairs", release["pairs"])]
+    release = plain_json.mapping(name, value, "query scale d pairs lengths subject release published")
+    pairs = [
+        plain_json.whole_number(f"{name}.pairs", size, 1)
+        for size in plain_json.sequence(f"{name}.pairs", release["pairs"])
+    ]
     if len(pairs) != 2 or pairs[0] not in (1, n):
         raise ValueError(f"{name}.pairs must be a number of records (1 or {n:,}) and a number of pairs")
-    packed = _text(f"{name}.lengths", release["lengths"])
+    packed = plain_json.text(f"{name}.lengths", release["lengths"])
     if len(packed) != 4 * -(-8 * pairs[0] * pairs[1] // 3):  # length of so many bytes in base 64
         raise ValueError(f"{name}.lengths are not those of {pairs[0]:,} x {pairs[1]:,} pairs")
     try:
@@ -519,83 +529,20 @@ def _decoded_release(name: str, value: Any, n: int) -> Released:
         raise ValueError(f"{name}.lengths are not numbers in base 64") from None
     if not (lengths >= 0).all():
         raise ValueError(f"{name}.lengths must be >= 0")
-    published = release["published"]
-    if not isinstance(published, bool):
-        raise ValueError(f"{name}.published must be true or false, got {_kind(published)}")
+    published = plain_json.truth(f"{name}.published", release["published"])
     return Released(
-        _text(f"{name}.query", release["query"]),
+        plain_json.text(f"{name}.query", release["query"]),
         lengths,
-        _positive(f"{name}.scale", release["scale"]),
-        _whole_number(f"{name}.d", release["d"], 1),
-        _text(f"{name}.subject", release["subject"]),
-        _text(f"{name}.release", release["release"]),
+        plain_json.positive(f"{name}.scale", release["scale"]),
+        plain_json.whole_number(f"{name}.d", release["d"], 1),
+        plain_json.text(f"{name}.subject", release["subject"]),
+        plain_json.text(f"{name}.release", release["release"]),
         published,
     )
 
 
-_KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
-
-
-def _kind(value: Any) -> str:
-    """Say what kind of JSON value this is."""
-    return _KINDS.get(type(value), "nothing")
-
-
 def _mapping(name: str, value: Any) -> dict[str, Any]:
+    """Check that a value is a mapping, with any keys."""
     if not isinstance(value, dict):
-        raise ValueError(f"{name} must be a mapping, got {_kind(value)}")
+        raise ValueError(f"{name} must be a mapping, got {plain_json.kind(value)}")
     return value
-
-
-def _keys(name: str, value: Any, keys: str) -> dict[str, Any]:
-    """Check that a value is a mapping with these keys and no others."""
-    mapping = _mapping(name, value)
-    missing = [key for key in keys.split() if key not in mapping]
-    if missing:
-        raise ValueError(f"{name} has no {missing[0]}")
-    if len(mapping) > len(keys.split()):
-        raise ValueError(f"{name} has keys other than {', '.join(keys.split())}")
-    return mapping
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{name} must be a list, got {_kind(value)}")
-    return value
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text, got {_kind(value)}")
-    return value
-
-
-def _name(name: str, value: Any) -> str:
-    """Check that a value is a short text of printable characters."""
-    text = _text(name, value)
-    if not 0 < len(text) <= _LONGEST_NAME or not text.isascii() or not text.isprintable():
-        raise ValueError(f"{name} must be a text of 1 to {_LONGEST_NAME} printable letters")
-    return text
-
-
-def _hex(name: str, value: Any, n_bytes: int) -> bytes:
-    text = _text(name, value)
-    if len(text) != 2 * n_bytes or not set(text) <= set("0123456789abcdef"):
-        raise ValueError(f"{name} must be {n_bytes:,} bytes, as {2 * n_bytes:,} hexadecimal digits")
-    return bytes.fromhex(text)
-
-
-def _whole_number(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{name} must be a whole number, got {_kind(value)}")
-    if not least <= value < 2**63:
-        raise ValueError(f"{name} must be from {least} to 2^63 - 1")
-    return value
-
-
-def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} must be a number, got {_kind(value)}")
-    if not 0 < value < math.inf or value > 1e308:  # a whole number of 400 digits is no float
-        raise ValueError(f"{name} must be > 0 and finite")
-    return float(value)
