@@ -13,10 +13,11 @@ import nox
 HERE = os.environ.get("LEAKSCOPE_HERE") == "1"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BY_DAY = "not nightly"
-SLOW = "slow and not nightly"
+SLOW = "slow and not nightly and not benchmarks"
+SPEED = "benchmarks and not nightly"
 EVERYTHING = ".[dev,parquet,images,torch,dpsgd,pretrained,docs]"
 
-nox.options.sessions = ["tests", "slow", "networks", "lint", "types", "doctests", "docs"]
+nox.options.sessions = ["tests", "slow", "networks", "speed", "lint", "types", "doctests", "docs"]
 nox.options.default_venv_backend = "none" if HERE else "virtualenv"
 
 
@@ -35,7 +36,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Kills, whole command lines, browsers, speed and memory, long statistics."""
+    """Kills, whole command lines, browsers, long statistics."""
     install(session, ".[dev,parquet]")
     session.run("python", "-m", "pytest", "-n", "2", "-m", SLOW, *session.posargs, env=ONE_THREAD)
 
@@ -58,7 +59,15 @@ def minimum(session: nox.Session) -> None:
 def networks(session: nox.Session) -> None:
     """Networks and DP-SGD."""
     install(session, EVERYTHING)
-    session.run("python", "-m", "pytest", "-n", "2", "-m", BY_DAY, "tests/networks", *session.posargs, env=ONE_THREAD)
+    by_day = f"{BY_DAY} and not benchmarks"
+    session.run("python", "-m", "pytest", "-n", "2", "-m", by_day, "tests/networks", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def speed(session: nox.Session) -> None:
+    """Ratios of CPU times and memory, one test at a time: run nothing beside them."""
+    install(session, EVERYTHING)
+    session.run("python", "-m", "pytest", "-m", SPEED, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -95,4 +104,6 @@ def docs(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Full statistics, real trainings, kills at every call."""
     install(session, EVERYTHING)
-    session.run("python", "-m", "pytest", "-n", "2", "-m", "nightly", *session.posargs, env=ONE_THREAD)
+    at_night = ("-m", "nightly and not benchmarks")
+    session.run("python", "-m", "pytest", "-n", "2", *at_night, *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "pytest", "-m", "nightly and benchmarks", *session.posargs, env=ONE_THREAD)

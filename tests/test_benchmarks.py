@@ -1,7 +1,7 @@
 """Speed and memory: at least half of each wanted ratio, measured as users measure it, in a process of its own.
 
-By day each is measured on less work, the ratios in this process, and beside other work: a third of each wanted ratio is
-asked for, at sizes where half of it is exceeded by a fifth or more on a machine that does nothing else.
+By day each is measured on less work, the ratios in this process. Run them with nothing beside them: other work shares
+the processor's caches and memory, and costs the two sides of a ratio differently.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
             {"N_SAMPLED": 300, "N_SUBSETS": 2**13, "PART": 500, "REPEATS": 4},
             id="sampled halves",
         ),
-        pytest.param(half_splits, half_splits.rows, {}, id="half-splits"),
+        pytest.param(half_splits, half_splits.rows, {"N_RECORDS": 1_000_000}, id="half-splits"),  # beyond every cache
         pytest.param(protection, lambda: [protection.swaps()], {}, id="swaps"),
         pytest.param(protection, lambda: [protection.linear()], {"N_LINEAR": 50_000}, id="noise of a mean"),
         pytest.param(left_out, left_out.rows, {}, id="values without each record"),
@@ -57,21 +57,17 @@ def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
 )
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.filterwarnings("default")  # those of the naive sides are not ours
-def test_a_third_of_a_ratio_on_less_work(
+def test_half_of_a_ratio_on_less_work(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, rows: Callable[[], list[Row]], sizes: dict[str, int]
 ) -> None:
-    """CPU time on one thread: on several the ratio may be another one.
-
-    By day other tests and checks run beside it and share caches and memory, so that a third is asked for; at night it
-    is half.
-    """
+    """CPU time on one thread: on several the ratio may be another one."""
     for name, size in sizes.items():
         monkeypatch.setattr(module, name, size)
     if hasattr(module, "cpu_seconds"):
         monkeypatch.setattr(module, "cpu_seconds", few_repeats)
     measured = rows()
     assert measured or dpsgd.left_out()
-    short = [f"{row.name}: {row.ratio:.1f}x, wanted {row.wanted:g}x" for row in measured if row.ratio < row.wanted / 3]
+    short = [f"{row.name}: {row.ratio:.1f}x, wanted {row.wanted:g}x" for row in measured if row.ratio < row.wanted / 2]
     assert not short
 
 

@@ -213,10 +213,13 @@ def _moments(block: Block, signals: Signals) -> Float[Array, "2 3 B"]:
     """Compute number, mean and sum of squares of all references without and of all with each point."""
     values = _phi(signals, block.references).astype(np.float64)
     inside = block.references(block.game.member).astype(np.float64)
-    centre = values.mean(axis=1, keepdims=True)
+    ones = np.ones(values.shape[1])  # a product with ones sums over references without temporary arrays
+    centre = (values @ ones / len(ones))[:, None]
     values -= centre  # sums of squares keep their digits only around a centre
-    n_in, sum_in = inside.sum(axis=1), np.vecdot(inside, values)
-    square, square_in = np.vecdot(values, values), np.vecdot(inside * values, values)
+    n_in, sum_in = inside @ ones, np.vecdot(inside, values)
+    square = np.vecdot(values, values)
+    inside *= values  # from here on the values of the references with the point, and 0 for the others
+    square_in = np.vecdot(inside, values)
     n = np.stack([values.shape[1] - n_in, n_in])
     mean = np.stack([-sum_in, sum_in]) / np.maximum(n, 1)  # the values of both sides sum to 0
     squares = np.stack([square - square_in, square_in]) - n * mean**2
