@@ -14,8 +14,12 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding
 from leakscope.noise.norms import Mahalanobis
+from leakscope.plans.protects import ProtectionPlan
+from leakscope.protection.declared_data import declared_view
+from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
+from leakscope.protection.published_table import table_for_publication
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -24,7 +28,9 @@ from leakscope.reports.about import (
     DataFacts,
     LedgerEntryFacts,
     NoiseFacts,
+    OfficeRule,
     ProtectedAbout,
+    PublishedTable,
     ReleasedValue,
     envelope,
     term_facts,
@@ -149,6 +155,8 @@ def _about(
         data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
         certificate=_certificate(prepared, entry, value is not None),
         values=_values(prepared, value, is_public),
+        table=_table(prepared, value),
+        rules=() if is_public else _rules(prepared),
     )
 
 
@@ -221,6 +229,27 @@ def _notes(prepared: Prepared, value: Float[Array, " d"] | None) -> list[str]:
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in plan.set:
         notes.append(STANDARDISED)
     return notes
+
+
+def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTable | None:
+    """Make the table for publication; nothing before a release."""
+    if value is None:
+        return None
+    request = prepared.request
+    return table_for_publication(
+        request.plan, request.statistic, value, prepared.rms, n_in_use=prepared.k, is_gaussian=True
+    )
+
+
+def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
+    """Check the rules of statistics offices, for the owner."""
+    request = prepared.request
+    plan, statistic, points = request.plan, request.statistic, request.data.points
+    if not isinstance(plan, ProtectionPlan):
+        return ()
+    if prepared.design == "dp":
+        points, _ = declared_view(statistic, plan, points)
+    return check_office_rules(plan, statistic, points)
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:

@@ -286,6 +286,41 @@ class ReleasedValue(Facts):
     sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
 
 
+class PublishedCell(Facts):
+    """One number of a table for publication."""
+
+    levels: tuple[Text | None, ...] = Field(description="Of each column; null where its levels are added up.")
+    quantity: Text = Field(description="What the number is: count, or mean of a column.")
+    value: Real = Field(description="Of a count a whole number.")
+    noise_std: NonNegative = Field(description="Of the noise, rounding to a whole number included.")
+    low: Real | None = Field(
+        description="End of the central 95 % interval of the noise, of a count whole; null if it is not Gaussian."
+    )
+    high: Real | None
+    sampling_std: NonNegative | None = Field(
+        description="Sampling error, where it is a function of released numbers; of a count c of n records "
+        "sqrt(c (1 - c/n)), of the released count."
+    )
+
+
+class PublishedTable(Facts):
+    """A table for publication: made from the released numbers, their noise and what is public, at no cost."""
+
+    by: tuple[Text, ...] = Field(description="Columns whose levels are the cells.")
+    cells: tuple[PublishedCell, ...] = Field(description="The cells first, then the margins, which are their sums.")
+    total: Count | None = Field(description="Public number that the counts add up to; null where none is known.")
+    non_negative: Flag = Field(description="Negative counts were set to 0, and the others made smaller.")
+
+
+class OfficeRule(Facts):
+    """A rule of thumb of statistics offices, checked on the exact numbers: for the owner alone."""
+
+    rule: Literal["minimum_frequency", "dominance", "p_percent", "degrees_of_freedom"]
+    thresholds: dict[Text, Real]
+    checked: Count = Field(description="Cells, groups or numbers that were checked.")
+    failing: tuple[Text, ...] = Field(description="Their names.")
+
+
 class About(Facts):
     """What every report says of itself."""
 
@@ -369,6 +404,8 @@ class ProtectedAbout(About):
     data: DataFacts
     certificate: CertificateFacts
     values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
+    table: PublishedTable | None = Field(None, description="Counts or means of groups as they are published.")
+    rules: tuple[OfficeRule, ...] = Field((), description="For the owner: empty where published.")
 
 
 AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from markupsafe import Markup
+
 from leakscope.reports import Report
 from leakscope.reports.phrases import title
 from leakscope.reports.sections.document import (
@@ -23,7 +25,7 @@ from leakscope.reports.sections.document import (
 )
 from leakscope.reports.sections.findings import Group, as_given, cells, groups, row
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.protected import certificate, costs, words
+from leakscope.reports.sections.protected import certificate, costs, table, words
 from leakscope.reports.sections.protected.costs import Cells
 from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
@@ -57,16 +59,18 @@ def document(report: Report) -> Document:
     result = protected_result(report)
     about, head = result.about, interval_head(result.about.confidence)
     own = _groups(result)
-    table = [*own, *_others(result)]
+    all_groups = [*own, *_others(result)]
     text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
         _summary(result),
+        _published(result),
         _certificate(result),
         _curves(result) if result.curves else None,
         _cost(result),
         _other_methods(result),
-        findings_section(table, head, BOUNDS_CAPTION, [text]),
+        _rules(result),
+        findings_section(all_groups, head, BOUNDS_CAPTION, [text]),
         _method(result),
     ]
     figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
@@ -76,10 +80,10 @@ def document(report: Report) -> Document:
         words.facts(result),
         joined([words.warning(result), words.lede(result), words.promise(result)]),
         head,
-        table,
+        all_groups,
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
-        ("release", "other_methods", "certificate", "cost", "findings", "protected_method"),
+        ("release", "published", "other_methods", "certificate", "cost", "rules", "findings", "protected_method"),
     )
 
 
@@ -97,12 +101,50 @@ def _summary(result: ProtectedResult) -> Section:
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "values": _table(values),
-        "values_note": words.values_note(result),
+        "values_note": joined([Markup.escape(words.values_note(result)), _table_note(result)]),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    text = [[words.warning(result)], [joined([lede, promise])], [Rows(costs.headed(values), MOST_VALUES)]]
+    shown = [Rows(costs.headed(values), MOST_VALUES), _table_note(result)]
+    if result.about.table is not None and table.is_crossed(result.about.table):
+        shown = []  # the section that follows has them
+    text = [[words.warning(result)], [joined([lede, promise])], shown]
     return Section("release", content, text)
+
+
+def _table_note(result: ProtectedResult) -> Markup:
+    """Say what was made of the released numbers, unless the section of the table does."""
+    facts = result.about.table
+    if facts is None or table.is_crossed(facts):
+        return Markup("")
+    return table.note(result)
+
+
+def _published(result: ProtectedResult) -> Section | None:
+    """Show counts by two columns as rows and columns, with margins."""
+    facts = result.about.table
+    if facts is None or not table.is_crossed(facts):
+        return None
+    rows = table.crossed(facts)
+    heads = {column: column for column in rows[0]}
+    content = {"heads": heads, "texts": (), "table": Table(list(rows[0]), rows, (), 0), "note": table.note(result)}
+    return Section("published", content, [[Rows(rows, MOST_VALUES)], [table.note(result)]])
+
+
+def _rules(result: ProtectedResult) -> Section | None:
+    """Show the rules of statistics offices, for the owner."""
+    rows = table.rules(result)
+    if not rows:
+        return None
+    heads = table.RULE_HEADS
+    content = {
+        "heads": heads,
+        "texts": tuple(heads),
+        "table": Table(list(heads), rows, (), 0),
+        "intro": table.RULES_INTRO,
+    }
+    headed = [{heads[column]: cell for column, cell in row.items()} for row in rows]
+    return Section("rules", content, [[table.RULES_INTRO, Rows(headed)]])
 
 
 def _certificate(result: ProtectedResult) -> Section:
@@ -133,19 +175,19 @@ def _curves(result: ProtectedResult) -> Section:
 
 def _cost(result: ProtectedResult) -> Section:
     """Show what the noise costs; on a page also what other methods would."""
-    table = costs.costs(result)
+    rows = costs.costs(result)
     intro = joined([costs.cost(result), words.accuracy(result)])
     content: dict[str, Any] = {
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "intro": intro,
         "sampling_note": fill(result, words_of(result).sampling_note),
-        "costs": _table(table),
+        "costs": _table(rows),
         "comparison": _table(costs.comparison(result)),
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
-    return Section("cost", content, [[Rows(costs.headed(table), MOST_VALUES), intro]])
+    return Section("cost", content, [[Rows(costs.headed(rows), MOST_VALUES), intro]])
 
 
 def _method(result: ProtectedResult) -> Section:
