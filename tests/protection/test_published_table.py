@@ -113,7 +113,7 @@ class TestRelease:
         ("design", "words"),
         [
             ("half", {"promise": "drawn", "ledger": None}),
-            ("half", {"promise": "drawn", "ledger": None, "noise": "laplace"}),
+            ("half", {"promise": "drawn", "ledger": None, "noise": "norm"}),
             ("per-instance", {"design": "per-instance", "promise": "file", "noise_scale": 4.0}),
         ],
     )
@@ -122,7 +122,7 @@ class TestRelease:
         table = release.certificate.about.table
         k = {"half": 150, "per-instance": 300}[design]
         assert table.total == by_levels(table)[None, None] == k
-        assert all((cell.low is None) == (words.get("noise") == "laplace") for cell in table.cells)
+        assert all((cell.low is None) == (words.get("noise") == "norm") for cell in table.cells)
 
     def test_csv(self, tmp_path) -> None:
         release = released(tmp_path)

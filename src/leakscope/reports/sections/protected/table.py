@@ -12,7 +12,7 @@ from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.words import joined, say
 
 TOTALS = ("Total", "All", "Sum", "(total)")  # what a margin is called: the first that is no level
-MOST_WIDE = 8  # levels of the second column that fit beside each other
+MOST_ACROSS = 8  # columns that fit beside each other
 MOST_NAMES = 6  # that fail a rule and are listed
 RULES = {
     "minimum_frequency": ("Minimum frequency", "at least {minimum} records in a cell that is not empty"),
@@ -30,8 +30,7 @@ Cells = Mapping[str, Markup]
 
 def label_of(cell: PublishedCell, table: PublishedTable) -> str:
     """Name a cell by its levels, and a mean by its column too, as ``"Sales / Female"``."""
-    total = total_name(table)
-    levels = " / ".join(total if level is None else level for level in cell.levels)
+    levels = _levels_in_words(cell, table)
     return levels if cell.quantity == "count" and _only_counts(table) else f"{cell.quantity}, {levels}"
 
 
@@ -42,22 +41,35 @@ def total_name(table: PublishedTable) -> str:
 
 
 def is_crossed(table: PublishedTable) -> bool:
-    """Tell whether the table is shown as rows and columns."""
-    n_across = len({cell.levels[1] for cell in table.cells}) - 1 if len(table.by) == 2 else MOST_WIDE + 1
-    return _only_counts(table) and n_across <= MOST_WIDE
+    """Tell whether the table is shown as rows and columns: counts by two columns, or groups with several numbers."""
+    n_across = len(_quantities(table))
+    if n_across == 1:
+        n_across = len(_levels(table, 1)) if len(table.by) == 2 else MOST_ACROSS + 1
+    return n_across <= MOST_ACROSS
 
 
 def crossed(table: PublishedTable) -> list[Cells]:
-    """Arrange the counts of two columns as rows and columns, margins last."""
+    """Arrange the numbers as rows and columns, margins last."""
+    if _only_counts(table):
+        return _two_columns(table)
+    rows: dict[tuple[str | None, ...], dict[str, Markup]] = {}
+    for cell in table.cells:
+        row = rows.setdefault(cell.levels, {" / ".join(table.by): Markup.escape(_levels_in_words(cell, table))})
+        row[cell.quantity] = _value(cell)
+    return list(rows.values())
+
+
+def _two_columns(table: PublishedTable) -> list[Cells]:
+    """Arrange counts with the levels of the first column as rows, those of the second as columns."""
     total = total_name(table)
-    rows: dict[str | None, dict[str, Markup]] = {}
-    for level in _levels(table, 0):
-        rows[level] = {f"{table.by[0]} / {table.by[1]}": Markup.escape(total if level is None else level)}
     by_levels = {cell.levels: cell for cell in table.cells}
-    for first, row in rows.items():
+    rows = []
+    for first in _levels(table, 0):
+        row = {f"{table.by[0]} / {table.by[1]}": Markup.escape(total if first is None else first)}
         for second in _levels(table, 1):
             row[total if second is None else second] = _value(by_levels[first, second])
-    return list(rows.values())
+        rows.append(row)
+    return rows
 
 
 def note(result: ProtectedResult) -> Markup:
@@ -131,5 +143,14 @@ def _levels(table: PublishedTable, axis: int) -> Sequence[str | None]:
     return [*(level for level in known if level is not None), *([None] if None in known else [])]
 
 
+def _levels_in_words(cell: PublishedCell, table: PublishedTable) -> str:
+    total = total_name(table)
+    return " / ".join(total if level is None else level for level in cell.levels)
+
+
+def _quantities(table: PublishedTable) -> Sequence[str]:
+    return list(dict.fromkeys(cell.quantity for cell in table.cells))
+
+
 def _only_counts(table: PublishedTable) -> bool:
-    return all(cell.quantity == "count" for cell in table.cells)
+    return _quantities(table) == ["count"]
