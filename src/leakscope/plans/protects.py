@@ -50,7 +50,6 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "delta": ("half", "dp"),
     "noise": ("half", "leave-one-out"),
     "clip": ("half",),
-    "compare": ("half",),
     "group": ("leave-one-out", "per-instance"),
     "budget": ("dp", "leave-one-out"),
     "allow_exact": ("leave-one-out",),
@@ -118,7 +117,11 @@ class CalibrationPlan(StatisticPlan):
         "design dp needs them, and moves values outside to the nearer end; with compare, other columns have the range "
         "of the data, which favours it",
     )
-    compare: bool = Field(default=False, description="beside it the noise that other methods need for the same promise")
+    compare: bool = Field(
+        default=False,
+        description="for the owner, what every design would cost; half: the noise that other methods need for the same "
+        "promise",
+    )
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
     @field_validator("noise")
@@ -177,9 +180,7 @@ class CalibrationPlan(StatisticPlan):
             return self
         if self.promise is not None and PROMISE_OF[design] != self.promise:
             raise ValueError(f"design {design} keeps the promise {PROMISE_OF[design]}, got promise {self.promise}")
-        for name, designs in OF_DESIGN.items():
-            if design not in designs and getattr(self, name, None) != _default_of(type(self), name):
-                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
+        self._check_fields_of(design)
         if self.id is not None and self.group is not None:
             raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
         if design == "leave-one-out" and self.noise not in GAUSSIAN:
@@ -191,6 +192,13 @@ class CalibrationPlan(StatisticPlan):
         if self.budget is not None and self.budget < self.eta:
             raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
         return self
+
+    def _check_fields_of(self, design: Design) -> None:
+        """Refuse fields that do nothing in a design."""
+        for name, designs in OF_DESIGN.items():
+            is_compared = self.compare and name == "fits"  # those of design half, which stands beside it
+            if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
+                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
 
     @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:

@@ -16,6 +16,7 @@ from leakscope.core.findings import Finding
 from leakscope.noise.norms import Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.declared_data import declared_view
+from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
@@ -157,6 +158,7 @@ def _about(
         values=_values(prepared, value, is_public),
         table=_table(prepared, value),
         rules=() if is_public else _rules(prepared),
+        designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
     )
 
 

@@ -312,6 +312,29 @@ class PublishedTable(Facts):
     non_negative: Flag = Field(description="Negative counts were set to 0, and the others made smaller.")
 
 
+class DesignErrors(Facts):
+    """What a design would have cost for the same accuracy of any attacker."""
+
+    design: Literal["dp", "leave-one-out", "per-instance", "half"]
+    promise: Literal["anyone", "file", "drawn"]
+    errors: tuple[NonNegative, ...] | None = Field(
+        description="Root mean square error of each number against the statistic of all records; null if it has none."
+    )
+    reason: Text = Field(description="Why it has none; empty otherwise.")
+
+
+class DesignsCompared(Facts):
+    """All designs side by side: exact functions of the data, for their owner alone."""
+
+    labels: tuple[Text, ...]
+    standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
+    designs: tuple[DesignErrors, ...]
+    recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
+    why: Literal["counts", "ranges", "declared_scale", "no_ranges"] = Field(
+        description="The public fact that the recommendation follows from."
+    )
+
+
 class OfficeRule(Facts):
     """A rule of thumb of statistics offices, checked on the exact numbers: for the owner alone."""
 
@@ -406,6 +429,7 @@ class ProtectedAbout(About):
     values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
     table: PublishedTable | None = Field(None, description="Counts or means of groups as they are published.")
     rules: tuple[OfficeRule, ...] = Field((), description="For the owner: empty where published.")
+    designs: DesignsCompared | None = Field(None, description="For the owner: null where published, or not asked for.")
 
 
 AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout

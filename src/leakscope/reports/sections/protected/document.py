@@ -25,7 +25,7 @@ from leakscope.reports.sections.document import (
 )
 from leakscope.reports.sections.findings import Group, as_given, cells, groups, row
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.protected import certificate, costs, table, words
+from leakscope.reports.sections.protected import certificate, compared, costs, table, words
 from leakscope.reports.sections.protected.costs import Cells
 from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
@@ -34,6 +34,9 @@ from leakscope.reports.sections.words import capital, joined, say
 MOST_ROWS = 8  # values that a page shows at once; the others fold
 MOST_FOLDED = 200
 MOST_VALUES = 40  # rows of a table in a text
+TEXT_ORDER = (
+    "release", "published", "other_methods", "certificate", "cost", "designs", "rules", "findings", "protected_method",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def document(report: Report) -> Document:
         _curves(result) if result.curves else None,
         _cost(result),
         _other_methods(result),
+        _designs(result),
         _rules(result),
         findings_section(all_groups, head, BOUNDS_CAPTION, [text]),
         _method(result),
@@ -83,7 +87,17 @@ def document(report: Report) -> Document:
         all_groups,
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
-        ("release", "published", "other_methods", "certificate", "cost", "rules", "findings", "protected_method"),
+        (
+            "release",
+            "published",
+            "other_methods",
+            "certificate",
+            "cost",
+            "designs",
+            "rules",
+            "findings",
+            "protected_method",
+        ),
     )
 
 
@@ -129,6 +143,23 @@ def _published(result: ProtectedResult) -> Section | None:
     heads = {column: column for column in rows[0]}
     content = {"heads": heads, "texts": (), "table": Table(list(rows[0]), rows, (), 0), "note": table.note(result)}
     return Section("published", content, [[Rows(rows, MOST_VALUES)], [table.note(result)]])
+
+
+def _designs(result: ProtectedResult) -> Section | None:
+    """Show what each design would have cost, for the owner."""
+    facts = result.about.designs
+    if facts is None:
+        return None
+    rows, below = compared.rows(facts), [*compared.reasons(facts), compared.RECOMMENDED[facts.why]]
+    heads = {column: column for column in rows[0]} if rows else {}
+    content = {
+        "heads": heads,
+        "texts": tuple(compared.HEADS.values()),
+        "table": Table(list(heads), rows, (), 0) if rows else None,
+        "title": compared.title(facts),
+        "below": below,
+    }
+    return Section("designs", content, [[compared.title(facts), Rows(rows), *below]])
 
 
 def _rules(result: ProtectedResult) -> Section | None:
