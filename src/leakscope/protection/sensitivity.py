@@ -125,7 +125,7 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
     """Bound how far replacing one record can move a statistic, whatever the data.
 
     Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Counts and sums
-    of groups: see `_of_groups`. Means and sums of columns, quantiles: each coordinate by at most the width of its range,
+    of groups: see `_of_groups`. Means, sums, quantiles: each coordinate by at most the width of its range,
     over the number of records for a mean.
     Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
     (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
