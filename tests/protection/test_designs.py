@@ -615,12 +615,15 @@ class TestRefusals:
         [
             (
                 fails_without_the_largest, [1.0, 2.0, 3.0, 9.0], 0.05,
-                "the statistic fails without 1 of the 4 records, and a failure is seen: eta must be > 0.5, got 0.05; "
-                "leave out what fails",
+                "tests.protection.test_designs:fails_without_the_largest cannot be computed without record 3, and a "
+                "failure tells who is left out, which no noise hides: leave these out of the data, or change what "
+                "fails (fewer columns, a penalty, larger groups)",
             ),
             (
                 fails_without_a_positive_one, [-1.0, -2, -3, -4, 1, 2, 3, 4], 0.3,
-                "the table must be finite, and no value above 1e+140: a failure has no noise",
+                "tests.protection.test_designs:fails_without_a_positive_one cannot be computed without record 4, "
+                "record 5, record 6 and 1 more, and a failure tells who is left out, which no noise hides: leave these "
+                "out of the data, or change what fails (fewer columns, a penalty, larger groups)",
             ),
         ],
     )  # fmt: skip
@@ -678,6 +681,50 @@ class TestExactNumbers:
         assert "outside of the promise" in made.certificate.table()
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == 0
         assert release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True).to_json() == made.to_json()
+
+    @pytest.mark.parametrize(
+        ("statistic", "words"),
+        [
+            ("sum", {}),
+            ("table", {"by": "x0", "levels": {"x0": [0, 1]}}),
+            ("quantiles", {"set": {"probabilities": [0.5]}}),
+        ],
+    )
+    def test_values_that_are_equal_for_so_many_that_no_noise_is_needed(self, ledger, statistic, words) -> None:
+        """Of ten 0s and eleven 1s: whoever it is, at most 11 of the 20 others leave another value behind."""
+        rows = np.repeat([0.0, 1.0], [10, 11])[:, None]
+        words = {"x": rows, "eta": 0.3, **words}
+        line = (
+            "so many of the values without a record are equal that eta = 0.3 is kept without noise, and they would be "
+            "released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
+        )
+        with refused(line):
+            release("leave-one-out", ledger, statistic, **words)
+        assert not ledger.exists()
+        made = release("leave-one-out", ledger, statistic, allow_exact=True, **words)
+        left_out = rows[left_out_of(ledger, rows), 0]
+        n_zeros, n_ones = 10 - (left_out == 0), 11 - (left_out == 1)
+        exact = {"sum": [n_ones], "table": [n_zeros, n_ones], "quantiles": [0.5 if n_zeros == n_ones else 1.0]}
+        assert made.value.tolist() == exact[statistic]
+        assert made.noise is None
+        # the ledger counts that one of the 0s is told from the 1s for certain: eta = 11/20/2
+        assert ReleaseLedger.open(ledger, "leave-one-out").spent() == pytest.approx(11 / 20 / 2)
+        with refused(WHOLE.replace("0.1 with --eta 0.05", "0.3 with --eta 0.15")):
+            release("leave-one-out", ledger, "mean", x=rows, eta=0.2)
+        declared = release("leave-one-out", ledger.with_name("b"), statistic, noise_scale=3.0, **words)
+        assert declared.noise.scale == 3.0
+        less = release("leave-one-out", ledger.with_name("c"), statistic, **(words | {"eta": 0.2}))
+        assert less.noise.scale > 0
+
+    def test_noise_that_would_be_of_rounding_errors(self, ledger) -> None:
+        """Of numbers near 1e9 that differ in their last digits."""
+        rows = 1e9 + ROWS[:, :1] * 1e-6
+        with pytest.raises(
+            ValueError, match=r"^the noise of mean of x0 would be [\d.e-]+, no more than the rounding "
+        ) as error:
+            release("leave-one-out", ledger, x=rows)
+        assert "noise_scale" in str(error.value)
+        assert not ledger.exists()
 
     def test_a_declared_scale_gives_them_noise(self, ledger) -> None:
         made = release("leave-one-out", ledger, x=self.CONSTANT, noise_scale=2.0)

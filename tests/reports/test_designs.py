@@ -425,8 +425,12 @@ def test_many_exact_numbers_are_counted():
 
 def test_where_all_is_exact_no_noise_keeps_a_promise():
     whole = flat(Page(made_designs.all_exact().to_html()).whole)
-    assert "No noise was added: the numbers are the same whichever person is left out. They are exact" in whole
-    assert "None: the numbers are the same whichever person is left out." in whole
+    exact = (
+        "the numbers are the same for so many of those who may be left out that the promise is kept without any. They "
+        "are exact, and what they tell of the file is outside of the promise."
+    )
+    assert f"No noise was added: {exact}" in whole
+    assert f"None: {exact}" in whole
     assert "the draw alone" not in whole
 
 

@@ -17,7 +17,7 @@ from leakscope.core.tradeoff import Gaussian
 from leakscope.data import Data
 from leakscope.data.columns import repeated_names
 from leakscope.plans.bounds import LeaveOneOutPlan
-from leakscope.releases.statistics.of_plan import check_declared, load_records, statistic_of
+from leakscope.releases.statistics.of_plan import check_declared, check_sizes, load_records, statistic_of
 from leakscope.reports import Curve
 from leakscope.reports.phrases import plural
 from leakscope.runtime.all_but_one import values_with_error
@@ -35,6 +35,7 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
     data, notes = load_records(plan, plan.group or plan.id)
     check_declared(plan)
     names, unit = _units(data) if plan.group is not None else (None, None)
+    check_sizes(plan, data.points)
     of_all, without, error = values_with_error(statistic_of(plan, data.points), data.points, unit, plan.seed)
     scales = np.array(plan.noise_scale)
     if len(scales) not in (1, len(of_all)):

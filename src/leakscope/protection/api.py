@@ -143,7 +143,8 @@ def calibrate(
     group : str, optional
         Of a file: the column that says whose each row is; a person is left out with all rows.
     allow_exact : bool
-        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
+        Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
+        the promise needs no noise; what they tell of the file is outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -311,7 +312,8 @@ def protect(
     group : str, optional
         Of a file: the column that says whose each row is; a person is left out with all rows.
     allow_exact : bool
-        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
+        Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
+        the promise needs no noise; what they tell of the file is outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.

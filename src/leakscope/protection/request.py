@@ -16,7 +16,7 @@ from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.of_plan import load_records, statistic_of
+from leakscope.releases.statistics.of_plan import check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
 from leakscope.runtime.observe import Execution
 
@@ -100,6 +100,8 @@ def arrays_request(
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
     data = Data(replace(data_room.from_arrays(x, y), names=names), ARRAYS)
+    if plan.chosen != "dp":  # there all values are within declared ranges
+        check_sizes(plan, data.points)
     if isinstance(statistic, Linear | Covariance | Fit):
         rule: Statistic = statistic
     elif isinstance(statistic, str) and plan.chosen == "dp":
@@ -139,6 +141,7 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
     data, notes = load_records(plan, plan.group or plan.id)
+    check_sizes(plan, data.points)
     return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
 
 

@@ -114,6 +114,12 @@ def values_with_error(
         statistic = statistic.settled(points, everybody)
     by_formula = left_out_values_with_error(statistic, points, unit)
     if by_formula is not None:
+        if not np.isfinite(by_formula.of_all).all():
+            label = statistic.labels(points)[int(np.argmin(np.isfinite(by_formula.of_all)))]
+            raise ValueError(
+                f"{label}, of all records, is no finite number: it is not defined, or overflows; leave the column out, "
+                "or divide it by a public number"
+            )
         return by_formula
     of_all = statistic.observe(points, everybody, sets.fit_seeds[:1])["output"][0]
     if not np.isfinite(of_all).all():

@@ -247,7 +247,7 @@ def _regression(
         everybody = np.ones((1, len(x)), dtype=bool)
         of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
         return of_all, fit_without(statistic, points, np.arange(units.n), units), np.zeros(len(of_all))
-    accurate = np.isfinite(error).all(axis=1)
+    accurate = np.asarray(np.isfinite(error).all(axis=1))
     error[~accurate] = 0.0
     if isinstance(regression.loss, LogisticLoss):  # it has no minimum where one class is left
         one_class = units.sums(np.column_stack([response, 1 - response])) == [response.sum(), (1 - response).sum()]

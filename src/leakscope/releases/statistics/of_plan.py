@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from leakscope import data as data_room
 from leakscope.core.checks import count
@@ -12,10 +16,12 @@ from leakscope.core.types import Points
 from leakscope.data import Data
 from leakscope.plans.bounds import StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
-from leakscope.releases.statistics.features import Cells, Histogram
+from leakscope.releases.statistics.features import Cells, Histogram, columns_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Linear, Statistic, named
 
+COUNTS = ("table", "histogram")
+LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
 _BINS = 10  # of a histogram whose edges are not given
 
 
@@ -110,6 +116,39 @@ def check_declared(plan: StatisticPlan) -> None:
             "the scale of the columns would be another one without a record: declare it, as --set centre=[40,10] --set "
             "spread=[15,3], or 0 and 1 for columns as they are"
         )
+
+
+def check_sizes(plan: StatisticPlan, points: Points) -> None:
+    """Refuse numbers whose squares overflow, before a statistic is made of them.
+
+    Counts take no squares, and a function may take none.
+
+    Parameters
+    ----------
+    plan : StatisticPlan
+    points : Points
+
+    Raises
+    ------
+    ValueError
+        In one line, with the name of the column.
+    """
+    if plan.statistic not in STATISTICS or plan.statistic in COUNTS:
+        return
+    table = pd.DataFrame(points.x)
+    columns = dict(zip(columns_of(points.x), (table.iloc[:, place] for place in range(table.shape[1])), strict=True))
+    if points.y is not None:
+        columns["of labels"] = pd.Series(np.asarray(points.y).ravel())
+    for name, column in columns.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            continue
+        size = np.abs(column.to_numpy(dtype=float, na_value=np.nan))
+        largest = float(np.fmax.reduce(size, initial=0.0))
+        if LARGEST_NUMBER < largest < math.inf:
+            raise ValueError(
+                f"column {name} holds numbers up to {largest:.3g}, whose squares overflow: divide it by a public "
+                f"number, so that all are below {LARGEST_NUMBER:g}"
+            )
 
 
 def _histogram(by: Sequence[str], x: Any, settings: Mapping[str, Any]) -> Histogram:
