@@ -349,6 +349,48 @@ class TestTheSameUnit:
             protect("mean", frame, id="name", **words)
         assert not ledger.exists()
 
+    @pytest.mark.parametrize("naming", ["id", "group"])
+    def test_a_number_is_the_same_name_in_every_type(self, tmp_path, naming) -> None:
+        """A column of whole numbers becomes floats where one was missing in a version of the file; text stays text."""
+        numbers = [101, 102, 7]
+        forms: list[Any] = [
+            numbers,
+            [float(number) for number in numbers],
+            np.array(numbers, dtype=np.float32),
+            pd.array(numbers, dtype="Int64"),
+            np.array(numbers, dtype=object),
+            np.array([101.0, 102, 7], dtype=object),
+            ["101", "102", "7"],
+        ]
+        words = {"eta": 0.3, "promise": "file", naming: "person"}
+        for form in forms:
+            frame = pd.DataFrame({"person": form, "wage": [1.0, 2.0, 4.0]})
+            request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+            assert sorted(Units.of(request).names) == ["101", "102", "7"]
+            frame.to_csv(tmp_path / "people.csv", index=False)
+            of_file = file_request(read(ProtectionPlan, {"data": tmp_path / "people.csv", **words}, "protect"), HERE)
+            assert sorted(Units.of(of_file).names) == ["101", "102", "7"]
+        frame = pd.DataFrame({"person": ["101.0", "0101", "7"], "wage": [1.0, 2.0, 4.0]})
+        request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+        assert sorted(Units.of(request).names) == ["0101", "101.0", "7"]
+        fractions = pd.DataFrame({"person": [0.5, 1e300, -3.0], "wage": [1.0, 2.0, 4.0]})
+        request = arrays_request(ProtectionPlan, "mean", fractions, None, "gaussian", words, HERE)
+        assert sorted(Units.of(request).names) == sorted(["0.5", str(int(1e300)), "-3"])
+
+    @pytest.mark.parametrize("naming", ["id", "group"])
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", "  "])
+    def test_a_missing_identifier_is_refused(self, tmp_path, ledger, naming, missing) -> None:
+        frame = pd.DataFrame({"person": pd.Series(["a", missing, "c"], dtype=object), "wage": [1.0, 2.0, 4.0]})
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        words = {"eta": 0.3, "promise": "file", naming: "person", "ledger": ledger}
+        for call in (
+            lambda: protect("mean", frame, **words),
+            lambda: protect_file(data=tmp_path / "people.csv", **words),
+        ):
+            with pytest.raises(ValueError, match=r"^(id|person) is missing at 1 points, first at point 1$"):
+                call()
+        assert not ledger.exists()
+
     def test_every_unit_is_left_out_now_and_then(self, tmp_path, without_draw) -> None:
         """Of 3 records, 24 ledgers: for one choice of seeds in 5,000 one of them would never be."""
         rows = np.array([[0.0], [1.0], [5.0]])

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from leakscope import data as data_room
 from leakscope.core.types import Noise
 from leakscope.data import Data
+from leakscope.data.points import with_names
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.declared_data import declared_statistic
@@ -99,7 +98,8 @@ def arrays_request(
     plan = read(kind, content, "protect")
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
-    data = Data(replace(data_room.from_arrays(x, y), names=names), ARRAYS)
+    points = replace(data_room.from_arrays(x, y), names=None)
+    data = Data(points if names is None else with_names(points, names), ARRAYS)
     if plan.chosen != "dp":  # there all values are within declared ranges
         check_sizes(plan, data.points)
     if isinstance(statistic, Linear | Covariance | Fit):
@@ -119,7 +119,7 @@ def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
         return x, None
     if naming not in getattr(x, "columns", ()):
         raise ValueError(f"id and group name a column of a frame; {naming!r} is none")
-    return x.drop(columns=[naming]), np.asarray(x[naming].astype(str), dtype=object)
+    return x.drop(columns=[naming]), x[naming]
 
 
 def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:

@@ -52,9 +52,10 @@ class Units:
         Raises
         ------
         ValueError
-            If an id is that of several records, or there are fewer than two units.
+            If an id is missing, or that of several records, or there are fewer than two units.
         """
         plan, points = request.plan, request.data.points
+        _check_names(plan.group or plan.id, points)
         if plan.group is not None:
             names, index = np.unique(np.asarray(points.names, dtype=str), return_inverse=True)
             units = cls(tuple(names.tolist()), index.reshape(-1), have_ids=True)
@@ -67,6 +68,15 @@ class Units:
         if units.n < 2:
             raise ValueError("leaving one out needs at least 2 records or people, got 1")
         return units
+
+
+def _check_names(column: str | None, points: Points) -> None:
+    """Refuse an empty text as the name of somebody: those without a name would be one person."""
+    if column is None or points.names is None:
+        return
+    empty = np.char.strip(np.asarray(points.names, dtype=str)) == ""
+    if empty.any():
+        raise ValueError(f"{column} is missing at {int(empty.sum())} points, first at point {int(empty.argmax())}")
 
 
 def _whole(request: Request) -> Points:

@@ -14,13 +14,12 @@ from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
-from leakscope.plans.bounds import StatisticPlan
+from leakscope.plans.bounds import COUNTS, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 from leakscope.releases.statistics.features import Cells, Histogram, columns_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Linear, Statistic, named
 
-COUNTS = ("table", "histogram")
 LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
 _BINS = 10  # of a histogram whose edges are not given
 
