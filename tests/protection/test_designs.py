@@ -304,7 +304,8 @@ class TestTheSameUnit:
                 table.to_csv(tmp_path / name, index=False, sep=words.get("separator", ","),
                              decimal=words.get("decimal", "."))  # fmt: skip
             fields = {"data": tmp_path / name, "eta": 0.05, "promise": "file", "games": 0, "ledger": path, "id": id}
-            drop = [column for column in ("hours", "partner", *words.get("drop", ())) if column in table]
+            unused = ["hours", "partner", "town", *([] if id else ["person"])]
+            drop = [column for column in unused if column in table]
             asked = {**fields, **words, "drop": sorted(set(drop)), "noise_scale": 100.0, "budget": 0.45}
             made = protect_file(**asked)
             request = file_request(read(ProtectionPlan, asked, "protect"), HERE)
@@ -647,7 +648,8 @@ class TestRefusals:
         def refuses() -> None:
             raise OSError("the disk is full")
 
-        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0, "drop": ["partner"]}
+        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0}
+        words["drop"] = ["person", "partner", "town"]
         with pytest.raises(OSError, match="the disk is full"):
             protect_file(before=refuses, **words)
         assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
@@ -993,6 +995,39 @@ def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monk
         made = protect_file(data="people.csv", eta=0.1, promise="anyone", insecure_seed=1, n_jobs=1, **words)
         contents.append(json.loads(made.to_json()))
     assert paths_that_differ(*contents) <= {".sha256", ".about.values[].value", ".about.certificate.entry.digest"}
+
+
+@pytest.mark.parametrize("words", [WORDS["leave-one-out"], WORDS["per-instance"]])
+@pytest.mark.parametrize("statistic", ["mean", "quantiles", "correlation", "ols"])
+def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statistic) -> None:
+    """A text among numbers took the column out of the release, and readers saw that."""
+    frame, path = survey()[["pay", "hours"]].assign(age=1.0), tmp_path / "people.csv"
+    frame["age"] += np.arange(len(frame))
+    frame.astype({"hours": object}).assign(hours=["many" if n == 7 else n for n in range(60)]).to_csv(path, index=False)
+    name = "" if statistic != "ols" else ", or name the response (--label hours)"
+    line = (
+        "not only numbers in hours, as 'many' in record 7 of hours, and no single record may decide which columns are "
+        f"used: leave these columns out (--drop hours){name}, or make all their values numbers"
+    )
+    words = {"data": path, "eta": 0.1, "statistic": statistic, **words}
+    for call in (protect_file, calibrate_file, declare_file):
+        with refused(line):
+            call(**words)
+    assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+    made = protect_file(drop=["hours"], n_jobs=1, **words)
+    assert "hours" not in [word for row in made.certificate.about.values for word in row.name.split()]
+    assert made.certificate.about.notes == ()
+
+
+def test_a_histogram_is_of_the_columns_of_its_plan(tmp_path) -> None:
+    frame, path = survey()[["pay", "sector"]], tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    words = {"data": path, "eta": 0.1, "statistic": "histogram", "promise": "file", "set": {"edges": [0, 30, 90]}}
+    made = protect_file(by="pay", games=0, n_jobs=1, **words)
+    assert len(made.value) == 2
+    assert made.certificate.about.notes == ()
+    with pytest.raises(ValueError, match=r"^not only numbers in sector, as '\w+' in record 0 of sector"):
+        protect_file(by="sector", games=0, ledger=tmp_path / "other", n_jobs=1, **words)
 
 
 def test_the_owner_is_told_how_many_are_not_covered(ledger) -> None:

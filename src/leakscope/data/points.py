@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import numbers
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -397,7 +396,7 @@ def _column(name: str, values: Any, n_points: int) -> Array:
 
 def _name(value: Any) -> str:
     """Write a name as text: a whole number without a decimal point, whatever its type."""
-    is_number = isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool | np.bool_)
+    is_number = isinstance(value, int | float | np.integer | np.floating | Decimal) and not isinstance(value, bool)
     is_whole = is_number and math.isfinite(value) and value == int(value)
     return str(int(value)) if is_whole else str(value)
 

@@ -123,7 +123,7 @@ def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
 
 
 def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:
-    """Make the request of a plan, with the data of its file; columns without numbers are left out if they have no use.
+    """Make the request of a plan, with the data of its file.
 
     Parameters
     ----------
@@ -140,7 +140,9 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     if plan.chosen == "dp":
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
-    data, notes = load_records(plan, plan.group or plan.id)
+    # what a reader of a release of all records sees must not depend on the kind of a single value
+    declared_columns = plan.promise == "file"
+    data, notes = load_records(plan, plan.group or plan.id, declared_columns=declared_columns)
     check_sizes(plan, data.points)
     return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
 

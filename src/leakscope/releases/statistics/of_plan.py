@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,10 +22,14 @@ from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Linear, Statistic, named
 
 LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
+_MOST_LETTERS = 30  # of a text that an error shows
+_MOST_NAMES = 6
 _BINS = 10  # of a histogram whose edges are not given
 
 
-def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list[str]]:
+def load_records(
+    plan: StatisticPlan, id: str | None = None, *, declared_columns: bool = False
+) -> tuple[Data, list[str]]:
     """Read the file of a plan; columns without numbers are left out where the statistic has no use for them.
 
     Parameters
@@ -32,6 +37,9 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list
     plan : StatisticPlan
     id : str, optional
         The column that names the records.
+    declared_columns : bool
+        Which columns are used must follow from the plan: those without numbers are refused, and not left out, since a
+        text in a single record would decide that.
 
     Returns
     -------
@@ -50,12 +58,37 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list
     else:
         data = data_room.read(plan.data, plan.drop, id, **plan.csv)
     words = data_room.words(data) if plan.statistic in STATISTICS and plan.statistic != "table" else []
+    if plan.statistic == "histogram":
+        _check_numeric(data, [name for name in words if name in plan.by])
+    elif declared_columns:
+        _check_numeric(data, words, with_label=not labelled and plan.statistic in REGRESSIONS)
     if not words:
         return data, []
     data_room.numbers(data)  # says so if there are none
     left = data_room.from_arrays(data.points.x.drop(columns=words), data.points.y)
     data = replace(data, points=replace(left, names=data.points.names))
+    if plan.statistic == "histogram":  # its columns are those of the plan
+        return data, []
     return data, [f"columns that hold no numbers are left out: {', '.join(words)}"]
+
+
+def _check_numeric(data: Data, words: Sequence[str], with_label: bool = False) -> None:
+    """Refuse columns that hold a value that is no number."""
+    if not words:
+        return
+    column = pd.Series(data.points.x[words[0]])
+    as_numbers = pd.Series(pd.to_numeric(column, errors="coerce"))
+    place = int(np.argmax(as_numbers.isna() & column.notna()))
+    text = textwrap.shorten(str(column.iloc[place]), _MOST_LETTERS, placeholder="...")
+    shown = list(words[:_MOST_NAMES])
+    more = f" and {len(words) - _MOST_NAMES:,} more" if len(words) > _MOST_NAMES else ""
+    drop = " ".join(f"--drop {name}" for name in shown)
+    label = f", or name the response (--label {words[-1]})" if with_label else ""
+    instead = f"leave these columns out ({drop}){label}, or make all their values numbers"
+    raise ValueError(
+        f"not only numbers in {', '.join(shown)}{more}, as {text!r} in record {place} of {shown[0]}, and no single "
+        f"record may decide which columns are used: {instead}"
+    )
 
 
 def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
