@@ -88,7 +88,7 @@ def prepare(request: Request) -> Prepared:
         assumptions.append(Term("levels_declared"))
     else:
         assumptions += [Term("ranges_declared", ranges=_listed(ranges, columns_of(points.x))), Term("values_clamped")]
-    assumptions += [Term("ledger_not_rolled_back"), Term("on_a_grid")]
+    assumptions += [Term("ledger_not_rolled_back"), *request.assumptions, Term("on_a_grid")]
     prepared = Prepared(
         request,
         "dp",

@@ -82,6 +82,7 @@ def prepare(request: Request) -> Prepared:
             Term("function_of_the_others"),
             Term("ledger_keeps_left_out"),
             Term("ledger_not_rolled_back"),
+            *request.assumptions,
             Term("on_a_grid"),
         ),
         source=SOURCE,

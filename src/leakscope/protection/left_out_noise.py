@@ -262,13 +262,15 @@ def _grid(
     magnitudes = np.abs(noisy[np.isfinite(noisy).all(axis=1)]).max(axis=0)
     deviations = deviations_of(noise, noisy.shape[1])
     steps = np.ones(len(noisy_coords))
-    for place, deviation, magnitude in zip(np.flatnonzero(noisy_coords).tolist(), deviations, magnitudes, strict=True):
+    for number, place in enumerate(np.flatnonzero(noisy_coords).tolist()):
+        one = slice(number, number + 1)
         try:
-            steps[place] = printed_grid(deviation, 1.0, magnitude).steps
+            steps[place] = printed_grid(deviations[one], 1.0, magnitudes[one]).steps[0]
         except ValueError:
             raise ValueError(
-                f"the noise of {labels[place]} would be {deviation:g}, no more than the rounding errors of a number of "
-                "its size: leave it out, subtract a public number from its column, or declare a larger noise_scale"
+                f"the noise of {labels[place]} would be {deviations[number]:g}, no more than the rounding errors of a "
+                "number of its size: leave it out, subtract a public number from its column, or declare a larger "
+                "noise_scale"
             ) from None
     return Grid(tuple(steps.tolist()))
 

@@ -52,7 +52,8 @@ def prepare(request: Request) -> Prepared:
         In one line: if the statistic cannot be computed on all records, or the scales are not as many as its numbers.
     """
     plan, units = request.plan, Units.of(request)
-    check_declared(plan)
+    if not request.from_python:  # an object has its parameters, which were checked with the request
+        check_declared(plan)
     statistic = settled(request.statistic, request.data.points)
     labels = statistic.labels(request.data.points)
     noise = declared_noise(plan.noise_scale or (), len(labels))
@@ -84,6 +85,7 @@ def prepare(request: Request) -> Prepared:
             Term("knows_all_other_records"),
             Term("covered_records_only", eta=plan.eta),
             Term("ledger_not_rolled_back"),
+            *request.assumptions,
             Term("on_a_grid"),
         ),
         source=SOURCE,

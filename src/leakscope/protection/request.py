@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leakscope import data as data_room
+from leakscope.core.findings import Term
 from leakscope.core.types import Noise
 from leakscope.data import Data
 from leakscope.data.points import with_names
@@ -15,7 +16,7 @@ from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.of_plan import check_sizes, load_records, statistic_of
+from leakscope.releases.statistics.of_plan import check_not_read, check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
 from leakscope.runtime.observe import Execution
 
@@ -39,6 +40,8 @@ class Request:
     command : str
         Printed on the page.
     notes : sequence of str
+    from_python : bool
+        The statistic was given as an object or a function, and not by the name of a row of ``STATISTICS``.
     """
 
     plan: CalibrationPlan
@@ -48,6 +51,13 @@ class Request:
     execution: Execution
     command: str = ""
     notes: Sequence[str] = ()
+    from_python: bool = False
+
+    @property
+    def assumptions(self) -> tuple[Term, ...]:
+        """What a promise rests on where the statistic is the user's own: nothing tells how it was chosen."""
+        is_function = self.plan.statistic not in STATISTICS
+        return (Term("statistic_fixed_beforehand"),) if self.from_python or is_function else ()
 
     @property
     def of_a_file(self) -> bool:
@@ -103,6 +113,10 @@ def arrays_request(
     if plan.chosen != "dp":  # there all values are within declared ranges
         check_sizes(plan, data.points)
     if isinstance(statistic, Linear | Covariance | Fit):
+        # what the plan has to declare of a statistic by name
+        is_logistic = isinstance(statistic, Fit) and plan.chosen != "per-instance"
+        if not is_logistic and (kind is ProtectionPlan or plan.chosen in ("dp", "per-instance")):
+            check_not_read(statistic)
         rule: Statistic = statistic
     elif isinstance(statistic, str) and plan.chosen == "dp":
         rule = declared_statistic(plan, data.points)
@@ -110,7 +124,7 @@ def arrays_request(
         rule = statistic_of(plan, data.points)
     else:
         rule = Fit(plan.statistic, Function(statistic))
-    return Request(plan, data, rule, noise, execution)
+    return Request(plan, data, rule, noise, execution, from_python=not isinstance(statistic, str))
 
 
 def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from leakscope.plans.bounds import COUNTS, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 from leakscope.releases.statistics.features import Cells, Histogram, columns_of
 from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Linear, Statistic, named
+from leakscope.releases.statistics.statistic import Fit, Linear, Statistic, named
 
 LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
 _MOST_LETTERS = 30  # of a text that an error shows
@@ -148,6 +148,30 @@ def check_declared(plan: StatisticPlan) -> None:
             "the scale of the columns would be another one without a record: declare it, as --set centre=[40,10] --set "
             "spread=[15,3], or 0 and 1 for columns as they are"
         )
+
+
+def check_not_read(statistic: Statistic) -> None:
+    """Refuse a statistic from Python whose parameters were read from the data, where they have to be declared.
+
+    Parameters
+    ----------
+    statistic : Statistic
+
+    Raises
+    ------
+    ValueError
+        In one line: what has to be declared, and how.
+    """
+    match statistic:
+        case Linear(features=Cells(read_from_data=True)):
+            read, instead = "levels of this table", "Cells(columns, levels)"
+        case Linear(features=Histogram(read_from_data=True)):
+            read, instead = "edges of this histogram", "Histogram(columns, edges)"
+        case Fit(algorithm=Logistic(read_from_data=True)):
+            read, instead = "centre and spread of this regression", "Logistic(centre, spread)"
+        case _:
+            return
+    raise ValueError(f"the {read} were read from the data: declare them without looking at it, as {instead}")
 
 
 def check_sizes(plan: StatisticPlan, points: Points) -> None:
