@@ -74,7 +74,7 @@ def test_what_the_line_says_is_enough(run: Any, fake_runtime: None) -> None:
 def test_the_same_with_onnxruntime(run: Any, extra: bool) -> None:
     pytest.importorskip("onnxruntime", reason="ONNX: onnxruntime is not installed")
     skl2onnx = pytest.importorskip("skl2onnx", reason="ONNX: skl2onnx, which writes the model, is not installed")
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 -- with the libraries above
+    from sklearn.linear_model import LogisticRegression
 
     write_tables(extra=False)
     table = pd.read_csv("train.csv")
