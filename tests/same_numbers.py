@@ -249,7 +249,7 @@ def curve_numbers(curve: Any) -> list[Any]:
     return [
         in_order(curve.tradeoff.to_dict()),
         in_order(curve.tradeoff.fnr(np.array(FPR))),
-        [in_order(each) for each in (curve.fpr, curve.low, curve.high, curve.confidence, curve.n_nonmember)],
+        [in_order(each) for each in (curve.band_fpr, curve.low, curve.high, curve.confidence, curve.n_nonmember)],
         None if curve.verdict is None else verdict_numbers(curve.verdict),
     ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os
+import pydoc
 import re
 import shlex
 import subprocess
@@ -160,8 +161,37 @@ def test_calls_of_files_take_the_fields() -> None:
     assert set(get_type_hints(ProtectionOptions)) == set(ProtectionPlan.model_fields)
     named = set(inspect.signature(protection.declare).parameters)
     assert set(get_type_hints(ArraysOptions)) | named >= set(keywords_of(protection.calibrate)) - EXECUTION
-    for function, words in ((protection.protect_file, ProtectionOptions), (protection.declare, ArraysOptions)):
-        assert all(f"``{word}``" in (inspect.getdoc(function) or "") for word in get_type_hints(words))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "command", "skip"),
+    [
+        ("design_table", ArraysOptions, "calibrate", {"promise", "design"}),
+        ("design_table_of_file", CalibrationOptions, "calibrate", {"promise", "design"}),
+        ("calibrate_file", CalibrationOptions, "calibrate", set()),
+        ("declare", ArraysOptions, "protect", set()),
+        ("protect_file", ProtectionOptions, "protect", set()),
+        ("declare_file", ProtectionOptions, "protect", set()),
+    ],
+)
+def test_help_lists_each_option_with_the_meaning_of_its_flag(
+    name: str, options: Any, command: str, skip: set[str]
+) -> None:
+    """Each name with its type and a sentence: that of the command line, where the flag has no words of its own."""
+    text = pydoc.plain(pydoc.render_doc(getattr(protection, name)))
+    entries = {
+        entry.partition("``")[0]: " ".join(entry.split())
+        for entry in re.split(r"\n *(?:\| *)?``(?=\w+`` : )", text)[1:]
+    }
+    assert set(entries) == set(get_type_hints(options)) - skip
+    flags = {flag.name: flag.help for flag in typer.main.get_command(cli.app).commands[command].params}  # type: ignore[attr-defined]
+    said_alike = 0
+    for option, entry in entries.items():
+        meaning = CalibrationPlan.model_fields.get(option, ProtectionPlan.model_fields[option]).description or ""
+        assert meaning
+        assert " ".join(meaning.split())[1:] in entry
+        said_alike += " ".join(meaning.split())[1:] in " ".join((flags[option] or "").split())
+    assert said_alike > 0.7 * len(entries)
 
 
 @cache

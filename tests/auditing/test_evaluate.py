@@ -74,7 +74,7 @@ def test_a_rate_over_too_few_models_stands_without_an_interval() -> None:
         assert found[quantity].detail["between_model_spread"] > 1
     assert found["tpr_these_models"].low is not None
     (curve,) = (each for each in made.curves if each.role == "measured")
-    assert not np.any(np.array(curve.fpr) < 0.25)  # 4 models for each 1/fpr: no band below
+    assert not np.any(np.array(curve.band_fpr) < 0.25)  # 4 models for each 1/fpr: no band below
 
 
 def test_strongest_is_the_largest_lower_end() -> None:

@@ -321,7 +321,8 @@ class TestTheSameUnit:
                 table.to_csv(tmp_path / name, index=False, sep=words.get("separator", ","),
                              decimal=words.get("decimal", "."))  # fmt: skip
             fields = {"data": tmp_path / name, "eta": 0.05, "promise": "file", "games": 0, "ledger": path, "id": id}
-            drop = [column for column in ("hours", "partner", *words.get("drop", ())) if column in table]
+            unused = ["hours", "partner", "town", *([] if id else ["person"])]
+            drop = [column for column in unused if column in table]
             asked = {**fields, **words, "drop": sorted(set(drop)), "noise_scale": 100.0, "budget": 0.45}
             made = protect_file(**asked)
             request = file_request(read(ProtectionPlan, asked, "protect"), HERE)
@@ -364,6 +365,48 @@ class TestTheSameUnit:
             protect("mean", frame, id="person", **words)
         with refused("id and group name a column of a frame; 'name' is none"):
             protect("mean", frame, id="name", **words)
+        assert not ledger.exists()
+
+    @pytest.mark.parametrize("naming", ["id", "group"])
+    def test_a_number_is_the_same_name_in_every_type(self, tmp_path, naming) -> None:
+        """A column of whole numbers becomes floats where one was missing in a version of the file; text stays text."""
+        numbers = [101, 102, 7]
+        forms: list[Any] = [
+            numbers,
+            [float(number) for number in numbers],
+            np.array(numbers, dtype=np.float32),
+            pd.array(numbers, dtype="Int64"),
+            np.array(numbers, dtype=object),
+            np.array([101.0, 102, 7], dtype=object),
+            ["101", "102", "7"],
+        ]
+        words = {"eta": 0.3, "promise": "file", naming: "person"}
+        for form in forms:
+            frame = pd.DataFrame({"person": form, "wage": [1.0, 2.0, 4.0]})
+            request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+            assert sorted(Units.of(request).names) == ["101", "102", "7"]
+            frame.to_csv(tmp_path / "people.csv", index=False)
+            of_file = file_request(read(ProtectionPlan, {"data": tmp_path / "people.csv", **words}, "protect"), HERE)
+            assert sorted(Units.of(of_file).names) == ["101", "102", "7"]
+        frame = pd.DataFrame({"person": ["101.0", "0101", "7"], "wage": [1.0, 2.0, 4.0]})
+        request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+        assert sorted(Units.of(request).names) == ["0101", "101.0", "7"]
+        fractions = pd.DataFrame({"person": [0.5, 1e300, -3.0], "wage": [1.0, 2.0, 4.0]})
+        request = arrays_request(ProtectionPlan, "mean", fractions, None, "gaussian", words, HERE)
+        assert sorted(Units.of(request).names) == sorted(["0.5", str(int(1e300)), "-3"])
+
+    @pytest.mark.parametrize("naming", ["id", "group"])
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", "  "])
+    def test_a_missing_identifier_is_refused(self, tmp_path, ledger, naming, missing) -> None:
+        frame = pd.DataFrame({"person": pd.Series(["a", missing, "c"], dtype=object), "wage": [1.0, 2.0, 4.0]})
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        words = {"eta": 0.3, "promise": "file", naming: "person", "ledger": ledger}
+        for call in (
+            lambda: protect("mean", frame, **words),
+            lambda: protect_file(data=tmp_path / "people.csv", **words),
+        ):
+            with pytest.raises(ValueError, match=r"^(id|person) is missing at 1 points, first at point 1$"):
+                call()
         assert not ledger.exists()
 
     def test_every_unit_is_left_out_now_and_then(self, tmp_path, without_draw) -> None:
@@ -622,7 +665,8 @@ class TestRefusals:
         def refuses() -> None:
             raise OSError("the disk is full")
 
-        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0, "drop": ["partner"]}
+        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0}
+        words["drop"] = ["person", "partner", "town"]
         with pytest.raises(OSError, match="the disk is full"):
             protect_file(before=refuses, **words)
         assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
@@ -632,12 +676,15 @@ class TestRefusals:
         [
             (
                 fails_without_the_largest, [1.0, 2.0, 3.0, 9.0], 0.05,
-                "the statistic fails without 1 of the 4 records, and a failure is seen: eta must be > 0.5, got 0.05; "
-                "leave out what fails",
+                "tests.protection.test_designs:fails_without_the_largest cannot be computed without record 3, and a "
+                "failure tells who is left out, which no noise hides: leave these out of the data, or change what "
+                "fails (fewer columns, a penalty, larger groups)",
             ),
             (
                 fails_without_a_positive_one, [-1.0, -2, -3, -4, 1, 2, 3, 4], 0.3,
-                "the table must be finite, and no value above 1e+140: a failure has no noise",
+                "tests.protection.test_designs:fails_without_a_positive_one cannot be computed without record 4, "
+                "record 5, record 6 and 1 more, and a failure tells who is left out, which no noise hides: leave these "
+                "out of the data, or change what fails (fewer columns, a penalty, larger groups)",
             ),
         ],
     )  # fmt: skip
@@ -695,6 +742,50 @@ class TestExactNumbers:
         assert "outside of the promise" in made.certificate.table()
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == 0
         assert release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True).to_json() == made.to_json()
+
+    @pytest.mark.parametrize(
+        ("statistic", "words"),
+        [
+            ("sum", {}),
+            ("table", {"by": "x0", "levels": {"x0": [0, 1]}}),
+            ("quantiles", {"set": {"probabilities": [0.5]}}),
+        ],
+    )
+    def test_values_that_are_equal_for_so_many_that_no_noise_is_needed(self, ledger, statistic, words) -> None:
+        """Of ten 0s and eleven 1s: whoever it is, at most 11 of the 20 others leave another value behind."""
+        rows = np.repeat([0.0, 1.0], [10, 11])[:, None]
+        words = {"x": rows, "eta": 0.3, **words}
+        line = (
+            "so many of the values without a record are equal that eta = 0.3 is kept without noise, and they would be "
+            "released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
+        )
+        with refused(line):
+            release("leave-one-out", ledger, statistic, **words)
+        assert not ledger.exists()
+        made = release("leave-one-out", ledger, statistic, allow_exact=True, **words)
+        left_out = rows[left_out_of(ledger, rows), 0]
+        n_zeros, n_ones = 10 - (left_out == 0), 11 - (left_out == 1)
+        exact = {"sum": [n_ones], "table": [n_zeros, n_ones], "quantiles": [0.5 if n_zeros == n_ones else 1.0]}
+        assert made.value.tolist() == exact[statistic]
+        assert made.noise is None
+        # the ledger counts that one of the 0s is told from the 1s for certain: eta = 11/20/2
+        assert ReleaseLedger.open(ledger, "leave-one-out").spent() == pytest.approx(11 / 20 / 2)
+        with refused(WHOLE.replace("0.1 with --eta 0.05", "0.3 with --eta 0.15")):
+            release("leave-one-out", ledger, "mean", x=rows, eta=0.2)
+        declared = release("leave-one-out", ledger.with_name("b"), statistic, noise_scale=3.0, **words)
+        assert declared.noise.scale == 3.0
+        less = release("leave-one-out", ledger.with_name("c"), statistic, **(words | {"eta": 0.2}))
+        assert less.noise.scale > 0
+
+    def test_noise_that_would_be_of_rounding_errors(self, ledger) -> None:
+        """Of numbers near 1e9 that differ in their last digits."""
+        rows = 1e9 + ROWS[:, :1] * 1e-6
+        with pytest.raises(
+            ValueError, match=r"^the noise of mean of x0 would be [\d.e-]+, no more than the rounding "
+        ) as error:
+            release("leave-one-out", ledger, x=rows)
+        assert "noise_scale" in str(error.value)
+        assert not ledger.exists()
 
     def test_a_declared_scale_gives_them_noise(self, ledger) -> None:
         made = release("leave-one-out", ledger, x=self.CONSTANT, noise_scale=2.0)
@@ -936,6 +1027,39 @@ def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monk
         made = protect_file(data="people.csv", eta=0.1, promise="anyone", insecure_seed=1, n_jobs=1, **words)
         contents.append(json.loads(made.to_json()))
     assert paths_that_differ(*contents) <= OF_THE_VALUES
+
+
+@pytest.mark.parametrize("words", [WORDS["leave-one-out"], WORDS["per-instance"]])
+@pytest.mark.parametrize("statistic", ["mean", "quantiles", "correlation", "ols"])
+def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statistic) -> None:
+    """A text among numbers took the column out of the release, and readers saw that."""
+    frame, path = survey()[["pay", "hours"]].assign(age=1.0), tmp_path / "people.csv"
+    frame["age"] += np.arange(len(frame))
+    frame.astype({"hours": object}).assign(hours=["many" if n == 7 else n for n in range(60)]).to_csv(path, index=False)
+    name = "" if statistic != "ols" else ", or name the response (--label hours)"
+    line = (
+        "not only numbers in hours, as 'many' in record 7 of hours, and no single record may decide which columns are "
+        f"used: leave these columns out (--drop hours){name}, or make all their values numbers"
+    )
+    words = {"data": path, "eta": 0.1, "statistic": statistic, **words}
+    for call in (protect_file, calibrate_file, declare_file):
+        with refused(line):
+            call(**words)
+    assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+    made = protect_file(drop=["hours"], n_jobs=1, **words)
+    assert "hours" not in [word for row in made.certificate.about.values for word in row.name.split()]
+    assert made.certificate.about.notes == ()
+
+
+def test_a_histogram_is_of_the_columns_of_its_plan(tmp_path) -> None:
+    frame, path = survey()[["pay", "sector"]], tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    words = {"data": path, "eta": 0.1, "statistic": "histogram", "promise": "file", "set": {"edges": [0, 30, 90]}}
+    made = protect_file(by="pay", games=0, n_jobs=1, **words)
+    assert len(made.value) == 2
+    assert made.certificate.about.notes == ()
+    with pytest.raises(ValueError, match=r"^not only numbers in sector, as '\w+' in record 0 of sector"):
+        protect_file(by="sector", games=0, ledger=tmp_path / "other", n_jobs=1, **words)
 
 
 def test_the_owner_is_told_how_many_are_not_covered(ledger) -> None:

@@ -127,7 +127,11 @@ def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
     fpr = np.r_[np.geomspace(1e-4, 0.1, 80), np.linspace(0.11, 0.999, 80)]
     tpr = np.asarray(curve.tpr(fpr))
     half = 1.96 * np.sqrt(tpr * (1 - tpr) / games)
-    band = {"fpr": fpr.tolist(), "low": np.clip(tpr - half, 0, 1).tolist(), "high": np.clip(tpr + half, 0, 1).tolist()}
+    band = {
+        "band_fpr": fpr.tolist(),
+        "low": np.clip(tpr - half, 0, 1).tolist(),
+        "high": np.clip(tpr + half, 0, 1).tolist(),
+    }
     accuracy, error = curve.accuracy(0.5), 1.96 * math.sqrt(0.25 / (2 * games))
     words: dict[str, Any] = {"confidence": 0.95, "bound_type": "lower", "status": "measured", "source": "azize2024"}
     found = [

@@ -407,7 +407,7 @@ def test_without_a_ledger_the_rows_say_what_one_is_for():
 def test_a_number_without_noise_is_exact_and_outside_of_the_promise():
     report = made_designs.exact()
     whole = flat(Page(report.to_html()).whole)
-    assert "Number of sexes Released 2 Noise, 95 % none: exact" in whole
+    assert "number of sexes Released 2 Noise, 95 % none: exact" in whole
     assert "Numbers without noise are exact, and outside of the promise." in whole
     assert row(report, "Does not promise").endswith(
         "Anything about number of sexes: released exactly, outside of the promise."
@@ -415,6 +415,19 @@ def test_a_number_without_noise_is_exact_and_outside_of_the_promise():
     noisy = Page(design_report("leave-one-out").to_html()).whole
     assert "exact, and outside" not in noisy
     assert "released exactly" not in noisy
+
+
+def test_names_of_columns_and_statistics_are_printed_as_they_are():
+    """A column called wage was printed as Wage at the start of a line."""
+    rows = [("wage", "", 41.0, 0.5, 0.7), ("iPhone users", "", 7.0, 0.5, 0.7)]
+    report = design_report("leave-one-out", rows=rows, owner=True)
+    page, text = flat(Page(report.to_html()).whole), report.table()
+    for name in ("wage", "iPhone users"):
+        assert page.count(f" {name} ") >= 2
+        lines = [line for line in text.splitlines() if line.startswith(name)]
+        assert len(lines) == 2  # the released value, and what it costs
+    assert "Wage" not in page + text
+    assert "IPhone" not in page + text
 
 
 def test_many_exact_numbers_are_counted():
@@ -425,8 +438,12 @@ def test_many_exact_numbers_are_counted():
 
 def test_where_all_is_exact_no_noise_keeps_a_promise():
     whole = flat(Page(made_designs.all_exact().to_html()).whole)
-    assert "No noise was added: the numbers are the same whichever person is left out. They are exact" in whole
-    assert "None: the numbers are the same whichever person is left out." in whole
+    exact = (
+        "the numbers are the same for so many of those who may be left out that the promise is kept without any. They "
+        "are exact, and what they tell of the file is outside of the promise."
+    )
+    assert f"No noise was added: {exact}" in whole
+    assert f"None: {exact}" in whole
     assert "the draw alone" not in whole
 
 

@@ -159,10 +159,24 @@ class TestNamedCurve:
         assert curve._repr_html_() == of_the_report._repr_html_()
 
     def test_a_curve_of_the_report_has_its_rates_beside_the_band(self):
-        for curve in self.report.curves:
+        with_band = [curve for curve in self.report.curves if len(curve.low)]
+        assert with_band
+        for curve in with_band:
             assert len(curve.tpr) == len(curve.fpr) == len(curve.low)
             np.testing.assert_array_equal(curve.tpr, [curve.tradeoff.tpr(rate) for rate in curve.fpr])
             np.testing.assert_array_equal(curve.points(), curve.tradeoff.points())
+
+    def test_a_curve_without_a_band_has_the_points_that_draw_it(self):
+        """They were empty, and a plot of them was."""
+        curves = [curve for curve in self.report.curves if not len(curve.low)]
+        scores, member = np.array([[0.1, 0.9, 0.4, 0.2]]), np.array([[False, True, True, False]])
+        curves += ls.audit_scores(scores, member).curves
+        assert {curve.role for curve in curves} >= {"claimed", "measured"}
+        for curve in curves:
+            assert len(curve.low) == 0
+            np.testing.assert_array_equal(curve.fpr, curve.points().fpr)
+            np.testing.assert_array_equal(curve.tpr, curve.points().tpr)
+            assert len(curve.fpr) == len(curve.tpr) >= 2
 
 
 def test_a_notebook_begins_with_the_number_and_not_with_a_warning():

@@ -17,10 +17,10 @@ from leakscope.core.tradeoff import Gaussian
 from leakscope.data import Data
 from leakscope.data.columns import repeated_names
 from leakscope.plans.bounds import LeaveOneOutPlan
-from leakscope.releases.statistics.of_plan import check_declared, load_records, statistic_of
+from leakscope.releases.statistics.of_plan import check_declared, check_sizes, load_records, statistic_of
 from leakscope.reports import Curve
 from leakscope.reports.phrases import plural
-from leakscope.runtime.all_but_one import values_of
+from leakscope.runtime.all_but_one import values_with_error
 
 Array = np.ndarray
 
@@ -35,13 +35,15 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
     data, notes = load_records(plan, plan.group or plan.id)
     check_declared(plan)
     names, unit = _units(data) if plan.group is not None else (None, None)
-    of_all, without = values_of(statistic_of(plan, data.points), data.points, unit, plan.seed)
+    check_sizes(plan, data.points)
+    of_all, without, error = values_with_error(statistic_of(plan, data.points), data.points, unit, plan.seed)
     scales = np.array(plan.noise_scale)
     if len(scales) not in (1, len(of_all)):
         raise ValueError(
             f"noise_scale has {len(scales)} numbers, the statistic {len(of_all)}: give one, or one for each"
         )
-    shifts = p_norm((without - of_all) / scales)
+    with np.errstate(over="ignore"):
+        shifts = p_norm((np.abs(without - of_all) + error) / scales)
     mu = np.where(np.isfinite(shifts), shifts, np.inf)  # a failure is seen
     accuracy = special.ndtr(mu / 2)
     order = np.argsort(-mu, kind="stable")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -107,7 +109,8 @@ def with_names(points: Points, names: Any) -> Points:
     Returns
     -------
     Points
-        The same, with names as text.
+        The same, with names as text: a number alike whether it is a whole number or a float, as in a column of whole
+        numbers of which one is missing in another version of the file.
 
     Raises
     ------
@@ -118,10 +121,15 @@ def with_names(points: Points, names: Any) -> Points:
     --------
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.points import with_names
-    >>> with_names(from_arrays([[1.0], [2.0]]), [17, 4]).names.tolist()
+    >>> with_names(from_arrays([[1.0], [2.0]]), [17.0, 4.0]).names.tolist()
     ['17', '4']
     """
-    return replace(points, names=_column("id", names, len(points)).astype(str))
+    column = _column("id", names, len(points))
+    if np.asarray(names).dtype == object:  # whose values are texts now, but may have been numbers
+        column = np.asarray([_name(value) for value in np.asarray(names).ravel()])
+    elif column.dtype.kind == "f":
+        column = np.asarray([_name(value) for value in column.tolist()])
+    return replace(points, names=column.astype(str))
 
 
 def rows(points: Points) -> UInt64[Array, " N"]:
@@ -384,6 +392,13 @@ def _column(name: str, values: Any, n_points: int) -> Array:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"{name} has infinite values")
     return column
+
+
+def _name(value: Any) -> str:
+    """Write a name as text: a whole number without a decimal point, whatever its type."""
+    is_number = isinstance(value, int | float | np.integer | np.floating | Decimal) and not isinstance(value, bool)
+    is_whole = is_number and math.isfinite(value) and value == int(value)
+    return str(int(value)) if is_whole else str(value)
 
 
 def _first_numbers(values: Any) -> str:

@@ -582,9 +582,10 @@ def _least_scale(measured: _Measured, eta: float, family: Callable[[float], Nois
     if measured.n_failed:
         seen = max(measured.n_failed, measured.n_values) / (measured.n - 1)
         if seen >= 2 * eta:
+            least = f"eta must be > {seen / 2:g}, got {eta:g}" if seen < 1 else "no noise hides it"
             raise ValueError(
                 f"the statistic fails without {measured.n_failed:,} of the {measured.n:,} records, and a failure is "
-                f"seen: eta must be > {min(seen, 1) / 2:g}, got {eta:g}; leave out what fails"
+                f"seen: {least}; leave out what fails"
             )
     smallest = int(measured.count.min(initial=measured.n))
     if (measured.n - smallest) / (measured.n - 1) <= 2 * eta:  # what is told without noise

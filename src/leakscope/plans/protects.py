@@ -87,8 +87,8 @@ class CalibrationPlan(StatisticPlan):
     group: Group = None
     allow_exact: bool = Field(
         default=False,
-        description="leave-one-out: release a number that is the same whoever is left out, exactly and outside of the "
-        "promise",
+        description="leave-one-out: release numbers exactly that are the same whoever is left out, or for so many of "
+        "them that the promise needs no noise",
     )
     noise: str = Field(
         default="gaussian", description="one of gaussian, gaussian_diagonal, gaussian_isotropic, laplace, norm, ball"

@@ -11,6 +11,7 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Noise, Signals
+from leakscope.plans.help import listing_options
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.protects import CalibrationPlan, Design, Promise, ProtectionPlan
 from leakscope.protection.design_costs import DesignTable, cost_of_designs
@@ -20,6 +21,7 @@ from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 
+_OF_A_CHOICE = ("promise", "design")  # what a table of all designs does not ask for
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 
 
@@ -146,7 +148,8 @@ def calibrate(
     group : str, optional
         Of a file: the column that says whose each row is; a person is left out with all rows.
     allow_exact : bool
-        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
+        Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
+        the promise needs no noise; what they tell of the file is outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -317,7 +320,8 @@ def protect(
     group : str, optional
         Of a file: the column that says whose each row is; a person is left out with all rows.
     allow_exact : bool
-        Of "leave-one-out": release a number that is the same whoever is left out, outside of the promise.
+        Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
+        the promise needs no noise; what they tell of the file is outside of the promise.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -434,6 +438,7 @@ def protect(
     return run_release(arrays_request(ProtectionPlan, statistic, x, y, noise, fields, execution))
 
 
+@listing_options(CalibrationPlan, ArraysOptions, skip=_OF_A_CHOICE)
 def design_table(
     statistic: str | Callable[..., Any] | Statistic,
     x: Any,
@@ -449,7 +454,7 @@ def design_table(
     statistic, x, y, eta
         As in `protect`.
     **options
-        As in `protect`, without a promise or design: ``ranges``, ``levels`` and ``noise_scale`` say what is declared.
+        As in `protect`, without a promise or design; ``ranges``, ``levels`` and ``noise_scale`` say what is declared:
 
     Returns
     -------
@@ -471,6 +476,7 @@ def design_table(
     return cost_of_designs(arrays_request(CalibrationPlan, statistic, x, y, noise, fields, Execution()))
 
 
+@listing_options(CalibrationPlan, CalibrationOptions, skip=_OF_A_CHOICE)
 def design_table_of_file(
     *,
     store: str | os.PathLike[str] | None = None,
@@ -482,13 +488,16 @@ def design_table_of_file(
 
     Parameters
     ----------
-    store, n_jobs, tmp, **options
-        As in `calibrate_file`, without a promise or design.
+    store, n_jobs, tmp
+        As in `calibrate_file`.
+    **options
+        As in `calibrate_file`, without a promise or design:
     """
     plan = read(CalibrationPlan, options, "calibrate")
     return cost_of_designs(file_request(plan, Execution(store, n_jobs, tmp)))
 
 
+@listing_options(CalibrationPlan, CalibrationOptions)
 def calibrate_file(
     *,
     command: str = "",
@@ -505,12 +514,13 @@ def calibrate_file(
     command, store, n_jobs, tmp, simulated
         As in `protect_file`.
     **options
-        As in `protect_file`, without ``ledger``, ``declare`` and ``insecure_seed``.
+        The fields of a ``leakscope.plans.CalibrationPlan``:
     """
     request = file_request(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
     return run_calibration(request, simulated)
 
 
+@listing_options(ProtectionPlan, ProtectionOptions)
 def protect_file(
     *,
     command: str = "",
@@ -539,18 +549,14 @@ def protect_file(
         Called with the two halves of the certificate, the public one and the owner's. If it does not return, a ledger
         knows that the release has not reached its place, and the same call gives the same bytes again.
     **options
-        The fields of a ``leakscope.plans.ProtectionPlan``: ``data`` (a file or a named set), ``label`` and ``drop``
-        (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
-        ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``, ``promise``, ``design``,
-        ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``, ``coupling``, ``by``,
-        ``levels``, ``set``, ``merge``, ``non_negative``, ``rules``, ``confidence``, ``fits``, ``games``, ``delta``,
-        ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
+        The fields of a ``leakscope.plans.ProtectionPlan``; ``insecure_seed`` is what `protect` calls seed:
     """
     plan = read(ProtectionPlan, options, "protect")
     request = file_request(plan, Execution(store, n_jobs, tmp), command)
     return run_release(request, before, simulated, publish)
 
 
+@listing_options(CalibrationPlan, ArraysOptions)
 def declare(
     statistic: str | Callable[..., Any] | Statistic,
     x: Any,
@@ -571,9 +577,7 @@ def declare(
     ledger : path
         Private file.
     **options
-        As in `protect`: ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``,
-        ``noise_scale``, ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``,
-        ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
+        As in `protect`:
 
     Examples
     --------
@@ -593,13 +597,14 @@ def declare(
     return run_declaration(arrays_request(ProtectionPlan, statistic, x, y, noise, fields, Execution()))
 
 
+@listing_options(ProtectionPlan, ProtectionOptions)
 def declare_file(**options: Unpack[ProtectionOptions]) -> str:
     """Announce a query of a file in a ledger, before its first release; what was done, in a line.
 
     Parameters
     ----------
     **options
-        As in `protect_file`.
+        As in `protect_file`:
     """
     plan = read(ProtectionPlan, dict(options, declare=True), "protect")
     return run_declaration(file_request(plan, Execution()))

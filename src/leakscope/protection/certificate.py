@@ -269,6 +269,7 @@ def assumptions(job: Job, calibration: NoiseSearchResult) -> list[Term]:
         Term("drawn_in_secret", k=k, n=n),
         Term("knows_all_but_draw_and_noise", n=n),
         *others,
+        *job.assumptions,
         Term("on_a_grid"),
     ]
     return [*terms, Term(BALL)] if isinstance(calibration.noise, BallNoise) else terms

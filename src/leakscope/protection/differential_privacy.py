@@ -32,6 +32,7 @@ from leakscope.protection.units import Units
 from leakscope.releases.statistics.algorithms import Quantiles
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
 from leakscope.releases.statistics.group_means import GroupSums
+from leakscope.releases.statistics.of_plan import LARGEST_NUMBER
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.runtime.all_but_one import values_of
 
@@ -68,11 +69,18 @@ def prepare(request: Request) -> Prepared:
         ranges = Ranges.of(Mechanism(statistic, points, n), None, plan.declared_ranges)
     mechanism = Mechanism(statistic, points, n, request.execution)
     try:
-        bound = sensitivity(mechanism, ranges, n_records=n)
+        with np.errstate(over="ignore"):
+            bound = sensitivity(mechanism, ranges, n_records=n)
     except NotApplicable as reason:
         raise ValueError(
             f"differential privacy has no noise for this statistic: {reason}; promise = file needs no ranges"
         ) from None
+    if not (bound.unit <= LARGEST_NUMBER).all():
+        label = mechanism.labels[int(np.argmin(bound.unit <= LARGEST_NUMBER))]
+        raise ValueError(
+            f"{label} may be so large within the declared ranges that its square overflows: declare the columns in "
+            "larger units"
+        )
     noise, grid = _noise(bound, plan.eta, mechanism, ranges)
     value = _value(mechanism, grid)
     mu = mu_of(plan.eta)
@@ -85,7 +93,7 @@ def prepare(request: Request) -> Prepared:
     if ranges is not None:
         listed = _listed(columns_of(points.x), zip(ranges.low, ranges.high, strict=True))
         assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
-    assumptions += [Term("ledger_not_rolled_back"), Term("on_a_grid")]
+    assumptions += [Term("ledger_not_rolled_back"), *request.assumptions, Term("on_a_grid")]
     prepared = Prepared(
         request,
         "dp",
@@ -217,4 +225,7 @@ def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] 
     """Compute the standard error for the owner, unless that takes much memory."""
     if len(points) * len(statistic.labels(points)) > _MOST_JACKKNIFE or len(points) < 2:
         return None
-    return standard_error(values_of(statistic, points)[1])
+    try:
+        return standard_error(values_of(statistic, points)[1])
+    except ValueError:  # it is for the owner: nothing is refused because of it
+        return None

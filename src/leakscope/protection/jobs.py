@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from leakscope.core.findings import Term
 from leakscope.data import Data
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.protection.mechanism import Mechanism
@@ -25,6 +26,8 @@ class Job:
         Eta and noise of the plan, and to whom it is promised; the coupling may be that of a ledger.
     command : str
     notes : sequence of str
+    assumptions : sequence of Term
+        Of the request.
     """
 
     plan: CalibrationPlan
@@ -33,6 +36,7 @@ class Job:
     target: PrivacyTarget
     command: str = ""
     notes: Sequence[str] = ()
+    assumptions: Sequence[Term] = ()
 
     @classmethod
     def of(cls, request: Request) -> Job:
@@ -55,4 +59,4 @@ class Job:
             plan.pairs_seed,
             plan.noise_scale,
         )
-        return cls(plan, request.data, mechanism, target, request.command, request.notes)
+        return cls(plan, request.data, mechanism, target, request.command, request.notes, request.assumptions)

@@ -24,6 +24,7 @@ from leakscope.runtime.all_but_one import values_of
 from leakscope.runtime.progress import progress
 
 Array = np.ndarray
+_MOST_NAMED = 3  # of those without whom a statistic fails
 SOURCE = "ours: joint convexity over the values without each record"
 
 
@@ -49,6 +50,7 @@ def prepare(request: Request) -> Prepared:
         points, execution = request.data.points, request.execution
         _, values = values_of(statistic, points, units.index, plan.pairs_seed, execution=execution)
     labels = statistic.labels(request.data.points)
+    _check_failures(statistic, values, units)
     with progress("search for the noise"):
         found = search_left_out_noise(
             values,
@@ -80,6 +82,7 @@ def prepare(request: Request) -> Prepared:
             Term("function_of_the_others"),
             Term("ledger_keeps_left_out"),
             Term("ledger_not_rolled_back"),
+            *request.assumptions,
             Term("on_a_grid"),
         ),
         source=SOURCE,
@@ -92,6 +95,19 @@ def prepare(request: Request) -> Prepared:
     with progress("attack on simulated releases"):
         attacks = _attacks(found, prepared)
     return replace(prepared, public_findings=(named,), owner_findings=attacks)
+
+
+def _check_failures(statistic: Statistic, values: Float[Array, "n d"], units: Units) -> None:
+    """Refuse a statistic that fails without some record: a failure has no noise, and would tell who is left out."""
+    (failed,) = np.nonzero(~np.isfinite(values).all(axis=1))
+    if not len(failed):
+        return
+    named = ", ".join(units.shown(int(unit)) for unit in failed[:_MOST_NAMED])
+    more = f" and {len(failed) - _MOST_NAMED:,} more" if len(failed) > _MOST_NAMED else ""
+    raise ValueError(
+        f"{statistic.name} cannot be computed without {named}{more}, and a failure tells who is left out, which no "
+        "noise hides: leave these out of the data, or change what fails (fewer columns, a penalty, larger groups)"
+    )
 
 
 def named_right(prepared: Prepared, eta: float, release: str = "") -> Finding:
@@ -120,7 +136,8 @@ def standard_error(values: Float[Array, "n d"]) -> Float[Array, " d"]:
     """Compute the jackknife standard error, which does not hold for quantiles; NaN where a value failed."""
     if not np.isfinite(values).all():
         return np.full(values.shape[1], np.nan)
-    return np.sqrt((len(values) - 1) * (values - values[0]).var(axis=0))
+    with np.errstate(over="ignore"):  # infinite where the squares are
+        return np.sqrt((len(values) - 1) * (values - values[0]).var(axis=0))
 
 
 def _attacks(found: LeftOutNoise, prepared: Prepared) -> tuple[Finding, ...]:

@@ -15,14 +15,15 @@ from jaxtyping import Bool, Float
 from leakscope.core.grid import Grid
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
-from leakscope.noise.left_out import WorstLeftOut
+from leakscope.noise.left_out import Distinct, WorstLeftOut
 from leakscope.noise.norms import Mahalanobis
-from leakscope.protection.rounding import PrintedShape, next_scale, printed_grid, rounded_up
+from leakscope.protection.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
 
 Array = np.ndarray
 _MOST_SHAPED = 60  # numbers whose noise gets a shape with correlations; more get a deviation each
 _MOST_GROWTH = 2.0  # of a printed scale over the least one, for what the grid adds
 _MOST_LABELS = 6  # that an error names
+_TOLD_APART = 1000.0  # standard deviations, by which exact values that differ are apart in a ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +64,12 @@ class LeftOutNoise:
 
     @property
     def whitened(self) -> Float[Array, "n e"]:
-        """The table in units of the noise, in coordinates in which it is standard normal; zeros where there is none."""
+        """The table in units of the noise, in coordinates in which it is standard normal.
+
+        Where there is no noise at all, equal rows are equal and others so far apart that they are told for certain.
+        """
         if self.noise is None:
-            return np.zeros((len(self.table), 1))
+            return _TOLD_APART * Distinct.of(self.table).which[:, None]
         noisy = self.table[:, self.noisy_coords]
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
         return self.noise.norm.standardise(noisy - lowest) / self.noise.scale
@@ -98,7 +102,8 @@ def search_left_out_noise(
     declared : sequence of float, optional
         Standard deviation that was declared beforehand: one, or one for each coordinate.
     allow_exact : bool
-        Leave coordinates without noise that are the same whoever is left out.
+        Leave coordinates without noise that are the same whoever is left out, and all of them where so many rows are
+        equal that eta is kept without noise.
 
     Returns
     -------
@@ -107,14 +112,15 @@ def search_left_out_noise(
     Raises
     ------
     ValueError
-        In one line: for a coordinate that would be released exactly, a declared scale that does not keep eta, or an eta
-        that no noise keeps.
+        In one line: for a coordinate that would be released exactly, a declared scale that does not keep eta, an eta
+        that no noise keeps, or values whose squares overflow.
     """
+    check_squares(labels, np.fmax.reduce(np.abs(values), axis=0))
     constant = _constant(values)
     if counts and not constant.all():
         constant[:] = False  # an empty cell gets the noise of the others: without it, it would be told that it is empty
     if declared is not None:
-        return _checked_declared(values, eta, declared)
+        return _checked_declared(values, eta, declared, labels)
     if constant.any() and not allow_exact:
         same = [label for label, is_same in zip(labels, constant, strict=True) if is_same]
         more = f" and {len(same) - _MOST_LABELS:,} more" if len(same) > _MOST_LABELS else ""
@@ -122,11 +128,16 @@ def search_left_out_noise(
             f"the same whoever is left out, so that it would be released exactly, outside of the promise: "
             f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a noise_scale"
         )
-    if constant.all():
-        grid = Grid(1.0)
-        return LeftOutNoise(values, None, None, ~constant, grid, WorstLeftOut(0.0, 0), False)
+    exact = _told_without_noise(values)
+    if exact.advantage <= 2 * eta:
+        if not allow_exact:
+            raise ValueError(
+                f"so many of the values without a record are equal that eta = {eta:g} is kept without noise, and they "
+                "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
+            )
+        return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False)
     shape = _printed_shape(values[:, ~constant], eta, noise, counts)
-    return _least(values, ~constant, eta, shape)
+    return _least(values, ~constant, eta, shape, labels)
 
 
 def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
@@ -148,6 +159,14 @@ def _constant(values: Float[Array, "n d"]) -> Bool[Array, " d"]:
     return (finite == finite[0]).all(axis=0)
 
 
+def _told_without_noise(values: Float[Array, "n d"]) -> WorstLeftOut:
+    """Find the record that is told best by exact values: of all records, the fewest have the same one."""
+    _, first, count = np.unique(Distinct.of(values).which, return_index=True, return_counts=True)
+    fewest = int(count.argmin())
+    n = len(values)
+    return WorstLeftOut((n - int(count[fewest])) / (n - 1), int(first[fewest]))
+
+
 def _printed_shape(values: Float[Array, "n e"], eta: float, noise: str, counts: bool) -> PrintedShape | None:
     """Choose a shape and round it, before any scale is calibrated for it."""
     d = values.shape[1]
@@ -167,7 +186,11 @@ def _printed_shape(values: Float[Array, "n e"], eta: float, noise: str, counts: 
 
 
 def _least(
-    values: Float[Array, "n d"], noisy_coords: Bool[Array, " d"], eta: float, shape: PrintedShape | None
+    values: Float[Array, "n d"],
+    noisy_coords: Bool[Array, " d"],
+    eta: float,
+    shape: PrintedShape | None,
+    labels: Sequence[str],
 ) -> LeftOutNoise:
     """Find the least scale of two digits that keeps the promise for the values on its own grid."""
     covariance = None if shape is None else shape.covariance
@@ -183,7 +206,7 @@ def _least(
     printed = rounded_up(least)
     while printed <= _MOST_GROWTH * least:
         noise = of_scale(printed)
-        grid = _grid(noise, noisy, noisy_coords)
+        grid = _grid(noise, noisy, noisy_coords, labels)
         table = values.copy()
         table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
         worst = LeftOut(table[:, noisy_coords]).worst(noise)
@@ -193,11 +216,13 @@ def _least(
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
 
 
-def _checked_declared(values: Float[Array, "n d"], eta: float, declared: Sequence[float]) -> LeftOutNoise:
+def _checked_declared(
+    values: Float[Array, "n d"], eta: float, declared: Sequence[float], labels: Sequence[str]
+) -> LeftOutNoise:
     """Take the declared noise if it keeps the promise."""
     noise = declared_noise(declared, values.shape[1])
     every = np.ones(values.shape[1], dtype=bool)
-    grid = _grid(noise, values, every)
+    grid = _grid(noise, values, every, labels)
     table = grid.snap(values)
     worst = LeftOut(table).worst(noise)
     if worst.advantage > 2 * eta:
@@ -224,12 +249,29 @@ def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:
     return GaussianNoise(float(largest), np.square(np.asarray(scales, dtype=float) / largest))
 
 
-def _grid(noise: GaussianNoise, noisy: Float[Array, "n e"], noisy_coords: Bool[Array, " d"]) -> Grid:
-    """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses."""
-    n_noisy = noisy.shape[1]
-    magnitude = np.abs(noisy[np.isfinite(noisy).all(axis=1)]).max(axis=0)
+def _grid(
+    noise: GaussianNoise, noisy: Float[Array, "n e"], noisy_coords: Bool[Array, " d"], labels: Sequence[str]
+) -> Grid:
+    """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses.
+
+    Raises
+    ------
+    ValueError
+        Where the steps would be below the rounding errors of the values: those differ by little more than these.
+    """
+    magnitudes = np.abs(noisy[np.isfinite(noisy).all(axis=1)]).max(axis=0)
+    deviations = deviations_of(noise, noisy.shape[1])
     steps = np.ones(len(noisy_coords))
-    steps[noisy_coords] = printed_grid(deviations_of(noise, n_noisy), 1.0, magnitude).steps
+    for number, place in enumerate(np.flatnonzero(noisy_coords).tolist()):
+        one = slice(number, number + 1)
+        try:
+            steps[place] = printed_grid(deviations[one], 1.0, magnitudes[one]).steps[0]
+        except ValueError:
+            raise ValueError(
+                f"the noise of {labels[place]} would be {deviations[number]:g}, no more than the rounding errors of a "
+                "number of its size: leave it out, subtract a public number from its column, or declare a larger "
+                "noise_scale"
+            ) from None
     return Grid(tuple(steps.tolist()))
 
 

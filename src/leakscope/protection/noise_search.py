@@ -47,6 +47,7 @@ from leakscope.protection.no_noise import unneeded
 from leakscope.protection.pilot import norm_of, piloted
 from leakscope.protection.rounding import (
     PrintedShape,
+    check_squares,
     next_scale,
     printed_grid,
     rounded_up,
@@ -57,7 +58,6 @@ from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 Array = np.ndarray
 NoNoise = Literal["", "equal_records", "table", "total", "equal_outputs"]
 _RIDGE = 1e-6  # of a shape from all records: no direction is unseen
-_LARGEST = 1e150  # of a feature
 _PILOT_RIDGE = 1e-3  # of a shape from few pairs
 _TRIED, _FARTHEST = 1000, 64  # records with which two shapes are tried: evenly spaced ones, and the farthest
 _CONSTANT = 2.0**-16  # of a column of equal values: the scale of its grid
@@ -154,8 +154,7 @@ def search_noise(mechanism: Mechanism, target: PrivacyTarget) -> NoiseSearchResu
 
 def _of_features(mechanism: Mechanism, features: Float[Array, "n d"], target: PrivacyTarget) -> NoiseSearchResult:
     """Calibrate a sum or mean: without noise, by the exact swap, or by the mixture swap if the target names it."""
-    if np.abs(features).max() > _LARGEST:
-        raise ValueError(f"values up to {np.abs(features).max():g} have no squares: rescale them below {_LARGEST:g}")
+    check_squares(mechanism.labels, np.abs(features).max(axis=0))
     varied, grid = _grid_of(features, mechanism.k)
     sampling_std = mechanism.k / mechanism.divisor * features.std(axis=0, ddof=1) / math.sqrt(mechanism.k)
     no_coords = np.zeros(mechanism.d, dtype=bool)

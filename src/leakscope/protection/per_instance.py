@@ -7,6 +7,7 @@ and it always answers: whether it answers, and how many records it covers, would
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxtyping import Float
 from scipy import special
 
 from leakscope.core.findings import EVERY, Finding, Scope, Term
+from leakscope.core.grid import Grid
 from leakscope.core.lengths import p_norm
 from leakscope.noise import GaussianNoise
 from leakscope.protection.leave_one_out import settled, standard_error
@@ -24,10 +26,11 @@ from leakscope.protection.rounding import printed_grid
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.of_plan import check_declared
 from leakscope.reports.phrases import plural
-from leakscope.runtime.all_but_one import values_of
+from leakscope.runtime.all_but_one import values_with_error
 from leakscope.runtime.progress import progress
 
 Array = np.ndarray
+_MOST_STEPS = 2.0**52  # of a value: half of what doubles hold, so that there is room for the noise
 SOURCE = "wang2019, per-instance differential privacy of Gaussian noise"
 
 
@@ -49,18 +52,19 @@ def prepare(request: Request) -> Prepared:
         In one line: if the statistic cannot be computed on all records, or the scales are not as many as its numbers.
     """
     plan, units = request.plan, Units.of(request)
-    check_declared(plan)
+    if not request.from_python:  # an object has its parameters, which were checked with the request
+        check_declared(plan)
     statistic = settled(request.statistic, request.data.points)
     labels = statistic.labels(request.data.points)
     noise = declared_noise(plan.noise_scale or (), len(labels))
     with progress("values without each record"):
-        of_all, without = values_of(
+        of_all, without, error = values_with_error(
             statistic, request.data.points, units.index, plan.pairs_seed, execution=request.execution
         )
     rms = deviations_of(noise, len(labels))
-    grid = printed_grid(rms, 1.0, np.abs(of_all))
-    of_all = grid.snap(of_all)
-    shifts = _shifts(of_all, grid.snap(without), noise)
+    grid = printed_grid(rms, 1.0)  # from the declared noise alone: no value decides whether there is an answer
+    of_all = _on_grid(of_all, grid, noise, labels)
+    shifts = _shifts(of_all, without, error, grid, noise)
     accuracy = special.ndtr(shifts / 2)
     worst = int(shifts.argmax())
     return Prepared(
@@ -81,6 +85,7 @@ def prepare(request: Request) -> Prepared:
             Term("knows_all_other_records"),
             Term("covered_records_only", eta=plan.eta),
             Term("ledger_not_rolled_back"),
+            *request.assumptions,
             Term("on_a_grid"),
         ),
         source=SOURCE,
@@ -93,9 +98,44 @@ def prepare(request: Request) -> Prepared:
     )
 
 
-def _shifts(of_all: Float[Array, " d"], without: Float[Array, "n d"], noise: GaussianNoise) -> Float[Array, " n"]:
-    """Compute how far apart the two normal distributions of each record are; a failure is told with certainty."""
-    lengths = p_norm(noise.norm.standardise(np.nan_to_num(without, nan=np.inf) - of_all)) / noise.scale
+def _on_grid(of_all: Float[Array, " d"], grid: Grid, noise: GaussianNoise, labels: Sequence[str]) -> Float[Array, " d"]:
+    """Round the statistic to the grid of the noise.
+
+    Raises
+    ------
+    ValueError
+        If a number and its noise are more steps than a double holds: then no sum of the two is exact, and the last
+        digits of what is released would tell the number.
+    """
+    with np.errstate(over="ignore"):
+        too_large = ~(np.abs(of_all) / grid.steps <= _MOST_STEPS)
+    if too_large.any():
+        place = int(too_large.argmax())
+        most = _MOST_STEPS * float(np.broadcast_to(grid.steps, of_all.shape)[place])
+        scale = float(deviations_of(noise, len(of_all))[place])
+        raise ValueError(
+            f"{labels[place]} is too large for a noise_scale of {scale:g}: the 53 binary digits of a floating-point "
+            f"number hold no number above {most:.2g} together with this noise; declare a larger noise_scale, or "
+            "subtract a public number from the column"
+        )
+    return grid.snap(of_all)
+
+
+def _shifts(
+    of_all: Float[Array, " d"],
+    without: Float[Array, "n d"],
+    error: Float[Array, "n d"],
+    grid: Grid,
+    noise: GaussianNoise,
+) -> Float[Array, " n"]:
+    """Bound how far apart the two normal distributions of each record are; a failure is told with certainty.
+
+    A value without a record is only known within its error. The end of that interval that is farther away counts, on
+    the grid of what is released. Declared noise is independent in each number, so that its norm grows with every gap.
+    """
+    below, above = (np.abs(grid.snap(end) - of_all) for end in (without - error, without + error))
+    gap = np.nan_to_num(np.maximum(below, above), nan=np.inf)
+    lengths = p_norm(noise.norm.standardise(gap)) / noise.scale
     return np.where(np.isfinite(lengths), lengths, np.inf)
 
 

@@ -18,6 +18,7 @@ from leakscope.core.types import Noise
 from leakscope.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.pairs import SAMPLED, Measured, measured
+from leakscope.protection.rounding import check_squares
 from leakscope.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
@@ -76,6 +77,7 @@ def piloted(
         raise ValueError(f"{mechanism.statistic.name} failed in every pair of the pilot: there is nothing to calibrate")
     noisy_coords = (differences != 0).any(axis=0)
     largest = np.nanmax(np.abs(outputs), axis=0)
+    check_squares(mechanism.labels, largest)
     if mechanism.features is not None:
         noisy_coords &= np.ptp(mechanism.features, axis=0) > 0  # sums of equal numbers differ by their rounding alone
     if target.noise_scale is not None or mechanism.counts:

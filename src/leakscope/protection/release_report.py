@@ -6,6 +6,7 @@ values and what follows from these. The owner's half also holds exact functions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.findings import Finding
+from leakscope.core.lengths import p_norm
 from leakscope.noise.norms import Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.declared_data import declared_view
@@ -128,7 +130,7 @@ def _proved(prepared: Prepared) -> list[Finding]:
 
 def _noise_size(prepared: Prepared) -> Finding:
     """Report the noise over all coordinates, root mean square."""
-    rms = float(np.sqrt(np.square(prepared.rms).mean()))
+    rms = float(p_norm(prepared.rms)) / math.sqrt(len(prepared.rms))
     return Finding("noise_rms", rms, status="certified", source=prepared.source)
 
 
@@ -271,7 +273,7 @@ def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: boo
                 value=float(released) if np.isfinite(released) else None,
                 noise_std=float(noise_std),
                 sampling_std=float(error) if known else None,
-                sample_cost=float(prepared.k * noise_std**2 / (noise_std**2 + error**2)) if known else None,
+                sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )
         )
     return tuple(rows)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from leakscope import data as data_room
+from leakscope.core.findings import Term
 from leakscope.core.types import Noise
 from leakscope.data import Data
+from leakscope.data.points import with_names
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.of_plan import load_records, statistic_of
+from leakscope.releases.statistics.of_plan import check_not_read, check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
 from leakscope.runtime.observe import Execution
 
@@ -40,6 +40,8 @@ class Request:
     command : str
         Printed on the page.
     notes : sequence of str
+    from_python : bool
+        The statistic was given as an object or a function, and not by the name of a row of ``STATISTICS``.
     """
 
     plan: CalibrationPlan
@@ -49,6 +51,13 @@ class Request:
     execution: Execution
     command: str = ""
     notes: Sequence[str] = ()
+    from_python: bool = False
+
+    @property
+    def assumptions(self) -> tuple[Term, ...]:
+        """What a promise rests on where the statistic is the user's own: nothing tells how it was chosen."""
+        is_function = self.plan.statistic not in STATISTICS
+        return (Term("statistic_fixed_beforehand"),) if self.from_python or is_function else ()
 
     @property
     def of_a_file(self) -> bool:
@@ -99,8 +108,15 @@ def arrays_request(
     plan = read(kind, content, "protect")
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
-    data = Data(replace(data_room.from_arrays(x, y), names=names), ARRAYS)
+    points = replace(data_room.from_arrays(x, y), names=None)
+    data = Data(points if names is None else with_names(points, names), ARRAYS)
+    if plan.chosen != "dp":  # there all values are within declared ranges
+        check_sizes(plan, data.points)
     if isinstance(statistic, Linear | Covariance | Fit):
+        # what the plan has to declare of a statistic by name
+        is_logistic = isinstance(statistic, Fit) and plan.chosen != "per-instance"
+        if not is_logistic and (kind is ProtectionPlan or plan.chosen in ("dp", "per-instance")):
+            check_not_read(statistic)
         rule: Statistic = statistic
     elif isinstance(statistic, str) and plan.chosen == "dp":
         rule = declared_statistic(plan, data.points)
@@ -108,7 +124,7 @@ def arrays_request(
         rule = statistic_of(plan, data.points)
     else:
         rule = Fit(plan.statistic, Function(statistic))
-    return Request(plan, data, rule, noise, execution)
+    return Request(plan, data, rule, noise, execution, from_python=not isinstance(statistic, str))
 
 
 def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
@@ -117,11 +133,11 @@ def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
         return x, None
     if naming not in getattr(x, "columns", ()):
         raise ValueError(f"id and group name a column of a frame; {naming!r} is none")
-    return x.drop(columns=[naming]), np.asarray(x[naming].astype(str), dtype=object)
+    return x.drop(columns=[naming]), x[naming]
 
 
 def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:
-    """Make the request of a plan, with the data of its file; columns without numbers are left out if they have no use.
+    """Make the request of a plan, with the data of its file.
 
     Parameters
     ----------
@@ -138,7 +154,10 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     if plan.chosen == "dp":
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
-    data, notes = load_records(plan, plan.group or plan.id)
+    # what a reader of a release of all records sees must not depend on the kind of a single value
+    declared_columns = plan.promise == "file"
+    data, notes = load_records(plan, plan.group or plan.id, declared_columns=declared_columns)
+    check_sizes(plan, data.points)
     return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
 
 

@@ -8,6 +8,7 @@ is proved, and with these the noise is drawn. The grid follows from them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
 
@@ -16,6 +17,7 @@ from jaxtyping import Float
 
 from leakscope.core.grid import Grid
 from leakscope.noise import Lp, Mahalanobis
+from leakscope.releases.statistics.of_plan import LARGEST_NUMBER
 
 Array = np.ndarray
 _DIGITS = 2  # significant ones
@@ -58,6 +60,29 @@ def next_scale(printed: float) -> float:
     (0.38, 100.0)
     """
     return rounded_up(printed * (1 + 1e-6))
+
+
+def check_squares(labels: Sequence[str], largest: Float[Array, " d"]) -> None:
+    """Refuse a statistic whose numbers have no squares, which all searches for noise take.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Of the numbers.
+    largest : array of shape (d,)
+        Largest absolute value of each.
+
+    Raises
+    ------
+    ValueError
+        In one line, with the name of the number.
+    """
+    if (largest > LARGEST_NUMBER).any():
+        place = int(np.argmax(largest))
+        raise ValueError(
+            f"{labels[place]} is up to {largest[place]:.3g}, and has no square: divide what it is of by a public "
+            f"number, so that it is below {LARGEST_NUMBER:g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

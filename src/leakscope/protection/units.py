@@ -25,15 +25,22 @@ class Units:
         A name for each unit that does not depend on the order of the records, or on the format of their file.
     index : int array of shape (N,) or None
         The unit of each record; None where each record is a unit of its own.
+    have_ids : bool
+        The names are those of a column of the data.
     """
 
     names: tuple[str, ...] = field(repr=False)
     index: Int[Array, " N"] | None = field(default=None, repr=False)
+    have_ids: bool = field(default=False, repr=False)
 
     @property
     def n(self) -> int:
         """Number of units."""
         return len(self.names)
+
+    def shown(self, unit: int) -> str:
+        """Name a unit to the owner: by its id or group, or else by its place among the records."""
+        return self.names[unit] if self.have_ids else f"record {unit:,}"
 
     @classmethod
     def of(cls, request: Request) -> Units:
@@ -45,14 +52,15 @@ class Units:
         Raises
         ------
         ValueError
-            If an id is that of several records, or there are fewer than two units.
+            If an id is missing, or that of several records, or there are fewer than two units.
         """
         plan, points = request.plan, request.data.points
+        _check_names(plan.group or plan.id, points)
         if plan.group is not None:
             names, index = np.unique(np.asarray(points.names, dtype=str), return_inverse=True)
-            units = cls(tuple(names.tolist()), index.reshape(-1))
+            units = cls(tuple(names.tolist()), index.reshape(-1), have_ids=True)
         elif plan.id is not None:
-            units = cls(tuple(np.asarray(points.names, dtype=str).tolist()))
+            units = cls(tuple(np.asarray(points.names, dtype=str).tolist()), have_ids=True)
             if len(set(units.names)) < units.n:
                 raise ValueError(f"{plan.id} names several records alike: give it as group if they belong to a person")
         else:
@@ -60,6 +68,15 @@ class Units:
         if units.n < 2:
             raise ValueError("leaving one out needs at least 2 records or people, got 1")
         return units
+
+
+def _check_names(column: str | None, points: Points) -> None:
+    """Refuse an empty text as the name of somebody: those without a name would be one person."""
+    if column is None or points.names is None:
+        return
+    empty = np.char.strip(np.asarray(points.names, dtype=str)) == ""
+    if empty.any():
+        raise ValueError(f"{column} is missing at {int(empty.sum())} points, first at point {int(empty.argmax())}")
 
 
 def _whole(request: Request) -> Points:

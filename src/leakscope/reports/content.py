@@ -173,7 +173,7 @@ Rates = list[Fraction]
 
 
 class CurveContent(
-    _model_of(Curve, tradeoff=TradeOffContent, verdict=VerdictContent | None, fpr=Rates, low=Rates, high=Rates)
+    _model_of(Curve, tradeoff=TradeOffContent, verdict=VerdictContent | None, band_fpr=Rates, low=Rates, high=Rates)
 ):
     """A trade-off with what it is of."""
 

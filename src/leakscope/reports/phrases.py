@@ -219,6 +219,10 @@ PHRASES = {  # of the terms of findings
     "n_is_public": "the number of records, {n:,}, is public",
     "ranges_declared": "declared ranges, which were not taken from the data: {ranges}",
     "levels_declared": "levels and edges were declared, and not taken from the data",
+    "statistic_fixed_beforehand": (
+        "the statistic, its levels and its parameters were chosen without looking at the data: they were given as they "
+        "are, so that this is not checked"
+    ),
     "values_clamped": (
         "values outside of the declared ranges are moved to the nearer end; how many they are is not published"
     ),

@@ -101,9 +101,10 @@ class Curve:
     release : str
     role : {"measured", "claimed", "certified", "asymptotic"}
     tradeoff : TradeOff
-    fpr, low, high : sequences of float
-        A band: TPR from ``low`` to ``high`` at the false-positive rates ``fpr``; empty where there is none. ``tpr`` is
-        the curve at these rates, and ``points()`` are those that draw the whole curve.
+    band_fpr, low, high : sequences of float
+        A band: TPR from ``low`` to ``high`` at the false positive rates ``band_fpr``; empty where there is none. Then
+        ``fpr`` are these rates, and ``tpr`` is the curve there. Without a band both draw the whole curve, as
+        ``points()`` always does.
     confidence : float or None
         Of the band, pointwise.
     n_nonmember : int
@@ -125,7 +126,7 @@ class Curve:
     release: str
     role: Literal["measured", "claimed", "certified", "asymptotic"]
     tradeoff: TradeOff
-    fpr: Sequence[float] = ()
+    band_fpr: Sequence[float] = ()
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     confidence: float | None = None
@@ -134,9 +135,22 @@ class Curve:
     scope: Scope = EVERY
 
     @property
+    def fpr(self) -> np.ndarray:
+        """False positive rates of the band, in the order of ``low`` and ``high``; of all points where there is none."""
+        return np.asarray(self.band_fpr, dtype=float) if len(self.band_fpr) else self.points().fpr
+
+    @property
     def tpr(self) -> np.ndarray:
-        """TPR of the curve at the rates ``fpr`` of its band."""
-        return np.asarray(self.tradeoff.tpr(np.asarray(self.fpr, dtype=float)))
+        """TPR of the curve at the rates ``fpr``.
+
+        Examples
+        --------
+        >>> import leakscope as ls
+        >>> curve = ls.bound("gaussian", mu=1.0).curves[0]
+        >>> len(curve.tpr) == len(curve.fpr) > 2, len(curve.low)
+        (True, 0)
+        """
+        return np.asarray(self.tradeoff.tpr(self.fpr)) if len(self.band_fpr) else self.points().tpr
 
     def points(self) -> Roc:
         """Points that draw the curve: arrays ``fpr`` and ``tpr``.

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakscope.core.seeds import integer
 from leakscope.core.types import Points
-from leakscope.releases.statistics.left_out import left_out_values
+from leakscope.releases.statistics.left_out import LeftOutValues, left_out_values_with_error
 from leakscope.releases.statistics.statistic import Fit, Statistic
 from leakscope.runtime.observe import Execution, outputs
 
@@ -78,16 +78,51 @@ def values_of(
     ValueError
         If there are fewer than two units, or the statistic cannot be computed on all of them.
     """
+    found = values_with_error(statistic, points, unit, seed, execution)
+    return found.of_all, found.without
+
+
+def values_with_error(
+    statistic: Statistic,
+    points: Points,
+    unit: Int[Array, " N"] | None = None,
+    seed: int = 0,
+    execution: Execution = Execution(),
+) -> LeftOutValues:
+    """Compute the values of `values_of`, and how far they are at most from those of a fit of the other records.
+
+    Parameters
+    ----------
+    statistic, points, unit, seed, execution
+        As in `values_of`.
+
+    Returns
+    -------
+    LeftOutValues
+        With errors of 0 where each value is a fit.
+
+    Raises
+    ------
+    ValueError
+        As in `values_of`.
+    """
     sets = AllButOne(np.arange(len(points)) if unit is None else unit, seed)
     if sets.n_fits < 2:
         raise ValueError("leaving one out needs at least 2 of them, got 1")
     everybody = np.ones((1, len(points)), dtype=bool)
     if isinstance(statistic, Fit):
         statistic = statistic.settled(points, everybody)
-    by_formula = left_out_values(statistic, points, unit)
+    by_formula = left_out_values_with_error(statistic, points, unit)
     if by_formula is not None:
+        if not np.isfinite(by_formula.of_all).all():
+            label = statistic.labels(points)[int(np.argmin(np.isfinite(by_formula.of_all)))]
+            raise ValueError(
+                f"{label}, of all records, is no finite number: it is not defined, or overflows; leave the column out, "
+                "or divide it by a public number"
+            )
         return by_formula
     of_all = statistic.observe(points, everybody, sets.fit_seeds[:1])["output"][0]
     if not np.isfinite(of_all).all():
         raise ValueError(f"{statistic.name} cannot be computed on all records")
-    return of_all, outputs(statistic, points, sets, execution)
+    without = outputs(statistic, points, sets, execution)
+    return LeftOutValues(of_all, without, np.zeros_like(without))

@@ -220,8 +220,8 @@ class TestLogistic:
         _, without = left_out_values(named("logistic", penalty=100.0), Points(x, y)) or (None, None)
         assert without is not None
         np.testing.assert_allclose(without[40], self.fitted(x[:40], y[:40], 100.0), rtol=1e-3)
-        _, _, accurate = left_out_minimisers(x, y.astype(float), LogisticLoss(), 1 / 100.0)
-        assert accurate.all()
+        _, _, error = left_out_minimisers(x, y.astype(float), LogisticLoss(), 1 / 100.0)
+        assert np.isfinite(error).all()
 
     def test_without_the_only_record_of_a_class_there_is_no_fit(self) -> None:
         y = np.zeros(30, dtype=int)

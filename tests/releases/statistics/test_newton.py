@@ -146,16 +146,17 @@ def test_values_without_each_unit_are_those_of_a_fit(name, n_cases) -> None:
         units = Units.single(n) if rng.random() < 0.5 else Units.of(rng.integers(0, n // 3, n))
         try:
             with np.errstate(all="ignore"):
-                of_all, without, accurate = left_out_minimisers(x, response, LOSSES[name], penalty, units)
+                of_all, without, proved = left_out_minimisers(x, response, LOSSES[name], penalty, units)
         except (ValueError, np.linalg.LinAlgError):
             continue
         n_played += 1
         regression = Regression.of(x, response, LOSSES[name], penalty)
         around = _Around(regression, units, regression.minimiser())
         np.testing.assert_allclose(of_all, minimise(x, response, LOSSES[name], penalty))
-        for left_out in np.flatnonzero(accurate):
+        for left_out in np.flatnonzero(np.isfinite(proved).all(axis=1)):
             kept = units.of_row != left_out
             error = without[left_out] - minimise(x[kept], response[kept], LOSSES[name], penalty)
+            assert (np.abs(error) <= proved[left_out] + 1e-9 * np.abs(without[left_out]).max()).all()
             inside = np.append(error[0] + error[1:] @ regression.centre, error[1:] * regression.scale)
             assert np.linalg.norm(around.factor.T @ inside) <= around.tolerance * 1.01 + 1e-9 * np.linalg.norm(
                 around.factor.T @ around.theta

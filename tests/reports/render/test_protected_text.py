@@ -23,7 +23,7 @@ def test_promise_values_certificate_and_costs_in_order():
     places = [next(n for n, line in enumerate(lines) if line.startswith(head)) for head in heads]
     assert places == sorted(places)
     rows = [" ".join(line.split()) for line in lines]
-    assert "Mean of age 43.2 +- 1.1 years" in rows
+    assert "mean of age 43.2 +- 1.1 years" in rows
     assert "Accuracy of any attacker, prior 1/2 55.0 of 100 exact upper bound certified" in rows
     assert "Noise in a coordinate, root mean square, 0.5600 exact exact value certified" in rows
 

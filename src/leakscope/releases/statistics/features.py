@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,6 +19,7 @@ from leakscope.core.checks import count, one_of
 Array = np.ndarray
 _RECORDS = 8192  # records whose features are computed at once
 _CONVERTED = 2048  # of them, those whose membership is converted to float64 at once: 2 MB for 128 rows
+Rule = TypeVar("Rule")
 _BLOCK = 512  # of these, those of one matrix product, whose factors stay in the cache
 
 
@@ -121,6 +122,7 @@ class Histogram:
 
     columns: tuple[str, ...]
     edges: tuple[tuple[float, ...], ...]
+    read_from_data: ClassVar[bool] = False  # of a histogram that `spanning` made it is True
 
     def __post_init__(self) -> None:
         if not self.columns or len(self.columns) != len(self.edges):
@@ -135,7 +137,7 @@ class Histogram:
         table = numbers(x)[:, _places(x, columns)]
         low, high = table.min(axis=0), table.max(axis=0)
         edges = np.linspace(low, np.where(high > low, high, low + 1), count("n_bins", n_bins) + 1)
-        return cls(tuple(columns), tuple(map(tuple, edges.T.tolist())))
+        return marked_as_read(cls(tuple(columns), tuple(map(tuple, edges.T.tolist()))))
 
     def labels(self, x: Any) -> list[str]:
         """Name the bins, as ``"age from 20 to 30"``."""
@@ -179,6 +181,7 @@ class Cells:
 
     columns: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
+    read_from_data: ClassVar[bool] = False  # of a table whose levels are those that occur it is True
 
     def __post_init__(self) -> None:
         if not self.columns or len(self.columns) != len(self.levels) or not all(self.levels):
@@ -191,7 +194,7 @@ class Cells:
         for name in columns:
             occurring = set(_values(x, name).tolist())
             levels.append(tuple(sorted(occurring, key=lambda level: (str(type(level)), level))))
-        return cls(tuple(columns), tuple(levels))
+        return marked_as_read(cls(tuple(columns), tuple(levels)))
 
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
@@ -230,7 +233,8 @@ class Cells:
         for place, name in enumerate(cells.columns):
             if name in levels:
                 all_levels[place] = _declared_levels(name, _values(x, name), levels[name])
-        return replace(cells, levels=tuple(all_levels))
+        declared = replace(cells, levels=tuple(all_levels))
+        return declared if all(name in levels for name in columns) else marked_as_read(declared)
 
     def labels(self, x: Any) -> list[str]:
         """Name the cells, as ``"Sales / Female"``."""
@@ -260,6 +264,15 @@ class Cells:
         indicators = np.zeros((len(x), self.n_cells))
         indicators[counted, place[counted]] = 1
         return indicators
+
+
+def marked_as_read(rule: Rule) -> Rule:
+    """Mark features or an algorithm whose parameters were read from the data: they do not count as declared.
+
+    The mark is no field: two equal values are the same statistic wherever their parameters come from.
+    """
+    object.__setattr__(rule, "read_from_data", True)  # it is frozen
+    return rule
 
 
 def columns_of(x: Any) -> list[str]:

@@ -6,6 +6,8 @@ without it follow from those of all records and its own, so that all n of them c
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -19,12 +21,31 @@ from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import left_out_minimisers
 from leakscope.releases.statistics.regressions import Huber, PenalisedRegression, Poisson, Ridge
+from leakscope.releases.statistics.rounding import arithmetic_error
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.releases.statistics.units import Units
 
 Array = np.ndarray
 Values = tuple[Float[Array, " d"], Float[Array, "n d"]]
 _ROUGHEST = 1e-5  # part of a variance that stays without a unit, with which no digits are lost
+
+
+class LeftOutValues(NamedTuple):
+    """A statistic of all N records, and of all but those of one unit for each of n units.
+
+    Parameters
+    ----------
+    of_all : array of shape (d,)
+    without : array of shape (n, d)
+        Row i without unit i; NaN where the statistic cannot be computed.
+    error : array of shape (n, d)
+        How far each number of ``without`` is at most from what the statistic of the other records is, as it would be
+        computed from them alone.
+    """
+
+    of_all: Float[Array, " d"]
+    without: Float[Array, "n d"]
+    error: Float[Array, "n d"]
 
 
 def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None) -> Values | None:
@@ -77,7 +98,27 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     >>> left_out_values(named("mean"), points, unit=np.array([0, 1, 0]))[1].ravel().tolist()
     [2.0, 3.5]
     """
+    found = left_out_values_with_error(statistic, points, unit)
+    return None if found is None else (found.of_all, found.without)
+
+
+def left_out_values_with_error(
+    statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None
+) -> LeftOutValues | None:
+    """Compute the values of `left_out_values`, and what they err by at most.
+
+    Parameters
+    ----------
+    statistic, points, unit
+        As in `left_out_values`.
+
+    Returns
+    -------
+    LeftOutValues
+        None as in `left_out_values`.
+    """
     units = Units.single(len(points)) if unit is None else Units.of(unit)
+    of_minimisers: Float[Array, "*n d"] = np.zeros(1)
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
             case Linear():
@@ -94,12 +135,14 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
             case Fit(algorithm=LeastSquares()):
                 values = _least_squares(statistic, points, units)
             case Fit(algorithm=(Logistic() | Ridge() | Poisson() | Huber()) as regression):
-                values = _regression(statistic, regression, points, units)
+                *values, of_minimisers = _regression(statistic, regression, points, units)
             case _:
                 return None
     of_all, without = values
     without[~np.isfinite(without).all(axis=1)] = np.nan
-    return of_all, without
+    largest = np.fmax(np.abs(of_all), np.fmax.reduce(np.abs(without), axis=0))
+    error = np.broadcast_to(arithmetic_error(statistic, points, largest) + of_minimisers, without.shape)
+    return LeftOutValues(of_all, without, error)
 
 
 def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:
@@ -197,18 +240,23 @@ def _least_squares(statistic: Fit, points: Points, units: Units) -> Values:
     return of_all, _completed(without, accurate, statistic, points, units)
 
 
-def _regression(statistic: Fit, regression: PenalisedRegression, points: Points, units: Units) -> Values:
+def _regression(
+    statistic: Fit, regression: PenalisedRegression, points: Points, units: Units
+) -> tuple[Float[Array, " d"], Float[Array, "n d"], Float[Array, "*n d"]]:
+    """Return the errors of the minimisers as well; a fit has none."""
     x, response = regression.table(points)
     try:
-        of_all, without, accurate = left_out_minimisers(x, response, regression.loss, regression.ridge, units)
+        of_all, without, error = left_out_minimisers(x, response, regression.loss, regression.ridge, units)
     except np.linalg.LinAlgError:  # dependent columns
         everybody = np.ones((1, len(x)), dtype=bool)
         of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
-        return of_all, fit_without(statistic, points, np.arange(units.n), units)
+        return of_all, fit_without(statistic, points, np.arange(units.n), units), np.zeros(len(of_all))
+    accurate = np.asarray(np.isfinite(error).all(axis=1))
+    error[~accurate] = 0.0
     if isinstance(regression.loss, LogisticLoss):  # it has no minimum where one class is left
         one_class = units.sums(np.column_stack([response, 1 - response])) == [response.sum(), (1 - response).sum()]
         without[one_class.any(axis=1)], accurate[one_class.any(axis=1)] = np.nan, True
-    return of_all, _completed(without, accurate, statistic, points, units)
+    return of_all, _completed(without, accurate, statistic, points, units), error
 
 
 def _completed(

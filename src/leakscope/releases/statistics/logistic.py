@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from leakscope.core.checks import positive
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import design, explaining
-from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.features import marked_as_read, numbers
 from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import minimise
 
@@ -49,6 +49,7 @@ class Logistic:
     centre: tuple[float, ...] | None = None
     spread: tuple[float, ...] | None = None
     penalty: float = 1.0
+    read_from_data: ClassVar[bool] = False  # of a regression that `standardised` made it is True
 
     def __post_init__(self) -> None:
         positive("penalty", self.penalty)
@@ -60,10 +61,12 @@ class Logistic:
         """Use mean and standard deviation of all records: the same whichever of them are in the data in use."""
         x, _ = design(points)
         spread = x.std(axis=0)
-        return cls(
-            tuple(x.mean(axis=0).tolist()),
-            tuple(np.where(spread > 0, spread, 1.0).tolist()),
-            **parameters,
+        return marked_as_read(
+            cls(
+                tuple(x.mean(axis=0).tolist()),
+                tuple(np.where(spread > 0, spread, 1.0).tolist()),
+                **parameters,
+            )
         )
 
     def labels(self, points: Points) -> list[str]:

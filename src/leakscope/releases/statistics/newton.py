@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import linalg
 
 from leakscope.releases.statistics.losses import Loss
@@ -218,7 +218,7 @@ def left_out_minimisers(
     loss: Loss,
     penalty: float,
     units: Units | None = None,
-) -> tuple[Float[Array, " d"], Float[Array, "m d"], Bool[Array, " m"]]:
+) -> tuple[Float[Array, " d"], Float[Array, "m d"], Float[Array, "m d"]]:
     """Minimise ``sum of losses + penalty/2 * |slopes|^2`` on all records, and on all but those of a unit for each.
 
     The gradient of the loss without a unit at the minimiser of all is that of the unit alone, so one Newton step with
@@ -243,9 +243,10 @@ def left_out_minimisers(
         The intercept, which is not penalised, then the slopes.
     without : array of shape (m, p + 1)
         Row i without unit i.
-    accurate : bool array of shape (m,)
-        Whether the distance to the minimiser is proved to be at most `TOLERANCE`: in the norm of the Hessian of all,
-        in which a standard error is ``sqrt(sum of squared slopes/sum of curvatures)`` of the loss.
+    error : array of shape (m, p + 1)
+        How far each number of ``without`` is at most from that of a fit of the other records. Infinite in a row where
+        the distance to the minimiser is not proved to be at most `TOLERANCE`: in the norm of the Hessian of all, in
+        which a standard error is ``sqrt(sum of squared slopes/sum of curvatures)`` of the loss.
 
     Raises
     ------
@@ -257,16 +258,18 @@ def left_out_minimisers(
     regression = Regression.of(x, response, loss, penalty)
     around = _Around(regression, Units.single(len(x)) if units is None else units, regression.minimiser())
     without, proved = around.steps()
-    accurate, defined = proved <= around.tolerance, np.isfinite(without).all(axis=1)
+    distance, defined = np.where(proved <= around.tolerance, proved, np.inf), np.isfinite(without).all(axis=1)
     for _ in range(_N_CORRECTIONS):
-        (to_correct,) = np.nonzero(~accurate & defined)
+        (to_correct,) = np.nonzero(np.isinf(distance) & defined)
         for some in np.array_split(to_correct, -(-len(to_correct) * len(x) // _BLOCK)) if len(to_correct) else []:
             for block in around.units.chosen(some, around.n_numbers, _BLOCK):
-                correction, distance = around.correction(without[block.units], block)
-                close = distance <= around.tolerance
-                accurate[block.units] = close
+                correction, left = around.correction(without[block.units], block)
+                close = left <= around.tolerance
+                distance[block.units] = np.where(close, left, np.inf)
                 without[block.units] += np.where(close[:, None], 0.0, correction)
-    return regression.raw(around.theta), regression.raw(without), accurate
+    # a fit of the other records, with which these values are compared, errs by its rounding as well
+    error = (distance + 2 * around.rounding)[:, None] * around.unit_ball
+    return regression.raw(around.theta), regression.raw(without), error
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,8 +320,20 @@ class _Around:
     def tolerance(self) -> float:
         """The largest distance to a minimiser in the norm of H: some of a standard error, and rounding."""
         error = np.sqrt(np.square(self.slope).sum() / self.curvature.sum())
-        size = np.linalg.norm(self.factor.T @ self.theta)
-        return float(TOLERANCE * error + _ROUNDING * size)
+        return float(TOLERANCE * error) + self.rounding
+
+    @cached_property
+    def rounding(self) -> float:
+        """What a minimiser errs by because of the rounding of its fit, in the norm of H."""
+        return _ROUNDING * float(np.linalg.norm(self.factor.T @ self.theta))
+
+    @cached_property
+    def unit_ball(self) -> Float[Array, " d"]:
+        """The largest change of each raw coefficient within a distance of 1 in the norm of H."""
+        axes = self._restored(np.eye(len(self.theta)))
+        slopes = axes[:, 1:] / self.regression.scale
+        intercept = axes[:, 0] - slopes @ self.regression.centre
+        return np.linalg.norm(np.column_stack([intercept, slopes]), axis=0)
 
     @property
     def n_numbers(self) -> int:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
-from leakscope.plans.bounds import GROUPED, StatisticPlan
+from leakscope.plans.bounds import COUNTS, GROUPED, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
-from leakscope.releases.statistics.features import Cells, Histogram
+from leakscope.releases.statistics.features import Cells, Histogram, columns_of
 from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic, named
 
+LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
+_MOST_LETTERS = 30  # of a text that an error shows
+_MOST_NAMES = 6
 _BINS = 10  # of a histogram whose edges are not given
 
 
-def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list[str]]:
+def load_records(
+    plan: StatisticPlan, id: str | None = None, *, declared_columns: bool = False
+) -> tuple[Data, list[str]]:
     """Read the file of a plan; columns without numbers are left out where the statistic has no use for them.
 
     Parameters
@@ -28,6 +38,9 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list
     plan : StatisticPlan
     id : str, optional
         The column that names the records.
+    declared_columns : bool
+        Which columns are used must follow from the plan: those without numbers are refused, and not left out, since a
+        text in a single record would decide that.
 
     Returns
     -------
@@ -46,14 +59,40 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list
     else:
         data = data_room.read(plan.data, plan.drop, id, **plan.csv)
     words = data_room.words(data) if plan.statistic in STATISTICS and plan.statistic != "table" else []
-    words = [name for name in words if name not in plan.by]
+    if plan.statistic == GROUPED:
+        words = [name for name in words if name not in plan.by]
+    if plan.statistic == "histogram":
+        _check_numeric(data, [name for name in words if name in plan.by])
+    elif declared_columns:
+        _check_numeric(data, words, with_label=not labelled and plan.statistic in REGRESSIONS)
     if not words:
         return data, []
     if not plan.by:
         data_room.numbers(data)  # says so if there are none
     left = data_room.from_arrays(data.points.x.drop(columns=words), data.points.y)
     data = replace(data, points=replace(left, names=data.points.names))
+    if plan.statistic == "histogram":  # its columns are those of the plan
+        return data, []
     return data, [f"columns that hold no numbers are left out: {', '.join(words)}"]
+
+
+def _check_numeric(data: Data, words: Sequence[str], with_label: bool = False) -> None:
+    """Refuse columns that hold a value that is no number."""
+    if not words:
+        return
+    column = pd.Series(data.points.x[words[0]])
+    as_numbers = pd.Series(pd.to_numeric(column, errors="coerce"))
+    place = int(np.argmax(as_numbers.isna() & column.notna()))
+    text = textwrap.shorten(str(column.iloc[place]), _MOST_LETTERS, placeholder="...")
+    shown = list(words[:_MOST_NAMES])
+    more = f" and {len(words) - _MOST_NAMES:,} more" if len(words) > _MOST_NAMES else ""
+    drop = " ".join(f"--drop {name}" for name in shown)
+    label = f", or name the response (--label {words[-1]})" if with_label else ""
+    instead = f"leave these columns out ({drop}){label}, or make all their values numbers"
+    raise ValueError(
+        f"not only numbers in {', '.join(shown)}{more}, as {text!r} in record {place} of {shown[0]}, and no single "
+        f"record may decide which columns are used: {instead}"
+    )
 
 
 def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
@@ -115,6 +154,63 @@ def check_declared(plan: StatisticPlan) -> None:
             "the scale of the columns would be another one without a record: declare it, as --set centre=[40,10] --set "
             "spread=[15,3], or 0 and 1 for columns as they are"
         )
+
+
+def check_not_read(statistic: Statistic) -> None:
+    """Refuse a statistic from Python whose parameters were read from the data, where they have to be declared.
+
+    Parameters
+    ----------
+    statistic : Statistic
+
+    Raises
+    ------
+    ValueError
+        In one line: what has to be declared, and how.
+    """
+    match statistic:
+        case Linear(features=Cells(read_from_data=True)):
+            read, instead = "levels of this table", "Cells(columns, levels)"
+        case Linear(features=Histogram(read_from_data=True)):
+            read, instead = "edges of this histogram", "Histogram(columns, edges)"
+        case Fit(algorithm=Logistic(read_from_data=True)):
+            read, instead = "centre and spread of this regression", "Logistic(centre, spread)"
+        case _:
+            return
+    raise ValueError(f"the {read} were read from the data: declare them without looking at it, as {instead}")
+
+
+def check_sizes(plan: StatisticPlan, points: Points) -> None:
+    """Refuse numbers whose squares overflow, before a statistic is made of them.
+
+    Counts take no squares, and a function may take none.
+
+    Parameters
+    ----------
+    plan : StatisticPlan
+    points : Points
+
+    Raises
+    ------
+    ValueError
+        In one line, with the name of the column.
+    """
+    if plan.statistic not in STATISTICS or plan.statistic in COUNTS:
+        return
+    table = pd.DataFrame(points.x)
+    columns = dict(zip(columns_of(points.x), (table.iloc[:, place] for place in range(table.shape[1])), strict=True))
+    if points.y is not None:
+        columns["of labels"] = pd.Series(np.asarray(points.y).ravel())
+    for name, column in columns.items():
+        if not pd.api.types.is_numeric_dtype(column):
+            continue
+        size = np.abs(column.to_numpy(dtype=float, na_value=np.nan))
+        largest = float(np.fmax.reduce(size, initial=0.0))
+        if LARGEST_NUMBER < largest < math.inf:
+            raise ValueError(
+                f"column {name} holds numbers up to {largest:.3g}, whose squares overflow: divide it by a public "
+                f"number, so that all are below {LARGEST_NUMBER:g}"
+            )
 
 
 def _histogram(by: Sequence[str], x: Any, settings: Mapping[str, Any]) -> Histogram:

@@ -6,6 +6,7 @@ units of the columns matter: divide them by a number that is known beforehand.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, final, runtime_checkable
 
@@ -41,9 +42,38 @@ class PenalisedRegression(Protocol):
         ...
 
 
+class _OfResponse(ABC):
+    """A regression of the columns as they are; what follows defines its loss, and has a field ``penalty``."""
+
+    penalty: float
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """The loss of a record."""
+
+    @property
+    def ridge(self) -> float:
+        """The penalty: loss and penalty are halved alike."""
+        return self.penalty
+
+    def labels(self, points: Points) -> list[str]:
+        """Name the intercept and the columns."""
+        return ["intercept", *explaining(points)]
+
+    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
+        """Return the explanatory columns and the response."""
+        x, y = design(points)
+        return numbers(x), numbers(y[:, None])[:, 0]
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
+        """Find the minimum by Newton steps; of squared residuals one step is exact, and another one refines it."""
+        return minimise(*self.table(points), self.loss, self.ridge)
+
+
 @final
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(_OfResponse):
     """Minimise ``sum of squared residuals + penalty |slopes|^2``: the intercept, then a coefficient for each column.
 
     Parameters
@@ -71,27 +101,10 @@ class Ridge:
         """Half of the squared residual."""
         return SquaredLoss()
 
-    @property
-    def ridge(self) -> float:
-        """The penalty: loss and penalty are halved alike."""
-        return self.penalty
-
-    def labels(self, points: Points) -> list[str]:
-        """Name the intercept and the columns."""
-        return ["intercept", *explaining(points)]
-
-    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
-        """Return the explanatory columns and the response."""
-        return _table(points)
-
-    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Solve the normal equations in centred columns, with a step of refinement."""
-        return minimise(*self.table(points), self.loss, self.ridge)
-
 
 @final
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(_OfResponse):
     """Poisson regression, ``ln E y = intercept + slopes . x``: the intercept, then a coefficient for each column.
 
     It minimises ``sum of (mean - y ln mean) + penalty/2 |slopes|^2``. The response need not be whole numbers, but must
@@ -122,27 +135,10 @@ class Poisson:
         """The negative log-likelihood."""
         return PoissonLoss()
 
-    @property
-    def ridge(self) -> float:
-        """The penalty."""
-        return self.penalty
-
-    def labels(self, points: Points) -> list[str]:
-        """Name the intercept and the columns."""
-        return ["intercept", *explaining(points)]
-
-    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
-        """Return the explanatory columns and the response."""
-        return _table(points)
-
-    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Fit by Newton steps."""
-        return minimise(*self.table(points), self.loss, self.ridge)
-
 
 @final
 @dataclass(frozen=True)
-class Huber:
+class Huber(_OfResponse):
     """Regression by the pseudo-Huber loss: the intercept, then a coefficient for each column.
 
     It minimises ``sum of c^2 (sqrt(1 + (r/c)^2) - 1) + penalty/2 |slopes|^2``, r the residuals: the smooth form of
@@ -177,25 +173,3 @@ class Huber:
     def loss(self) -> PseudoHuberLoss:
         """The pseudo-Huber loss."""
         return PseudoHuberLoss(self.threshold)
-
-    @property
-    def ridge(self) -> float:
-        """The penalty."""
-        return self.penalty
-
-    def labels(self, points: Points) -> list[str]:
-        """Name the intercept and the columns."""
-        return ["intercept", *explaining(points)]
-
-    def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
-        """Return the explanatory columns and the response."""
-        return _table(points)
-
-    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Fit by Newton steps."""
-        return minimise(*self.table(points), self.loss, self.ridge)
-
-
-def _table(points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
-    x, y = design(points)
-    return numbers(x), numbers(y[:, None])[:, 0]

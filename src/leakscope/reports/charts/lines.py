@@ -140,9 +140,9 @@ def curve_chart(curve: Curve) -> Chart:
 
 def _lower_line(curve: Curve, best: bool) -> Line:
     """Return an attack at the lower limit of its curve: near the ceiling an estimate may exceed it by chance."""
-    if len(curve.fpr) and curve.n_nonmember:
+    if len(curve.band_fpr) and curve.n_nonmember:
         low = np.maximum.accumulate(np.asarray(curve.low, dtype=float))
-        curve = replace(curve, tradeoff=Piecewise(curve.fpr, 1 - low), fpr=(), low=(), high=())
+        curve = replace(curve, tradeoff=Piecewise(curve.band_fpr, 1 - low), band_fpr=(), low=(), high=())
     return measured_line(curve, attack_words(curve.name), best)
 
 
@@ -215,7 +215,7 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
         "best" if best else "attack",
         begin,
         (float(inner[0, 0]), float(inner[0, 1])) if len(inner) == 1 else None,
-        (curve.fpr, curve.low, curve.high),
+        (curve.band_fpr, curve.low, curve.high),
         _DASH_DOT if curve.name == "loss" else "solid",
         stated or {},
     )

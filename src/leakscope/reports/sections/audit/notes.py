@@ -106,7 +106,7 @@ def curves(result: Result) -> Markup:
     return joined(
         [
             _games(result, max((curve.n_nonmember for curve in measured), default=0)),
-            _band(result, next((curve.confidence for curve in measured if len(curve.fpr)), None)),
+            _band(result, next((curve.confidence for curve in measured if len(curve.band_fpr)), None)),
             *(_ceiling(curve) for curve in result.ceilings),
         ]
     )

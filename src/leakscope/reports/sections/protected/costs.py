@@ -60,7 +60,7 @@ def values(result: ProtectedResult) -> list[Cells]:
     rows = []
     for row in result.values:
         half = factor * (row.noise_std)
-        cells = {"statistic": _text(capital(row.name)), "released": _released(row.value, half)}
+        cells = {"statistic": _text(row.name), "released": _released(row.value, half)}
         cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
         rows.append(cells | {"unit": _unit(row.unit)})
     return _without_empty(rows, "unit")
@@ -91,7 +91,7 @@ def costs(result: ProtectedResult) -> list[Cells]:
 def _cost(row: ReleasedValue, k: int) -> Cells:
     """Compute a row; both errors add in squares, and the sampling error falls as the root of the sample."""
     noise, sampling = row.noise_std, row.sampling_std
-    cells = {"statistic": _text(capital(row.name)), "unit": _unit(row.unit)}
+    cells = {"statistic": _text(row.name), "unit": _unit(row.unit)}
     if not sampling:
         empty = dict.fromkeys(("together", "increase", "equivalent_sample"), NOTHING)
         return cells | {"sampling_error": NOTHING, "noise": powers(significant(noise))} | empty
@@ -144,7 +144,7 @@ def totals(result: ProtectedResult) -> list[Cells]:
         other = theirs.detail[name]
         rows.append(
             {
-                "statistic": _text(capital(name)),
+                "statistic": _text(name),
                 "own_error": powers(significant(own)),
                 "other_error": powers(significant(other)),
                 "times_ours": _text(significant(other / own)) if own else NOTHING,

@@ -301,6 +301,10 @@ LEFT_OUT_SIZE = (
     "Each release tells the size of one that is far from all others to some ten per cent, and several releases tell it "
     "more closely."
 )
+LEFT_OUT_EXACT = (
+    "the numbers are the same for so many of those who may be left out that the promise is kept without any. They are "
+    "exact, and what they tell of the file is outside of the promise."
+)
 LEFT_OUT = DesignWords(
     question="Who is left out of the {statistic}?",
     in_use="{n}, all but one of them in the data",
@@ -315,11 +319,8 @@ LEFT_OUT = DesignWords(
     everyone="whichever of the {n} it is and whatever the attacker computes",
     promise_limit="",
     unattacked="No attack was run against it.",
-    no_noise="None: the numbers are the same whichever {unit} is left out. They are exact, and outside of the promise.",
-    no_noise_price=(
-        "No noise was added: the numbers are the same whichever {unit} is left out. They are exact, and outside of the "
-        "promise."
-    ),
+    no_noise=f"None: {LEFT_OUT_EXACT}",
+    no_noise_price=f"No noise was added: {LEFT_OUT_EXACT}",
     no_noise_cost="No noise was added.",
     final=FINAL,
     exact="none: exact",

@@ -264,7 +264,7 @@ def curves_intro(result: ProtectedResult) -> Markup:
 
 def curves_note(result: ProtectedResult) -> Markup:
     """Games and level behind the lower limits."""
-    bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.fpr) and curve.n_nonmember]
+    bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.band_fpr) and curve.n_nonmember]
     if not bands:
         return Markup("")
     level = bands[0].confidence or result.about.confidence
