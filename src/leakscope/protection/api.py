@@ -12,12 +12,11 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.help import listing_options
-from leakscope.plans.plan import asked_of, read
+from leakscope.plans.plan import asked_of
 from leakscope.plans.protects import CalibrationPlan, Design, Promise, ProtectionPlan
 from leakscope.protection.design_costs import DesignTable, cost_of_designs
-from leakscope.protection.request import arrays_request, file_request
+from leakscope.protection.request import Asked, Several, arrays_request, request_of_file
 from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
-from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 
@@ -63,7 +62,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     drop: Sequence[str]
     separator: str | None
     decimal: Literal[".", ","] | None
-    statistic: str
+    statistic: str | Several
     noise: str
     eta: Required[float]
 
@@ -72,6 +71,7 @@ class ProtectionOptions(CalibrationOptions, total=False):
     """Keywords of a release of a file: the fields of ``leakscope.plans.ProtectionPlan``, which says what they mean."""
 
     ledger: str | os.PathLike[str] | None
+    another_design: bool
     declare: bool
     insecure_seed: int | None
     merge: Mapping[str, Sequence[str]]
@@ -81,7 +81,7 @@ class ProtectionOptions(CalibrationOptions, total=False):
 
 @known_keywords()
 def calibrate(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -120,9 +120,11 @@ def calibrate(
 
     Parameters
     ----------
-    statistic : str, callable, or Statistic
+    statistic : str, callable, Statistic, or list of str or mapping
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
-        records that gives an array of fixed shape.
+        records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
+        or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
+        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -245,7 +247,7 @@ def calibrate(
 
 @known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
 def protect(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -280,6 +282,7 @@ def protect(
     date: str = "",
     fpr: float | Sequence[float] = (0.01, 0.001),
     ledger: str | os.PathLike[str] | None = None,
+    another_design: bool = False,
     seed: int | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -292,9 +295,11 @@ def protect(
 
     Parameters
     ----------
-    statistic : str, callable, or Statistic
+    statistic : str, callable, Statistic, or list of str or mapping
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
-        records that gives an array of fixed shape.
+        records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
+        or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
+        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -371,6 +376,9 @@ def protect(
     ledger : path, optional
         Private file that remembers who is in use and what was released, for further releases; see
         `leakscope.protection.declare`. Needed unless the design is "half": it is kept for the life of the data.
+    another_design : bool
+        Release although the ledger is of another design: in one of its own beside it. The certificate names what was
+        released under the other design; no joint number is promised over both.
     seed : int, optional
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
     store : path, optional
@@ -431,6 +439,7 @@ def protect(
         "date": date,
         "fpr": fpr,
         "ledger": ledger,
+        "another_design": another_design,
         "insecure_seed": seed,
     }
     execution = Execution(store, n_jobs, tmp)
@@ -440,7 +449,7 @@ def protect(
 
 @listing_options(CalibrationPlan, ArraysOptions, skip=_OF_A_CHOICE)
 def design_table(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -493,8 +502,7 @@ def design_table_of_file(
     **options
         As in `calibrate_file`, without a promise or design:
     """
-    plan = read(CalibrationPlan, options, "calibrate")
-    return cost_of_designs(file_request(plan, Execution(store, n_jobs, tmp)))
+    return cost_of_designs(request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp)))
 
 
 @listing_options(CalibrationPlan, CalibrationOptions)
@@ -516,7 +524,7 @@ def calibrate_file(
     **options
         The fields of a ``leakscope.plans.CalibrationPlan``:
     """
-    request = file_request(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
+    request = request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp), command)
     return run_calibration(request, simulated)
 
 
@@ -549,16 +557,16 @@ def protect_file(
         Called with the two halves of the certificate, the public one and the owner's. If it does not return, a ledger
         knows that the release has not reached its place, and the same call gives the same bytes again.
     **options
-        The fields of a ``leakscope.plans.ProtectionPlan``; ``insecure_seed`` is what `protect` calls seed:
+        The fields of a ``leakscope.plans.ProtectionPlan``; ``insecure_seed`` is what `protect` calls seed, and
+        ``statistic`` may be a list, as in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
     """
-    plan = read(ProtectionPlan, options, "protect")
-    request = file_request(plan, Execution(store, n_jobs, tmp), command)
+    request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
     return run_release(request, before, simulated, publish)
 
 
 @listing_options(CalibrationPlan, ArraysOptions)
 def declare(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -606,5 +614,4 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
     **options
         As in `protect_file`:
     """
-    plan = read(ProtectionPlan, dict(options, declare=True), "protect")
-    return run_declaration(file_request(plan, Execution()))
+    return run_declaration(request_of_file(ProtectionPlan, dict(options, declare=True), "protect", Execution()))

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from leakscope.reports import Report
 from leakscope.reports.about import ProtectedAbout, PublishedTable, about_as
-from leakscope.reports.sections.protected.table import total_name
+from leakscope.reports.sections.protected.result import protected_result
+from leakscope.reports.sections.protected.table import label_of, total_name
 
 _OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
 _NUMBERS = ("value", "noise_std", "low", "high", "sampling_std")
@@ -26,20 +27,34 @@ def released_csv(report: Report) -> str:
     -------
     str
         A header and a row a number. Of a table the columns of its levels and ``quantity``, of other statistics
-        ``name``; then ``value``, ``noise_std`` (standard deviation of the noise), ``low`` and ``high`` (its central
-        95 % interval; empty where the noise is not Gaussian), ``sampling_std`` (empty where it is no function of
-        released numbers). Values have all their digits, the others six.
+        ``name``, and of several statistics ``statistic`` and ``name``; then ``value``, ``noise_std`` (standard
+        deviation of the noise), ``low`` and ``high`` (its central 95 % interval; empty where the noise is not
+        Gaussian), ``sampling_std`` (empty where it is no function of released numbers). Values have all their digits,
+        the others six.
     """
     about = about_as(ProtectedAbout, report.about)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    if about.table is None:
+    if about.statistics:
+        writer.writerow(["statistic", "name", *_NUMBERS])
+        for name, own in protected_result(report).by_statistic:
+            writer.writerows([name, *row] for row in _rows_of_one(own.about))
+    elif about.table is None:
         writer.writerow(["name", *_NUMBERS])
         writer.writerows(_rows_of_values(about))
     else:
         writer.writerow([*about.table.by, "quantity", *_NUMBERS])
         writer.writerows(_rows_of_table(about.table))
     return text.getvalue()
+
+
+def _rows_of_one(about: ProtectedAbout) -> Iterator[Sequence[str]]:
+    """Write the numbers of one of several statistics; those of a table under the names of its cells."""
+    if about.table is None:
+        yield from _rows_of_values(about)
+        return
+    for cell, row in zip(about.table.cells, _rows_of_table(about.table), strict=True):
+        yield [label_of(cell, about.table), *row[len(about.table.by) + 1 :]]
 
 
 def _rows_of_table(table: PublishedTable) -> Iterator[Sequence[str]]:

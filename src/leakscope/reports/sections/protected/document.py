@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,34 +115,67 @@ def _summary(result: ProtectedResult) -> Section:
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "values": _table(values),
+        "by_statistic": [(capital(name), _table(costs.values(own))) for name, own in _with_values(result)],
         "values_note": joined([Markup.escape(words.values_note(result)), _table_note(result)]),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    shown = [Rows(costs.headed(values), MOST_VALUES), _table_note(result)]
+    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES), _table_note(result)]]
     if result.about.table is not None and table.is_crossed(result.about.table):
         shown = []  # the section that follows has them
-    text = [[words.warning(result)], [joined([lede, promise])], shown]
-    return Section("release", content, text)
+    if content["by_statistic"]:
+        shown = [*_titled_rows(result, _values_of_text), [_table_note(result)]]
+    return Section("release", content, [[words.warning(result)], [joined([lede, promise])], *shown])
+
+
+def _titled_rows(result: ProtectedResult, rows_of: Callable[[ProtectedResult], Sequence[Cells]]) -> list[Block]:
+    """Return a table of a text for each of several statistics, under its name."""
+    titled: list[Block] = []
+    for name, own in result.by_statistic:
+        rows = rows_of(own)
+        if rows:
+            titled.append([capital(name), Rows(costs.headed(rows), MOST_VALUES)])
+    return titled
+
+
+def _values_of_text(result: ProtectedResult) -> Sequence[Cells]:
+    """Return the rows of one of several statistics; a section that follows has those of rows and columns."""
+    facts = result.about.table
+    return () if facts is not None and table.is_crossed(facts) else costs.values(result)
+
+
+def _with_values(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
+    """Return the results of several statistics, if they were released."""
+    return result.by_statistic if result.values else ()
 
 
 def _table_note(result: ProtectedResult) -> Markup:
     """Say what was made of the released numbers, unless the section of the table does."""
     facts = result.about.table
     if facts is None or table.is_crossed(facts):
-        return Markup("")
+        return joined(say("{name}: {note}", name=capital(name), note=table.note(own)) for name, own in _tabled(result))
     return table.note(result)
 
 
+def _tabled(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
+    """Return those of several statistics that are a table, with no section of its own."""
+    tables = [(name, own, own.about.table) for name, own in result.by_statistic]
+    return [(name, own) for name, own, facts in tables if facts is not None and not table.is_crossed(facts)]
+
+
 def _published(result: ProtectedResult) -> Section | None:
-    """Show counts by two columns as rows and columns, with margins."""
-    facts = result.about.table
-    if facts is None or not table.is_crossed(facts):
-        return None
-    rows = table.crossed(facts)
-    heads = {column: column for column in rows[0]}
-    content = {"heads": heads, "texts": (), "table": Table(list(rows[0]), rows, (), 0), "note": table.note(result)}
-    return Section("published", content, [[Rows(rows, MOST_VALUES)], [table.note(result)]])
+    """Show counts by two columns as rows and columns, with margins; of several statistics each such table."""
+    heads: dict[str, str] = {}
+    tables, text = [], []
+    for name, own in result.by_statistic or (("", result),):
+        facts = own.about.table
+        if facts is None or not table.is_crossed(facts):
+            continue
+        rows, note = table.crossed(facts), table.note(own)
+        heads |= {column: column for column in rows[0]}
+        tables.append((capital(name), Table(list(rows[0]), rows, (), 0), note))
+        text += [[*([capital(name)] if name else []), Rows(rows, MOST_VALUES)], [note]]
+    return Section("published", {"heads": heads, "texts": (), "by_statistic": tables}, text) if tables else None
 
 
 def _designs(result: ProtectedResult) -> Section | None:
@@ -165,6 +198,10 @@ def _designs(result: ProtectedResult) -> Section | None:
 def _rules(result: ProtectedResult) -> Section | None:
     """Show the rules of statistics offices, for the owner."""
     rows = table.rules(result)
+    for name, own in result.by_statistic:
+        rows += [
+            {**row, "rule": say("{name}: {rule}", name=capital(name), rule=row["rule"])} for row in table.rules(own)
+        ]
     if not rows:
         return None
     heads = table.RULE_HEADS
@@ -214,11 +251,15 @@ def _cost(result: ProtectedResult) -> Section:
         "intro": intro,
         "sampling_note": fill(result, words_of(result).sampling_note),
         "costs": _table(rows),
+        "by_statistic": [(capital(name), _table(costs.costs(own))) for name, own in _with_values(result)],
         "comparison": _table(costs.comparison(result)),
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
-    return Section("cost", content, [[Rows(costs.headed(rows), MOST_VALUES), intro]])
+    text: list[Block] = [[Rows(costs.headed(rows), MOST_VALUES), intro]]
+    if content["by_statistic"]:
+        text = [*_titled_rows(result, costs.costs), [intro]]
+    return Section("cost", content, text)
 
 
 def _method(result: ProtectedResult) -> Section:
