@@ -68,7 +68,11 @@ PROTECTIONS: list[tuple[str, ...]] = [
         "column a has missing or infinite values; drop or fill them",
     ),
     ("protect --data inf.csv --promise drawn --eta 0.1", "column a has missing or infinite values; drop or fill them"),
-    ("protect --data huge.csv --promise drawn --eta 0.1", "values up to 1e+308 ", "rescale them below 1e+150"),
+    (
+        "protect --data huge.csv --promise drawn --eta 0.1",
+        "column a holds numbers up to 1e+308, ",
+        "so that all are below 1e+150",
+    ),
     (
         "calibrate --data prose_only.csv --promise drawn --eta 0.1",
         "prose_only.csv: no column holds numbers; columns: a, b",

@@ -420,7 +420,6 @@ def test_an_unexpected_error_is_one_line_too(stand, tmp_path, monkeypatch, capfd
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("--data huge.csv --statistic covariance", "covariance failed in every pair of the pilot: there is nothing to"),
         (
             "--data fine.csv --statistic own:changes",
             "(no coupling keeps the promise; |changes failed in every pair of the pilot: )",

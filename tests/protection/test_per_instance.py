@@ -144,6 +144,18 @@ class TestOnTheSafeSide:
             of_others = values_with_error(named(name), Points(np.delete(x, record, 0))).of_all
             assert (np.abs(of_others - found.without[record]) <= found.error[record]).all()
 
+    @pytest.mark.parametrize("name", ["ols", "ridge"])
+    def test_the_error_with_a_constant_column_is_small(self, name) -> None:
+        """The computed spread of six times 0.1 is 1e-17, which is a rounding error and no spread."""
+        y = np.random.default_rng(6).normal(size=6)
+        for constant in (0.0, 0.1, 1e6):
+            found = values_with_error(named(name), Points(np.full((6, 1), constant), y))
+            for record in range(6):
+                others = Points(np.full((5, 1), constant), np.delete(y, record))
+                difference = np.abs(values_with_error(named(name), others).of_all - found.without[record])
+                assert (difference <= found.error[record]).all()
+            assert found.error.max() < 1e-8
+
     @pytest.mark.parametrize("name", ["quantiles", "numpy:ptp"])
     def test_values_that_are_exact_have_no_error(self, name) -> None:
         assert not values_with_error(named(name), Points(NORMAL[:, :1])).error.any()

@@ -83,6 +83,67 @@ def numbers(data: Data) -> Float[Array, "N d"]:
     return x
 
 
+def largest_numbers(points: Points) -> dict[str, float]:
+    """Find the largest absolute value of each column of numbers, and of the labels if they are numbers.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    dict of str to float
+        By the names of the columns, x0, x1, ... of an array; missing values count for nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.columns import largest_numbers
+    >>> largest_numbers(from_arrays(np.array([[1.0, -7.0], [2.0, 3.0]])))
+    {'x0': 2.0, 'x1': 7.0}
+    """
+    table = pd.DataFrame(points.x)
+    is_frame = isinstance(points.x, pd.DataFrame)
+    columns = {str(name) if is_frame else f"x{name}": table[name] for name in table.columns}
+    if points.y is not None:
+        columns["of labels"] = pd.Series(np.asarray(points.y).ravel())
+    largest = {}
+    for name, values in columns.items():
+        if pd.api.types.is_numeric_dtype(values):
+            size = np.abs(values.to_numpy(dtype=float, na_value=np.nan))
+            largest[name] = float(np.fmax.reduce(size, initial=0.0))
+    return largest
+
+
+def first_text(data: Data, name: str) -> tuple[int, str]:
+    """Find the first value of a column that is no number, and say in which record it is.
+
+    Parameters
+    ----------
+    data : Data
+    name : str
+        A column of `words`.
+
+    Returns
+    -------
+    record : int
+    text : str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import Data, from_arrays
+    >>> from leakscope.data.columns import first_text
+    >>> first_text(Data(from_arrays(pd.DataFrame({"age": ["30", "many", "50"]})), "people"), "age")
+    (1, 'many')
+    """
+    values = pd.Series(_frame(data)[name])
+    as_numbers = pd.Series(pd.to_numeric(values, errors="coerce"))
+    record = int(np.argmax(as_numbers.isna() & values.notna()))
+    return record, str(values.iloc[record])
+
+
 def column(data: Data, name: str) -> Float[Array, " N"]:
     """Return a numeric column by its name.
 

@@ -12,8 +12,6 @@ from os import PathLike
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic.fields import FieldInfo
-
 from leakscope.plans.plan import Plan
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,7 +65,7 @@ def listing_options(
     return described
 
 
-def _entry(name: str, kind: Any, field: FieldInfo) -> list[str]:
+def _entry(name: str, kind: Any, field: Any) -> list[str]:
     """Write an option as a heading and a sentence, which are indented below ``**options``."""
     heading = f"``{name}`` : {_kind(kind)}{_default(field)}"
     meaning = (field.description or "").strip()
@@ -78,7 +76,7 @@ def _entry(name: str, kind: Any, field: FieldInfo) -> list[str]:
     ]
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: Any) -> str:
     if field.is_required():
         return ""
     if isinstance(field.default, str) and field.default:

@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
+from leakscope.data.columns import first_text, largest_numbers
 from leakscope.plans.bounds import COUNTS, GROUPED, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
-from leakscope.releases.statistics.features import Cells, Histogram, columns_of
+from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic, named
@@ -80,10 +78,8 @@ def _check_numeric(data: Data, words: Sequence[str], with_label: bool = False) -
     """Refuse columns that hold a value that is no number."""
     if not words:
         return
-    column = pd.Series(data.points.x[words[0]])
-    as_numbers = pd.Series(pd.to_numeric(column, errors="coerce"))
-    place = int(np.argmax(as_numbers.isna() & column.notna()))
-    text = textwrap.shorten(str(column.iloc[place]), _MOST_LETTERS, placeholder="...")
+    place, value = first_text(data, words[0])
+    text = textwrap.shorten(value, _MOST_LETTERS, placeholder="...")
     shown = list(words[:_MOST_NAMES])
     more = f" and {len(words) - _MOST_NAMES:,} more" if len(words) > _MOST_NAMES else ""
     drop = " ".join(f"--drop {name}" for name in shown)
@@ -197,15 +193,7 @@ def check_sizes(plan: StatisticPlan, points: Points) -> None:
     """
     if plan.statistic not in STATISTICS or plan.statistic in COUNTS:
         return
-    table = pd.DataFrame(points.x)
-    columns = dict(zip(columns_of(points.x), (table.iloc[:, place] for place in range(table.shape[1])), strict=True))
-    if points.y is not None:
-        columns["of labels"] = pd.Series(np.asarray(points.y).ravel())
-    for name, column in columns.items():
-        if not pd.api.types.is_numeric_dtype(column):
-            continue
-        size = np.abs(column.to_numpy(dtype=float, na_value=np.nan))
-        largest = float(np.fmax.reduce(size, initial=0.0))
+    for name, largest in largest_numbers(points).items():
         if LARGEST_NUMBER < largest < math.inf:
             raise ValueError(
                 f"column {name} holds numbers up to {largest:.3g}, whose squares overflow: divide it by a public "

@@ -90,7 +90,8 @@ def _of_coefficients(x: Float[Array, "n p"], largest: Float[Array, " d"], spread
         Of the response.
     """
     centre, width = np.abs(x.mean(axis=0)), x.std(axis=0)
-    width = np.where(width > 0, width, np.where(centre > 0, centre, 1.0))
+    constant = width <= 4 * np.finfo(float).eps * centre  # up to rounding, as in `Solution`: its slope is of no spread
+    width = np.where(constant, np.where(centre > 0, centre, 1.0), width)
     predictor = spread + largest[1:] @ width
     slopes = predictor / width
     return np.append(largest[0] + predictor + slopes @ centre, slopes)
