@@ -17,7 +17,7 @@ import hmac
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -38,8 +38,8 @@ Array = np.ndarray
 DESIGNS = ("leave-one-out", "per-instance", "dp")
 HASH_BYTES = 16  # of a unit
 MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
+OF_HALF_DRAWS = ("leakscope ledger 1", "leakscope ledger 2")  # formats of the ledgers of design half
 _FORMAT = "leakscope ledger 3"
-_OF_HALF_DRAWS = ("leakscope ledger 1", "leakscope ledger 2")
 _DIGEST_BYTES = 32
 # A table is multiplied and divided on its way here: noise that was calibrated for the whole budget must not be refused
 # because of the last bits.
@@ -79,6 +79,29 @@ class DeclaredQuery:
 
 
 @final
+@dataclass(frozen=True)
+class OtherRelease:
+    """A release of the same data under another design, which is in another ledger.
+
+    Parameters
+    ----------
+    design : str
+        With "half" as well.
+    date : str
+        Empty under "half", whose ledger keeps none.
+    number : int
+        1 for the first release of its ledger.
+    digest : str
+        Of its entry, as `ReleaseLedger.entry_digest`.
+    """
+
+    design: str
+    date: str
+    number: int
+    digest: str
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Release:
     """One release, with what is counted of it.
@@ -111,6 +134,8 @@ class Release:
         Whether it was counted before the first output; the ledger sets it.
     published : bool
         Whether the value was published. If not, the same query gives the same release once more.
+    others : tuple of OtherRelease
+        What other ledgers of the same data held when it was counted, so that its certificate stays the same.
     """
 
     query: str
@@ -126,6 +151,7 @@ class Release:
     statistic: str = ""
     declared: bool = False
     published: bool = False
+    others: tuple[OtherRelease, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("query", "subject", "release", "noise_digest"):
@@ -257,7 +283,7 @@ class ReleaseLedger:
             has no effect in the game of the left-out one, and the other way round, so no sum would mean anything.
         """
         content, digest = private_file.read(Path(path))
-        if content.get("format") in _OF_HALF_DRAWS:
+        if content.get("format") in OF_HALF_DRAWS:
             raise ValueError(f"{path} is a ledger of design half: {_OTHER_DESIGN}")
         try:
             ledger = _decoded(Path(path), content, digest)
@@ -898,6 +924,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "values": plain_json.encoded(_values_of(release), "<f8"),
                 "declared": release.declared,
                 "published": release.published,
+                "others": [asdict(other) for other in release.others],
             }
             for release in ledger.releases
         ],
@@ -984,7 +1011,9 @@ def _decoded_releases(value: Any, versions: Sequence[UInt8[Array, "_ 16"]], desi
 
 
 def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
-    keys = "query eta date subject release noise statistic scale version d values declared published"
+    keys = "query eta date subject release noise statistic scale version d values declared published others"
+    if isinstance(value, dict):
+        value = {"others": [], **value}  # a ledger from before there was this key
     release = plain_json.mapping(name, value, keys)
     hashes = _decoded_units(f"{name}.version", release["version"], versions, design)
     d = plain_json.whole_number(f"{name}.d", release["d"], 1)
@@ -1013,12 +1042,28 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
         plain_json.text(f"{name}.statistic", release["statistic"]),
         plain_json.truth(f"{name}.declared", release["declared"]),
         plain_json.truth(f"{name}.published", release["published"]),
+        tuple(
+            _decoded_other(f"{name}.others[{place}]", other)
+            for place, other in enumerate(plain_json.sequence(f"{name}.others", release["others"]))
+        ),
     )
     try:
         _check_values(decoded, design)
     except ValueError as reason:
         raise ValueError(f"{name}: {reason}") from None
     return decoded
+
+
+def _decoded_other(name: str, value: Any) -> OtherRelease:
+    other = plain_json.mapping(name, value, "design date number digest")
+    if other["design"] not in (*DESIGNS, "half"):
+        raise ValueError(f"{name}.design must be a design, got {other['design']!r}")
+    return OtherRelease(
+        other["design"],
+        plain_json.short_text(f"{name}.date", other["date"]) if other["date"] != "" else "",
+        plain_json.whole_number(f"{name}.number", other["number"], 1),
+        plain_json.hexadecimal(f"{name}.digest", other["digest"], _DIGEST_BYTES),
+    )
 
 
 def _decoded_units(

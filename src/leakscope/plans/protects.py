@@ -223,6 +223,11 @@ class ProtectionPlan(CalibrationPlan):
         description="private file that remembers who is in use, and what was released; beside the data unless given "
         "(half: none unless given)",
     )
+    another_design: bool = Field(
+        default=False,
+        description="release although these data were released under another design, in a ledger of its own; no joint "
+        "number is promised over both",
+    )
     declare: bool = Field(default=False, description="only announce this query in the ledger, before its first release")
     insecure_seed: int | None = Field(
         default=None, ge=0, description="draw and noise from this seed: for tests, not for publication"
@@ -255,6 +260,26 @@ class ProtectionPlan(CalibrationPlan):
                 "a histogram is published with the edges that you declare, as --set edges=[0,20,40]: "
                 "bins over the range of the data would tell its ends"
             )
+        return self
+
+
+class WeightedPlan(ProtectionPlan):
+    """One of several statistics that are released together: what all of them share, and its own name and weight."""
+
+    name: str = Field(default="", max_length=60, description="what the page calls it")
+    weight: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="relative size of its part of eta: the square of mu = 2 Phi^-1(1/2 + eta) is in proportion to it",
+    )
+
+    @model_validator(mode="after")
+    def _of_several(self) -> WeightedPlan:
+        if self.chosen == "half":
+            raise ValueError("design half releases one statistic at a time; several take promise = anyone or file")
+        if self.weight != 1 and self.noise_scale is not None:
+            raise ValueError(f"a noise_scale is declared, and shares no eta: give no weight, got {self.weight:g}")
         return self
 
 

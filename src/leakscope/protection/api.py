@@ -11,12 +11,11 @@ from typing import Any, Literal, Required, TypedDict, Unpack
 
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Noise, Signals
-from leakscope.plans.plan import asked_of, read
+from leakscope.plans.plan import asked_of
 from leakscope.plans.protects import CalibrationPlan, Design, Promise, ProtectionPlan
 from leakscope.protection.design_costs import DesignTable, cost_of_designs
-from leakscope.protection.request import arrays_request, file_request
+from leakscope.protection.request import Asked, Several, arrays_request, request_of_file
 from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
-from leakscope.releases.statistics.statistic import Statistic
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 
@@ -61,7 +60,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     drop: Sequence[str]
     separator: str | None
     decimal: Literal[".", ","] | None
-    statistic: str
+    statistic: str | Several
     noise: str
     eta: Required[float]
 
@@ -70,13 +69,14 @@ class ProtectionOptions(CalibrationOptions, total=False):
     """Keywords of a release of a file: the fields of ``leakscope.plans.ProtectionPlan``, which says what they mean."""
 
     ledger: str | os.PathLike[str] | None
+    another_design: bool
     declare: bool
     insecure_seed: int | None
 
 
 @known_keywords()
 def calibrate(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -115,9 +115,11 @@ def calibrate(
 
     Parameters
     ----------
-    statistic : str, callable, or Statistic
+    statistic : str, callable, Statistic, or list of str or mapping
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
-        records that gives an array of fixed shape.
+        records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
+        or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
+        ``ranges``, ``noise``, ``noise_scale`` or ``allow_exact``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -239,7 +241,7 @@ def calibrate(
 
 @known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
 def protect(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -271,6 +273,7 @@ def protect(
     date: str = "",
     fpr: float | Sequence[float] = (0.01, 0.001),
     ledger: str | os.PathLike[str] | None = None,
+    another_design: bool = False,
     seed: int | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -283,9 +286,11 @@ def protect(
 
     Parameters
     ----------
-    statistic : str, callable, or Statistic
+    statistic : str, callable, Statistic, or list of str or mapping
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
-        records that gives an array of fixed shape.
+        records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
+        or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
+        ``ranges``, ``noise``, ``noise_scale`` or ``allow_exact``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -353,6 +358,9 @@ def protect(
     ledger : path, optional
         Private file that remembers who is in use and what was released, for further releases; see
         `leakscope.protection.declare`. Needed unless the design is "half": it is kept for the life of the data.
+    another_design : bool
+        Release although the ledger is of another design: in one of its own beside it. The certificate names what was
+        released under the other design; no joint number is promised over both.
     seed : int, optional
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
     store : path, optional
@@ -410,6 +418,7 @@ def protect(
         "date": date,
         "fpr": fpr,
         "ledger": ledger,
+        "another_design": another_design,
         "insecure_seed": seed,
     }
     execution = Execution(store, n_jobs, tmp)
@@ -418,7 +427,7 @@ def protect(
 
 
 def design_table(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -468,8 +477,7 @@ def design_table_of_file(
     store, n_jobs, tmp, **options
         As in `calibrate_file`, without a promise or design.
     """
-    plan = read(CalibrationPlan, options, "calibrate")
-    return cost_of_designs(file_request(plan, Execution(store, n_jobs, tmp)))
+    return cost_of_designs(request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp)))
 
 
 def calibrate_file(
@@ -488,9 +496,9 @@ def calibrate_file(
     command, store, n_jobs, tmp, simulated
         As in `protect_file`.
     **options
-        As in `protect_file`, without ``ledger``, ``declare`` and ``insecure_seed``.
+        As in `protect_file`, without ``ledger``, ``another_design``, ``declare`` and ``insecure_seed``.
     """
-    request = file_request(read(CalibrationPlan, options, "calibrate"), Execution(store, n_jobs, tmp), command)
+    request = request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp), command)
     return run_calibration(request, simulated)
 
 
@@ -524,18 +532,17 @@ def protect_file(
     **options
         The fields of a ``leakscope.plans.ProtectionPlan``: ``data`` (a file or a named set), ``label`` and ``drop``
         (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
-        ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``, ``promise``, ``design``,
-        ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``, ``coupling``, ``by``,
+        ``another_design``, ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in
+        `protect` ``eta``, ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``, ``coupling``, ``by``,
         ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``, ``clip``, ``ranges``,
         ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
     """
-    plan = read(ProtectionPlan, options, "protect")
-    request = file_request(plan, Execution(store, n_jobs, tmp), command)
+    request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
     return run_release(request, before, simulated, publish)
 
 
 def declare(
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any = None,
     *,
@@ -584,5 +591,4 @@ def declare_file(**options: Unpack[ProtectionOptions]) -> str:
     **options
         As in `protect_file`.
     """
-    plan = read(ProtectionPlan, dict(options, declare=True), "protect")
-    return run_declaration(file_request(plan, Execution()))
+    return run_declaration(request_of_file(ProtectionPlan, dict(options, declare=True), "protect", Execution()))

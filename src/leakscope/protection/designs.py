@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from leakscope.core.types import Signals
+from leakscope.noise.release_ledger import OtherRelease
 from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, Design, ProtectionPlan
 from leakscope.protection import differential_privacy, leave_one_out, per_instance, released
 from leakscope.protection.half import calibrate_half, release_half
 from leakscope.protection.jobs import Job
 from leakscope.protection.ledger_query import LedgerQuery
+from leakscope.protection.other_designs import ledger_of_design, others_of
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
 from leakscope.protection.results import CalibratedNoise, Protected
@@ -58,6 +60,7 @@ def chosen_design(plan: CalibrationPlan) -> Design:
 
 
 def _calibrate_half(request: Request, simulated: Simulated | None) -> CalibratedNoise:
+    """Calibrate one statistic; a plan of several refuses design half."""
     return calibrate_half(Job.of(request), simulated)
 
 
@@ -67,10 +70,20 @@ def _release_half(
     simulated: Simulated | None,
     publish: Callable[[Report, Report], Any],
 ) -> Protected:
-    return release_half(Job.of(request), before, simulated, publish)
+    request, others = _beside_others(request)
+    return release_half(Job.of(request), before, simulated, publish, others)
+
+
+def _beside_others(request: Request) -> tuple[Request, Sequence[OtherRelease]]:
+    """Find what was released under other designs; the ledger of this one, if it has any, is not one of theirs."""
+    if request.ledger_path is None:
+        return request, others_of(request)
+    path, others = ledger_of_design(request)
+    return replace(request, plan=request.plan.model_copy(update={"ledger": str(path)})), others
 
 
 def _declare_half(request: Request) -> str:
+    request, _ = _beside_others(request)
     plan = request.plan
     path = plan.ledger if isinstance(plan, ProtectionPlan) else None
     return LedgerQuery.of(Job.of(request), path or "").declare()

@@ -28,6 +28,7 @@ from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
 from leakscope.protection.sensitivity import Ranges, Sensitivity, sensitivity
+from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.algorithms import Quantiles
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
@@ -58,6 +59,29 @@ def prepare(request: Request) -> Prepared:
     ValueError
         In one line: if a range or the levels are not declared, or no bound is known for the statistic.
     """
+    units = Units.of(request)
+    if request.parts:
+        return _several(request, units)
+    prepared, factor = _of_one(request, units, request.plan.eta)
+    return replace(prepared, public_findings=_epsilons(prepared, factor))
+
+
+def _several(request: Request, units: Units) -> Prepared:
+    """Give each of several statistics its part of eta: the squares of mu add up to that of all."""
+    etas = etas_of(request)
+    found = [_of_one(part, units, eta) for part, eta in zip(request.parts, etas, strict=True)]
+    mu = np.array([mu_of(eta) for eta in etas])
+    factors = [factor for _, factor in found if factor is not None]
+    factor = None
+    if len(factors) == len(found):  # of adding or removing a record, whose mu add up in squares, too
+        factor = float(np.linalg.norm(mu * factors) / np.linalg.norm(mu))
+    parts = [part for part, _ in found]
+    prepared = joined(request, units, parts, per_unit=np.asarray(mu_of(request.plan.eta)))
+    return replace(prepared, public_findings=_epsilons(prepared, factor))
+
+
+def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float | None]:
+    """Prepare one statistic, and compute what a record that is added or removed moves over one that is replaced."""
     plan = request.plan
     _check_declared(request, request.statistic)
     points, owner_notes = declared_view(request.statistic, plan, request.data.points)
@@ -72,9 +96,8 @@ def prepare(request: Request) -> Prepared:
         raise ValueError(
             f"differential privacy has no noise for this statistic: {reason}; promise = file needs no ranges"
         ) from None
-    noise, grid = _noise(bound, plan.eta, mechanism, ranges)
+    noise, grid = _noise(bound, eta, mechanism, ranges)
     value = _value(mechanism, grid)
-    mu = mu_of(plan.eta)
     assumptions = [Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
     if ranges is None:
         assumptions.append(Term("levels_declared"))
@@ -84,7 +107,7 @@ def prepare(request: Request) -> Prepared:
     prepared = Prepared(
         request,
         "dp",
-        Units.of(request),
+        units,
         k=n,
         labels=mechanism.labels,
         noise=noise,
@@ -97,14 +120,13 @@ def prepare(request: Request) -> Prepared:
         game=Term("any_data", n=n),
         assumptions=assumptions,
         source=SOURCE,
-        per_unit=np.asarray(mu),
+        per_unit=np.asarray(mu_of(eta)),
         value_of=lambda left_out: value,
         divisor=mechanism.divisor,
         owner_notes=owner_notes,
         sampling_std=_standard_error(statistic, points),
     )
-    factor = _add_remove(statistic, bound, ranges)
-    return replace(prepared, public_findings=_epsilons(prepared, mu, plan.delta, factor))
+    return prepared, _add_remove(statistic, bound, ranges)
 
 
 def mu_of(eta: float) -> float:
@@ -192,8 +214,9 @@ def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None)
     return None
 
 
-def _epsilons(prepared: Prepared, mu: float, delta: float, add_remove: float | None) -> tuple[Finding, ...]:
+def _epsilons(prepared: Prepared, add_remove: float | None) -> tuple[Finding, ...]:
     """Report epsilon at delta for replacing a record and, where it is known, for adding or removing one."""
+    mu, delta = mu_of(prepared.eta), prepared.request.plan.delta
     at = {"delta": delta}
     findings = [Finding("epsilon", Gaussian(mu).epsilon(delta), operating_point=at, **prepared.common)]
     if add_remove is not None:

@@ -7,7 +7,7 @@ ledger already holds the draw, and the ledger is written before the value is pub
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from leakscope.core.findings import Finding
 from leakscope.core.reasons import as_reason
 from leakscope.core.seeds import subsets
 from leakscope.core.types import Signals
+from leakscope.noise.release_ledger import OtherRelease
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.attack import attack_release, signals
 from leakscope.protection.attack_games import AttackConfig
@@ -27,6 +28,7 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.ledger_query import LedgerQuery, randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import NoiseSearchResult, search_noise
+from leakscope.protection.other_designs import with_others
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.reports import Curve, Report
@@ -63,6 +65,7 @@ def release_half(
     before: Callable[[], Any] = lambda: None,
     simulated: Callable[[Signals], Any] | None = None,
     publish: Callable[[Report, Report], Any] = lambda public, owner: None,
+    others: Sequence[OtherRelease] = (),
 ) -> Protected:
     """Find the noise of a job, draw the records in use, and release their statistic.
 
@@ -72,6 +75,8 @@ def release_half(
         Of a ``ProtectionPlan``.
     before, simulated, publish : callables
         As in ``leakscope.protection.protect_file``.
+    others : sequence of OtherRelease
+        Of the same data under other designs.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def release_half(
     note = "" if ledger_release is None else ledger_release.note
     public = public_report(job, calibration, value, seed is not None, note)
     owner = report_of(job, calibration, value, findings, curves, seed is not None)
+    public, owner = with_others(public, others), with_others(owner, others)
     publish(public, owner)
     if ledger_query is not None and ledger_release is not None:
         ledger_query.mark_published(ledger_release)

@@ -6,17 +6,25 @@ The ledger says which record is left out; its value is a row of the table that w
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.findings import EVERY, Finding, Term
 from leakscope.core.types import Points
+from leakscope.noise.left_out import WorstLeftOut
 from leakscope.protection.left_out_attack import attack_left_out
-from leakscope.protection.left_out_noise import LeftOutNoise, search_left_out_noise
+from leakscope.protection.left_out_noise import (
+    LeftOutNoise,
+    search_joint_noise,
+    search_left_out_noise,
+    told_together,
+)
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
+from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
@@ -43,29 +51,82 @@ def prepare(request: Request) -> Prepared:
     ValueError
         In one line: if the statistic cannot be computed, or no noise keeps the promise.
     """
-    plan, units = request.plan, Units.of(request)
-    statistic = settled(request.statistic, request.data.points)
+    units = Units.of(request)
+    if request.parts:
+        return _several(request, units)
+    table = _table_of(request, units)
+    found = _least_noise(request, table, request.plan.eta)
+    return _with_findings(_prepared(request, units, table, found), found.worst)
+
+
+def _several(request: Request, units: Units) -> Prepared:
+    """Find the least noise with which several statistics together hide which unit is missing."""
+    tables = [_table_of(part, units) for part in request.parts]
+    alone = [
+        _least_noise(part, table, eta) for part, table, eta in zip(request.parts, tables, etas_of(request), strict=True)
+    ]
+    with progress("search for the noise of all statistics"):
+        found = search_joint_noise([table.values for table in tables], alone, request.plan.eta)
+    parts = [
+        _prepared(part, units, table, noise) for part, table, noise in zip(request.parts, tables, found, strict=True)
+    ]
+    worst = told_together(found)
+    whitened = np.hstack([noise.whitened for noise in found])
+    prepared = joined(request, units, parts, per_unit=whitened, accuracy=0.5 + worst.advantage / 2)
+    return _with_findings(prepared, worst)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The values without each unit.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+    labels : sequence of str
+        Of the coordinates.
+    counts : bool
+        They count records.
+    """
+
+    values: Float[Array, "n d"]
+    labels: Sequence[str]
+    counts: bool
+
+
+def _table_of(request: Request, units: Units) -> _Table:
+    """Compute the values of a statistic without each unit."""
+    points, execution = request.data.points, request.execution
+    statistic = settled(request.statistic, points)
     with progress("values without each record"):
-        points, execution = request.data.points, request.execution
-        _, values = values_of(statistic, points, units.index, plan.pairs_seed, execution=execution)
-    labels = statistic.labels(request.data.points)
+        _, values = values_of(statistic, points, units.index, request.plan.pairs_seed, execution=execution)
+    return _Table(values, statistic.labels(points), counts_records(statistic))
+
+
+def _least_noise(request: Request, table: _Table, eta: float) -> LeftOutNoise:
+    """Find the least noise for one statistic."""
+    plan = request.plan
     with progress("search for the noise"):
-        found = search_left_out_noise(
-            values,
-            plan.eta,
-            labels,
+        return search_left_out_noise(
+            table.values,
+            eta,
+            table.labels,
             noise=plan.noise,
-            counts=counts_records(statistic),
+            counts=table.counts,
             declared=plan.noise_scale,
             allow_exact=plan.allow_exact,
         )
-    n, game = units.n, Term("left_out", n=units.n)
-    prepared = Prepared(
+
+
+def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise) -> Prepared:
+    """Collect what a statistic with its noise promises."""
+    n = units.n
+    return Prepared(
         request,
         "leave-one-out",
         units,
         k=n - 1,
-        labels=labels,
+        labels=table.labels,
         noise=found.noise,
         shape=found.shape,
         noisy_coords=found.noisy_coords,
@@ -73,7 +134,7 @@ def prepare(request: Request) -> Prepared:
         rms=found.rms,
         declared=found.declared,
         scope=EVERY,
-        game=game,
+        game=Term("left_out", n=n),
         assumptions=(
             Term("left_out_in_secret", n=n),
             Term("knows_all_but_left_out", n=n),
@@ -85,12 +146,16 @@ def prepare(request: Request) -> Prepared:
         source=SOURCE,
         per_unit=found.whitened,
         value_of=found.table.__getitem__,
-        sampling_std=standard_error(values),
+        sampling_std=standard_error(table.values),
         accuracy=0.5 + found.worst.advantage / 2,
     )
-    named = named_right(prepared, plan.eta)
+
+
+def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
+    """Add how well the one left out can be named, and an attack on the unit that is told best."""
+    named = named_right(prepared, prepared.eta)
     with progress("attack on simulated releases"):
-        attacks = _attacks(found, prepared)
+        attacks = _attacks(prepared, worst.record)
     return replace(prepared, public_findings=(named,), owner_findings=attacks)
 
 
@@ -123,15 +188,15 @@ def standard_error(values: Float[Array, "n d"]) -> Float[Array, " d"]:
     return np.sqrt((len(values) - 1) * (values - values[0]).var(axis=0))
 
 
-def _attacks(found: LeftOutNoise, prepared: Prepared) -> tuple[Finding, ...]:
+def _attacks(prepared: Prepared, record: int) -> tuple[Finding, ...]:
     """Attack the unit that is told best on simulated releases."""
     plan = prepared.request.plan
-    if found.noise is None or not plan.games:
+    if prepared.no_noise or not plan.games:
         return ()
     return (
         attack_left_out(
-            found.whitened,
-            found.worst.record,
+            prepared.per_unit,
+            record,
             plan.games,
             confidence=plan.confidence,
             seed=plan.pairs_seed,

@@ -7,12 +7,13 @@ is released: no rounding and no other way of computing the statistic comes betwe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.grid import Grid
+from leakscope.core.numerics import smallest_where
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.noise.left_out import WorstLeftOut
@@ -23,6 +24,10 @@ Array = np.ndarray
 _MOST_SHAPED = 60  # numbers whose noise gets a shape with correlations; more get a deviation each
 _MOST_GROWTH = 2.0  # of a printed scale over the least one, for what the grid adds
 _MOST_LABELS = 6  # that an error names
+_NOT_TOLD = WorstLeftOut(0.0, 0)
+_FACTOR_PRECISION = 1e-3  # relative, of a factor before its scales are rounded up to two digits
+_LARGEST_FACTOR = 1000.0  # of the noises beside declared ones: statistics with more say nothing
+_MOST_STEPS = 100  # of printed scales, for what the grid adds
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +129,83 @@ def search_left_out_noise(
         )
     if constant.all():
         grid = Grid(1.0)
-        return LeftOutNoise(values, None, None, ~constant, grid, WorstLeftOut(0.0, 0), False)
+        return LeftOutNoise(values, None, None, ~constant, grid, _NOT_TOLD, False)
     shape = _printed_shape(values[:, ~constant], eta, noise, counts)
     return _least(values, ~constant, eta, shape)
+
+
+def search_joint_noise(
+    tables: Sequence[Float[Array, "n _"]], alone: Sequence[LeftOutNoise], eta: float
+) -> list[LeftOutNoise]:
+    """Multiply the noises of several statistics by one factor, the least with which all together keep the promise.
+
+    All releases side by side are one release with standard normal noise: their values in units of the noise of each.
+    That table is what is certified, as that of a single statistic, and no split of eta is lost: two statistics that
+    tell different records need less noise together than each with a part of eta. Declared noise stays as it is.
+
+    Parameters
+    ----------
+    tables : sequence of arrays of shape (n, d)
+        Of each statistic, row i without unit i; not on a grid yet.
+    alone : sequence of LeftOutNoise
+        The noise of each by itself, whose scales are in the proportions that are wanted.
+    eta : float
+        Accuracy above 1/2 that all of them together may allow.
+
+    Returns
+    -------
+    list of LeftOutNoise
+        Their scales have two significant digits.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the declared noises alone do not keep eta, or nothing does.
+    """
+    is_free = [found.noise is not None and not found.declared for found in alone]
+    if not any(is_free):
+        _check_together(alone, eta)
+        return list(alone)
+    factor = _common_factor(alone, is_free, eta)
+    scales = [rounded_up(factor * (1.0 if found.noise is None else found.noise.scale)) for found in alone]
+    for _ in range(_MOST_STEPS):
+        together = [
+            _on_grid(values, found, scale) if free else found
+            for values, found, scale, free in zip(tables, alone, scales, is_free, strict=True)
+        ]
+        if told_together(together).advantage <= 2 * eta:
+            return together
+        scales = [next_scale(scale) for scale in scales]
+    raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
+
+
+def told_together(found: Sequence[LeftOutNoise]) -> WorstLeftOut:
+    """Bound the total variation of the record that several statistics together tell best."""
+    return LeftOut(np.hstack([each.whitened for each in found])).worst(GaussianNoise(1.0))
+
+
+def _check_together(declared: Sequence[LeftOutNoise], eta: float) -> None:
+    told = told_together(declared).advantage
+    if told > 2 * eta:
+        raise ValueError(
+            f"the declared noises together are proved to keep eta = {told / 2:.6g} only, asked for {eta:g}: declare "
+            "larger ones"
+        )
+
+
+def _common_factor(alone: Sequence[LeftOutNoise], is_free: Sequence[bool], eta: float) -> float:
+    """Find the least factor of the noises that are not declared."""
+    whitened = [found.whitened for found in alone]
+
+    def keeps(factor: float) -> bool:
+        together = [table / factor if free else table for table, free in zip(whitened, is_free, strict=True)]
+        return LeftOut(np.hstack(together)).worst(GaussianNoise(1.0)).advantage <= 2 * eta
+
+    if not keeps(_LARGEST_FACTOR):
+        raise ValueError(
+            f"the declared noises leave nothing of eta = {eta:g} for the statistics without one: declare larger ones"
+        )
+    return smallest_where(keeps, rtol=_FACTOR_PRECISION, geometric=True)
 
 
 def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
@@ -172,6 +251,7 @@ def _least(
     """Find the least scale of two digits that keeps the promise for the values on its own grid."""
     covariance = None if shape is None else shape.covariance
     noisy = values[:, noisy_coords]
+    unscaled = LeftOutNoise(values, GaussianNoise(1.0, covariance), shape, noisy_coords, Grid(1.0), _NOT_TOLD, False)
 
     def of_scale(scale: float) -> GaussianNoise:
         return GaussianNoise(scale, covariance)
@@ -182,15 +262,24 @@ def _least(
         raise ValueError(str(reason)) from None
     printed = rounded_up(least)
     while printed <= _MOST_GROWTH * least:
-        noise = of_scale(printed)
-        grid = _grid(noise, noisy, noisy_coords)
-        table = values.copy()
-        table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
-        worst = LeftOut(table[:, noisy_coords]).worst(noise)
-        if worst.advantage <= 2 * eta:
-            return LeftOutNoise(table, noise, shape, noisy_coords, grid, worst, declared=False)
+        found = _on_grid(values, unscaled, printed)
+        if found.worst.advantage <= 2 * eta:
+            return found
         printed = next_scale(printed)
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
+
+
+def _on_grid(values: Float[Array, "n d"], found: LeftOutNoise, scale: float) -> LeftOutNoise:
+    """Give a noise another scale, and put the values on the grid that belongs to it."""
+    assert found.noise is not None
+    noise = replace(found.noise, scale=scale)
+    noisy_coords = found.noisy_coords
+    noisy = values[:, noisy_coords]
+    grid = _grid(noise, noisy, noisy_coords)
+    table = values.copy()
+    table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
+    worst = LeftOut(table[:, noisy_coords]).worst(noise)
+    return replace(found, table=table, noise=noise, grid=grid, worst=worst)
 
 
 def _checked_declared(values: Float[Array, "n d"], eta: float, declared: Sequence[float]) -> LeftOutNoise:

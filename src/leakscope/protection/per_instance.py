@@ -21,6 +21,7 @@ from leakscope.protection.left_out_noise import declared_noise, deviations_of
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
 from leakscope.protection.rounding import printed_grid
+from leakscope.protection.several import joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.of_plan import check_declared
 from leakscope.reports.phrases import plural
@@ -48,7 +49,30 @@ def prepare(request: Request) -> Prepared:
     ValueError
         In one line: if the statistic cannot be computed on all records, or the scales are not as many as its numbers.
     """
-    plan, units = request.plan, Units.of(request)
+    units = Units.of(request)
+    return _several(request, units) if request.parts else _of_one(request, units)
+
+
+def _several(request: Request, units: Units) -> Prepared:
+    """Put several statistics side by side: the squares of the shifts of a record add up."""
+    parts = [_of_one(part, units) for part in request.parts]
+    shifts = np.sqrt(np.sum([np.square(part.per_unit) for part in parts], axis=0))
+    return joined(request, units, parts, per_unit=shifts, **_of_shifts(request, shifts))
+
+
+def _of_shifts(request: Request, shifts: Float[Array, " n"]) -> dict[str, Any]:
+    """Return the fields that follow from how well each record is told."""
+    accuracy, worst = special.ndtr(shifts / 2), int(shifts.argmax())
+    return {
+        "owner_findings": _exactly(worst, shifts),
+        "owner_notes": (_uncovered(accuracy, request.plan.eta, request.plan.unit),),
+        "accuracy": float(accuracy[worst]),
+    }
+
+
+def _of_one(request: Request, units: Units) -> Prepared:
+    """Compute how well each record is told in one statistic."""
+    plan = request.plan
     check_declared(plan)
     statistic = settled(request.statistic, request.data.points)
     labels = statistic.labels(request.data.points)
@@ -61,8 +85,6 @@ def prepare(request: Request) -> Prepared:
     grid = printed_grid(rms, 1.0, np.abs(of_all))
     of_all = grid.snap(of_all)
     shifts = _shifts(of_all, grid.snap(without), noise)
-    accuracy = special.ndtr(shifts / 2)
-    worst = int(shifts.argmax())
     return Prepared(
         request,
         "per-instance",
@@ -86,10 +108,8 @@ def prepare(request: Request) -> Prepared:
         source=SOURCE,
         per_unit=shifts,
         value_of=lambda left_out: of_all,
-        owner_findings=_exactly(worst, shifts),
-        owner_notes=(_uncovered(accuracy, plan.eta, plan.unit),),
         sampling_std=standard_error(without),
-        accuracy=float(accuracy[worst]),
+        **_of_shifts(request, shifts),
     )
 
 

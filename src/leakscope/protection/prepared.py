@@ -36,7 +36,7 @@ class Prepared:
     labels : sequence of str
         Of the coordinates.
     noise : GaussianNoise or None
-        Of the coordinates with noise.
+        Of the coordinates with noise; None for several statistics.
     shape : PrintedShape or None
         Of the noise, where it was computed from the data.
     noisy_coords : bool array of shape (d,)
@@ -65,6 +65,9 @@ class Prepared:
         Standard error of the statistic, for the owner.
     accuracy : float or None
         Accuracy of any attacker that is proved for the unit that is told best, for the owner.
+    parts : sequence of Prepared
+        The statistics, if several are released together (`several.joined`): labels, coordinates and values are then
+        those of all of them, side by side, and each part has a noise of its own.
     """
 
     request: Request
@@ -91,6 +94,22 @@ class Prepared:
     owner_notes: Sequence[str] = ()
     sampling_std: Float[Array, " d"] | None = None
     accuracy: float | None = None
+    parts: Sequence[Prepared] = ()
+
+    @property
+    def statistics(self) -> Sequence[Prepared]:
+        """The single statistics: the parts, or this one."""
+        return self.parts or (self,)
+
+    @property
+    def no_noise(self) -> bool:
+        """Whether nothing is added to any number."""
+        return all(part.noise is None for part in self.statistics)
+
+    def split(self, numbers: Float[Array, " d"]) -> list[Float[Array, " e"]]:
+        """Split numbers, one for each coordinate, into those of each statistic."""
+        sizes = [len(part.labels) for part in self.statistics]
+        return np.split(numbers, np.cumsum(sizes)[:-1])
 
     @property
     def promise(self) -> Promise:

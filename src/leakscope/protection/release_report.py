@@ -14,6 +14,8 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding
 from leakscope.noise.norms import Mahalanobis
+from leakscope.plans.protects import WeightedPlan
+from leakscope.plans.several import SeveralPlan, several_content
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
 from leakscope.releases.statistics.logistic import Logistic
@@ -26,12 +28,14 @@ from leakscope.reports.about import (
     NoiseFacts,
     ProtectedAbout,
     ReleasedValue,
+    StatisticFacts,
     envelope,
     term_facts,
 )
 from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
+_MOST_ASKED = 3  # statistics that the question of a page names
 
 
 def public_half(
@@ -135,7 +139,7 @@ def _about(
     request, is_public = prepared.request, audience == "public"
     plan, points = request.plan, request.data.points
     all_notes = [*request.notes, *_notes(prepared, value), *notes]
-    content = plan.model_dump(exclude={"ledger", "insecure_seed"})
+    content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
         common["command"] = request.command
@@ -143,12 +147,13 @@ def _about(
         kind="protected",
         audience="public" if is_public else "owner",
         **common,
-        question=question_of(prepared.design, plan.statistic),
+        question=question_of(prepared.design, _asked_for(prepared)),
         insecure_seed=request.insecure_seed is not None,
         fpr=plan.fpr,
         data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
         certificate=_certificate(prepared, entry, value is not None),
-        values=_values(prepared, value, is_public),
+        values=_values_of_all(prepared, value, is_public),
+        statistics=_statistics(prepared),
     )
 
 
@@ -171,12 +176,14 @@ def _certificate(prepared: Prepared, entry: LedgerEntryFacts | None, has_ledger:
         assumptions=term_facts(prepared.assumptions),
         ledger=has_ledger,
         entry=entry,
-        no_noise=prepared.noise is None,
+        no_noise=prepared.no_noise,
     )
 
 
 def _noise_facts(prepared: Prepared) -> NoiseFacts:
     """Describe the noise as it is printed, so that it can be drawn again, and the promise checked."""
+    if prepared.parts:
+        return _noise_of_all(prepared)
     noise = prepared.noise
     if noise is None:
         return NoiseFacts(
@@ -202,6 +209,50 @@ def _noise_facts(prepared: Prepared) -> NoiseFacts:
     )
 
 
+def _noise_of_all(prepared: Prepared) -> NoiseFacts:
+    """Describe the noise of several statistics; the correlations are with each of them."""
+    of_parts = [_noise_facts(part) for part in prepared.parts]
+    grids = [noise.grid or [None] * len(noise.rms) for noise in of_parts]
+    is_noisy = not prepared.no_noise
+    return NoiseFacts(
+        family="gaussian" if is_noisy else "none",
+        scale=1.0 if is_noisy else 0.0,
+        deviations=prepared.rms[prepared.noisy_coords].tolist() if is_noisy else None,
+        correlations=None,
+        rms=prepared.rms.tolist(),
+        grid=tuple(step for grid in grids for step in grid) if is_noisy else None,
+        declared=prepared.declared,
+    )
+
+
+def _statistics(prepared: Prepared) -> tuple[StatisticFacts, ...]:
+    """List the statistics that are released together; none for a single one."""
+    return tuple(
+        StatisticFacts(name=part.request.name, weight=_weight(part), noise=_noise_facts(part))
+        for part in prepared.parts
+    )
+
+
+def _weight(part: Prepared) -> float:
+    plan = part.request.plan
+    return plan.weight if isinstance(plan, WeightedPlan) else 1.0
+
+
+def _several_content(prepared: Prepared) -> dict[str, Any]:
+    """Return the tables of several statistics, as the plan has them; nothing for a single one."""
+    plans = [part.request.plan for part in prepared.parts]
+    weighted = tuple(plan for plan in plans if isinstance(plan, WeightedPlan))
+    return several_content(SeveralPlan(weighted)) if weighted else {}
+
+
+def _asked_for(prepared: Prepared) -> str:
+    """Name what is released, for the question of the page."""
+    if not prepared.parts:
+        return prepared.request.plan.statistic
+    names = [part.request.name for part in prepared.parts]
+    return " and the ".join(names) if len(names) <= _MOST_ASKED else f"{len(names)} statistics"
+
+
 def _shape(prepared: Prepared) -> tuple[Float[Array, " e"] | None, Float[Array, "e e"] | None]:
     """Return deviations and correlations of the noise of scale 1; None where all are 1, and where they are 0."""
     if prepared.shape is not None:
@@ -217,10 +268,22 @@ def _notes(prepared: Prepared, value: Float[Array, " d"] | None) -> list[str]:
     notes = []
     if value is not None and not np.isfinite(value).all():
         notes.append(FAILED)
-    statistic, plan = prepared.request.statistic, prepared.request.plan
-    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in plan.set:
-        notes.append(STANDARDISED)
+    for part in prepared.statistics:
+        statistic, plan = part.request.statistic, part.request.plan
+        if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in plan.set:
+            notes.append(STANDARDISED)
     return notes
+
+
+def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
+    """Make the rows of all statistics, each with the name of its own."""
+    if not prepared.parts or value is None:
+        return _values(prepared, value, is_public)
+    return tuple(
+        row.model_copy(update={"statistic": part.request.name})
+        for part, of_part in zip(prepared.parts, prepared.split(value), strict=True)
+        for row in _values(part, of_part, is_public)
+    )
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:

@@ -22,13 +22,16 @@ from leakscope.core.grid import Grid
 from leakscope.noise.families import describe
 from leakscope.noise.keyed import SCHEME, canonical_digest, new_key
 from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import Release, ReleaseLedger
+from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger
+from leakscope.plans.protects import WeightedPlan
 from leakscope.protection import leave_one_out
 from leakscope.protection.ledger_query import describe_statistic
+from leakscope.protection.other_designs import ledger_of_design, with_others
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_report import owner_half, public_half
 from leakscope.protection.request import Request
 from leakscope.protection.results import CalibratedNoise, Protected
+from leakscope.protection.several import statistics_of
 from leakscope.reports import Report
 from leakscope.reports.about import LedgerEntryFacts
 
@@ -114,11 +117,42 @@ def release(
     prepared = prepare(request)
     place.check(prepared)
     before()
+    counted = _counted(place, prepared)
+    certified = _certified(place, counted)
+    publish(certified.certificate, certified.owner)
+    _mark_published(place.path, prepared, counted.number)
+    return certified
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A release that its ledger has counted, and that nobody has seen yet.
+
+    Parameters
+    ----------
+    ledger : ReleaseLedger
+        With the release.
+    prepared : Prepared
+        With what its promise rests on that only the ledger knows.
+    number : int
+        Its place in the ledger.
+    value : array of shape (d,)
+        With its noise.
+    """
+
+    ledger: ReleaseLedger
+    prepared: Prepared
+    number: int
+    value: Float[Array, " d"]
+
+
+def _counted(place: _Place, prepared: Prepared) -> _Counted:
+    """Count a release in its ledger, and add its noise; a release that is there already stays as it is."""
     ledger = place.ledger or place.created(prepared)
-    # Who is left out is looked up only now: nothing above depends on it.
+    # Who is left out is looked up only now: nothing before depends on it.
     left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
     exact = prepared.value_of(left_out)
-    entry = _entry(ledger, prepared, exact)
+    entry = replace(_entry(ledger, prepared, exact), others=place.others)
     number = ledger.place_of(entry.query, entry.subject)
     if number == len(ledger.releases):
         ledger = ledger.append(entry)
@@ -128,30 +162,47 @@ def release(
     of_ledger = _of_ledger(ledger, prepared, number)
     declared = prepared.declared and AFTER_LOOKING not in of_ledger
     prepared = replace(prepared, assumptions=(*prepared.assumptions, *of_ledger), declared=declared)
-    facts, joint = None, []
+    return _Counted(ledger, prepared, number, value)
+
+
+def _certified(place: _Place, counted: _Counted) -> Protected:
+    """Write both halves of the certificate of a release."""
+    ledger, prepared, number = counted.ledger, counted.prepared, counted.number
+    entry, joint = None, []
     if prepared.design != "per-instance":  # its promise is to whom a release covers, each release by itself
         budget = _promised_together(ledger, prepared, number)
-        facts = LedgerEntryFacts(
+        entry = LedgerEntryFacts(
             number=number + 1,
             digest=ledger.entry_digest(number),
             budget=budget,
             declared=max(1, len(ledger.queries)),
         )
         joint = _joint(prepared, budget, number)
-    public = public_half(prepared, value, facts, joint)
-    owner = owner_half(prepared, value, facts, [*joint, _spent(ledger, prepared)], place.notes)
-    publish(public, owner)
-    _mark_published(place.path, prepared, number)
-    return Protected(value, prepared.noise, public, owner)
+    others = ledger.releases[number].others
+    public = public_half(prepared, counted.value, entry, joint)
+    owner = owner_half(prepared, counted.value, entry, [*joint, _spent(ledger, prepared)], place.notes)
+    public, owner = with_others(public, others), with_others(owner, others)
+    return Protected(counted.value, prepared.noise, public, owner, statistics_of(prepared, counted.value))
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """The ledger of a request: its path, and what is there."""
+    """The ledger of a request: its path, what is there, and what other ledgers of the same data hold.
+
+    Parameters
+    ----------
+    path : Path
+    ledger : ReleaseLedger or None
+        None where it is not begun.
+    request : Request
+    others : tuple of OtherRelease
+        Releases of the same data under other designs.
+    """
 
     path: Path
     ledger: ReleaseLedger | None
     request: Request
+    others: tuple[OtherRelease, ...] = ()
 
     @classmethod
     def of(cls, request: Request) -> _Place:
@@ -160,23 +211,25 @@ class _Place:
         Raises
         ------
         ValueError
-            Without a path, for a ledger of another design, or of another budget.
+            Without a path, for a ledger of another budget, or if the data were released under another design and the
+            plan does not say that they may be.
         """
-        path, design = request.ledger_path, request.plan.chosen
-        if path is None:
+        design = request.plan.chosen
+        if request.ledger_path is None:
             raise ValueError(
                 f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
                 "left out and what was released"
             )
+        path, others = ledger_of_design(request)
         if not path.exists():
-            return cls(path, None, request)
+            return cls(path, None, request, others)
         ledger = ReleaseLedger.open(path, design or "")
         budget, seed = request.plan.budget, request.insecure_seed
         if budget is not None and budget != ledger.budget:
             raise ValueError(f"{path} has a budget of {ledger.budget:g}, fixed by its first release; got {budget:g}")
         if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != _insecure_key(seed)):
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
-        return cls(path, ledger, request)
+        return cls(path, ledger, request, others)
 
     def check(self, prepared: Prepared) -> None:
         """Refuse a new release that does not fit, before anything is written: not even a ledger is begun for it."""
@@ -216,25 +269,39 @@ class _Place:
 
 def _query(prepared: Prepared) -> Query:
     """Collect everything that decides what is released, and with which noise."""
-    plan = prepared.request.plan
-    content: dict[str, Any] = {"of": describe_statistic(prepared.request.statistic), "design": prepared.design}
+    design = {"design": prepared.design}
+    if not prepared.parts:
+        return Query(_asked(prepared.request) | design, prepared.eta)
+    return Query({"several": [_of_several(part.request) for part in prepared.parts]} | design, prepared.eta)
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    """Describe a statistic with the fields of its plan."""
+    content: dict[str, Any] = {"of": describe_statistic(request.statistic)}
     for name in _CHOICES:
-        value = getattr(plan, name)
+        value = getattr(request.plan, name)
         content[name] = repr(value) if isinstance(value, dict | tuple) else value
-    return Query(content, plan.eta)
+    return content
+
+
+def _of_several(part: Request) -> dict[str, Any]:
+    """Describe one of several statistics, with its weight."""
+    return _asked(part) | {"weight": part.plan.weight if isinstance(part.plan, WeightedPlan) else 1.0}
 
 
 def _statistic(prepared: Prepared) -> str:
     """Compute the digest of what is asked for, whatever its noise."""
-    plan = prepared.request.plan
     of_statistic = [name for name in _CHOICES if name not in ("noise", "noise_scale", "ranges")]
-    content = {name: repr(getattr(plan, name)) for name in of_statistic}
-    return canonical_digest({"of": describe_statistic(prepared.request.statistic), **content})
+    contents = []
+    for part in prepared.statistics:
+        content = {name: repr(getattr(part.request.plan, name)) for name in of_statistic}
+        contents.append({"of": describe_statistic(part.request.statistic), **content})
+    return canonical_digest({"several": contents} if prepared.parts else contents[0])
 
 
 def _entry(ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"] | None) -> Release:
     """Make the entry of a release; its digest is that of the value, where that is known."""
-    noise = None if prepared.noise is None else describe(prepared.noise)
+    noise = _described(prepared)
     of_units = prepared.design != "dp"
     is_table = prepared.design == "leave-one-out"
     names = prepared.units.names
@@ -268,10 +335,22 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"] 
     )
 
 
+def _described(prepared: Prepared) -> Any:
+    """Describe the noise as a digest needs it."""
+    noises = [None if part.noise is None else describe(part.noise) for part in prepared.statistics]
+    return {"several": noises} if prepared.parts else noises[0]
+
+
 def _with_noise(
     ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"], digest: str
 ) -> Float[Array, " d"]:
     """Add the noise of a release, as whole steps of the grid; coordinates without noise stay as they are."""
+    if prepared.parts:
+        values = [
+            _with_noise(ledger, part, of_part, f"{digest} part {place}")
+            for place, (part, of_part) in enumerate(zip(prepared.parts, prepared.split(exact), strict=True))
+        ]
+        return np.concatenate(values)
     value = np.array(exact, dtype=float)
     noisy, noise = prepared.noisy_coords, prepared.noise
     if noise is not None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from leakscope import data as data_room
-from leakscope.core.types import Noise
+from leakscope.core.types import Noise, Points
 from leakscope.data import Data
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
+from leakscope.plans.several import SeveralPlan, read_plan, read_several
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.of_plan import load_records, statistic_of
@@ -40,6 +41,11 @@ class Request:
     command : str
         Printed on the page.
     notes : sequence of str
+    name : str
+        Of a statistic that is released together with others.
+    parts : sequence of Request
+        The statistics, if several are released together: each of its own columns of the same records, with the plan of
+        all in which it has its own eta. ``statistic`` is then that of the first one.
     """
 
     plan: CalibrationPlan
@@ -49,6 +55,13 @@ class Request:
     execution: Execution
     command: str = ""
     notes: Sequence[str] = ()
+    name: str = ""
+    parts: Sequence[Request] = ()
+
+    @property
+    def statistics(self) -> Sequence[Request]:
+        """The requests of single statistics: the parts, or this one."""
+        return self.parts or (self,)
 
     @property
     def of_a_file(self) -> bool:
@@ -69,9 +82,13 @@ class Request:
         return None if file is None else Path(file)
 
 
+Asked = str | Callable[..., Any] | Statistic  # a statistic of a call from Python
+Several = Sequence[str | Mapping[str, Any]]  # some of them: names, or mappings with the keys of [[statistic]] tables
+
+
 def arrays_request(
     kind: type[CalibrationPlan],
-    statistic: str | Callable[..., Any] | Statistic,
+    statistic: Asked | Several,
     x: Any,
     y: Any,
     noise: str | Noise | Callable[[float], Noise],
@@ -94,21 +111,107 @@ def arrays_request(
     ValueError
         In one line: what was given, what is allowed.
     """
+    if isinstance(statistic, list | tuple):
+        return several_of_arrays(statistic, x, y, noise, fields, execution)
     noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
     content = dict(fields, data=ARRAYS, statistic=_name(statistic), noise=noise_name)
     plan = read(kind, content, "protect")
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
     data = Data(replace(data_room.from_arrays(x, y), names=names), ARRAYS)
+    return Request(plan, data, _rule(statistic, plan, data.points), noise, execution)
+
+
+def _rule(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
+    """Make the statistic of a plan, which may be given as an object."""
     if isinstance(statistic, Linear | Covariance | Fit):
-        rule: Statistic = statistic
-    elif isinstance(statistic, str) and plan.chosen == "dp":
-        rule = declared_statistic(plan, data.points)
-    elif isinstance(statistic, str):
-        rule = statistic_of(plan, data.points)
-    else:
-        rule = Fit(plan.statistic, Function(statistic))
-    return Request(plan, data, rule, noise, execution)
+        return statistic
+    if not isinstance(statistic, str):
+        return Fit(plan.statistic, Function(statistic))
+    return declared_statistic(plan, points) if plan.chosen == "dp" else statistic_of(plan, points)
+
+
+def several_of_arrays(
+    statistics: Several,
+    x: Any,
+    y: Any,
+    noise: str | Noise | Callable[[float], Noise],
+    fields: Mapping[str, Any],
+    execution: Execution,
+) -> Request:
+    """Make the request of a call from Python for several statistics of the same records.
+
+    Parameters
+    ----------
+    statistics : sequence of str or mapping
+        Each a name, or a mapping with the keys of a ``[[statistic]]`` table, of which ``statistic`` may be all that
+        ``leakscope.protect`` takes.
+    x, y, noise, fields, execution
+        As of `arrays_request`.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+    """
+    if not isinstance(noise, str):
+        raise ValueError("several statistics take a noise by its name; one as it is belongs to a single statistic")
+    given = [table if isinstance(table, Mapping) else {"statistic": table} for table in statistics]
+    tables = [{**table, "statistic": _name(table.get("statistic", "mean"))} for table in given]
+    plan = read_several({**fields, "data": ARRAYS, "noise": noise, "statistic": tables}, "protect")
+    shared = plan.shared
+    columns, names = _without_names(x, shared.group or shared.id)
+    whole = Data(replace(data_room.from_arrays(columns, y), names=names), ARRAYS)
+    parts = []
+    for table, each in zip(given, plan.statistics, strict=True):
+        of_one = replace(data_room.from_arrays(_without_columns(columns, each.drop), y), names=names)
+        rule = _rule(table.get("statistic", "mean"), each, of_one)
+        parts.append(Request(each, Data(of_one, ARRAYS), rule, each.noise, execution, name=each.name))
+    return _together(shared, whole, parts, execution)
+
+
+def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") -> Request:
+    """Make the request of a plan of several statistics, with the data of its file.
+
+    Parameters
+    ----------
+    plan : SeveralPlan
+    execution : Execution
+    command : str
+        Printed on the page.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+    """
+    shared = plan.shared
+    whole = data_room.read(shared.data, (), shared.group or shared.id, **shared.csv)
+    parts = [replace(file_request(each, execution, command), name=each.name) for each in plan.statistics]
+    return _together(shared, whole, parts, execution, command)
+
+
+def _together(
+    shared: ProtectionPlan, whole: Data, parts: Sequence[Request], execution: Execution, command: str = ""
+) -> Request:
+    """Make one request of those of several statistics."""
+    for part in parts:
+        if len(part.data.points) != len(whole.points):
+            raise ValueError(
+                f"{part.name} is of {len(part.data.points):,} of the {len(whole.points):,} records: statistics "
+                "that are released together are of the same records"
+            )
+    notes = [f"{part.name}: {note}" for part in parts for note in part.notes]
+    return Request(shared, whole, parts[0].statistic, "gaussian", execution, command, notes, parts=tuple(parts))
+
+
+def _without_columns(x: Any, names: Sequence[str]) -> Any:
+    """Leave columns out of a frame."""
+    known = getattr(x, "columns", ())
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"drop names a column of a frame; {unknown[0]!r} is none")
+    return x.drop(columns=list(names)) if names else x
 
 
 def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
@@ -118,6 +221,33 @@ def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
     if naming not in getattr(x, "columns", ()):
         raise ValueError(f"id and group name a column of a frame; {naming!r} is none")
     return x.drop(columns=[naming]), np.asarray(x[naming].astype(str), dtype=object)
+
+
+def request_of_file(
+    kind: type[CalibrationPlan], content: Mapping[str, Any], where: str, execution: Execution, command: str = ""
+) -> Request:
+    """Make the request of the fields of a plan, of one statistic or of several.
+
+    Parameters
+    ----------
+    kind : type of CalibrationPlan
+        Of a plan of one statistic.
+    content : mapping
+        Fields of the plan.
+    where : str
+        What an error names.
+    execution, command
+        As of `file_request`.
+
+    Raises
+    ------
+    ValueError
+        In one line: what was given, what is allowed.
+    """
+    plan = read_plan(kind, content, where)
+    if isinstance(plan, SeveralPlan):
+        return several_of_file(plan, execution, command)
+    return file_request(plan, execution, command)
 
 
 def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:
@@ -142,7 +272,7 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
 
 
-def _name(statistic: str | Callable[..., Any] | Statistic) -> str:
+def _name(statistic: Asked) -> str:
     """Name a statistic that is given as an object by where it comes from."""
     if isinstance(statistic, str):
         return statistic

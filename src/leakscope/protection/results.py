@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +22,7 @@ class CalibratedNoise:
     Parameters
     ----------
     noise : Noise or None
-        None where none is needed.
+        None where none is needed, and for several statistics: the certificate has that of each.
     certificate : Report
         What will be promised, and by which noise; without values. It is the owner's: it holds exact functions of the
         data, and is not for publication.
@@ -39,6 +40,25 @@ class CalibratedNoise:
 
 
 @dataclass(frozen=True, eq=False)
+class ReleasedStatistic:
+    """One of several statistics that were released together.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Of the numbers.
+    value : array of shape (d,)
+        What may be published.
+    noise : Noise or None
+        The distribution of its noise; None where none was needed.
+    """
+
+    labels: tuple[str, ...]
+    value: Float[Array, " d"]
+    noise: Noise | None
+
+
+@dataclass(frozen=True, eq=False)
 class Protected:
     """A statistic that was released with its noise.
 
@@ -47,20 +67,23 @@ class Protected:
     value : array of shape (d,)
         What may be published.
     noise : Noise or None
-        The distribution of the noise; None where none was needed. Its values are kept nowhere; with a ledger they
-        follow from its key.
+        The distribution of the noise; None where none was needed, and for several statistics. Its values are kept
+        nowhere; with a ledger they follow from its key.
     certificate : Report
         What is promised, with the value: for publication. In addition to what was declared public and the released
         value it holds scale and shape of the noise, rounded, and nothing else of the data.
     owner : Report
         The same for the owner of the data alone, with exact functions of them: what is proved beyond the promise,
         sampling errors, attacks, the most exposed record, a digest.
+    statistics : mapping of str to ReleasedStatistic
+        By name, if several were released together; ``value`` has their values one after another.
     """
 
     value: Float[Array, " d"]
     noise: Noise | None
     certificate: Report
     owner: Report
+    statistics: Mapping[str, ReleasedStatistic] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Show the public table: what only the owner may see is not in it."""

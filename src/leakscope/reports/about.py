@@ -173,7 +173,8 @@ class NoiseFacts(Facts):
         "equal."
     )
     correlations: tuple[tuple[Real, ...], ...] | None = Field(
-        description="Correlations of the noise; null where there are none."
+        description="Correlations of the noise; null where there are none, and where there are several statistics: "
+        "each of them has its own noise."
     )
     declared: Flag = Field(
         description="The noise was declared beforehand; otherwise it was computed from all records and rounded."
@@ -248,6 +249,15 @@ class LedgerEntryFacts(Facts):
     declared: Positive = Field(description="Queries that were declared before the first output.")
 
 
+class OtherReleaseFacts(Facts):
+    """A release of the same data under another design: no joint number is promised over both."""
+
+    design: Literal["dp", "leave-one-out", "per-instance", "half"]
+    date: Text = Field(description="Empty where its ledger keeps none.")
+    number: Positive = Field(description="1 for the first release of its ledger.")
+    digest: Annotated[Text, Field(pattern="^[0-9a-f]{64}$")] = Field(description="Of its entry.")
+
+
 class CertificateFacts(Facts):
     """What is promised, and what the promise rests on."""
 
@@ -273,12 +283,24 @@ class CertificateFacts(Facts):
         None, description="The place in a ledger of releases that add up under one budget; null without one."
     )
     no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
+    others: tuple[OtherReleaseFacts, ...] = Field(
+        (), description="Releases of the same data under other designs, as far as their ledgers were found."
+    )
+
+
+class StatisticFacts(Facts):
+    """One of several statistics that were released together, under one promise."""
+
+    name: Text
+    weight: Annotated[Real, Field(gt=0)] = Field(description="Relative size of its part of eta.")
+    noise: NoiseFacts
 
 
 class ReleasedValue(Facts):
     """One released number."""
 
     name: Text
+    statistic: Text = Field("", description="The statistic that it belongs to, where there are several.")
     unit: Text
     value: Number | None = Field(description="With its noise.")
     noise_std: NonNegative
@@ -369,6 +391,9 @@ class ProtectedAbout(About):
     data: DataFacts
     certificate: CertificateFacts
     values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
+    statistics: tuple[StatisticFacts, ...] = Field(
+        (), description="Where several were released together; the promise is of all of them. Empty for a single one."
+    )
 
 
 AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout
