@@ -23,10 +23,17 @@ from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import open_new
 from leakscope.core.types import Signals
-from leakscope.plans.plan import Plan, read
+from leakscope.plans.plan import read
 from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakscope.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, is_several, read_plan
 
 STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
+PLAN = option(
+    "plan",
+    Path | None,
+    "A plan in TOML, with the flags of this command as keys, and with a [[statistic]] table for each of several "
+    "statistics; flags replace its keys. [none]",
+)
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakscope audit --signals. [none]"),
@@ -37,12 +44,12 @@ OF_THE_FITS = (
 )
 
 GROUPS = {  # panels of the help
-    "Data": ("data", "label", "drop", "id", "group", "separator", "decimal"),
+    "Data": ("plan", "data", "label", "drop", "id", "group", "separator", "decimal"),
     "Statistic": ("statistic", "by", "levels", "set"),
     "Promise": ("eta", "promise", "design", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
-    "Output": ("title", "unit", "date", "out", "ledger", "declare", "as_json"),
+    "Output": ("title", "unit", "date", "out", "ledger", "another_design", "declare", "as_json"),
     "Execution": ("store", "n_jobs", "tmp", "allow_modules"),
 }
 
@@ -95,7 +102,13 @@ def _put_signals(file: Path, part: Path, signals: Signals) -> None:
 
 
 def _calibrate(
-    context: typer.Context, out: Path | None, signals: Path | None, store: str | None, as_json: bool, **flags: Any
+    context: typer.Context,
+    plan: Path | None,
+    out: Path | None,
+    signals: Path | None,
+    store: str | None,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
     """Find the least noise for a statistic of a file; DP-SGD has a subcommand of its own."""
     if context.invoked_subcommand is not None:
@@ -103,12 +116,13 @@ def _calibrate(
         return
     started = time.time()
     n_jobs, tmp = flags.pop("n_jobs"), flags.pop("tmp")
-    words = _words(CalibrationPlan, flags, "calibrate", n_jobs)
+    kind = CalibrationPlan if plan is None else ProtectionPlan  # a file with a plan is that of a release, too
+    words = _words(kind, flags, "calibrate", n_jobs, plan)
     if out is not None:
         refuse_file(out)
     protection = import_module("leakscope.protection")
     if _is_open(words):
-        if out is not None or signals is not None or as_json:
+        if out is not None or signals is not None or as_json or plan is not None:
             raise ValueError(NO_CHOICE)
         print(protection.design_table_of_file(store=store or STORE, n_jobs=n_jobs, tmp=tmp, **words))
         return
@@ -122,6 +136,7 @@ def _calibrate(
 
 
 def _protect(
+    plan: Path | None,
     out: Path | None,
     signals: Path | None,
     store: str | None,
@@ -131,7 +146,7 @@ def _protect(
     **flags: Any,
 ) -> None:
     """Make a release with its certificate, or declare one in the ledger."""
-    words = _words(ProtectionPlan, flags, "protect", n_jobs)
+    words = _words(ProtectionPlan, flags, "protect", n_jobs, plan)
     if _is_open(words):
         _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp})
     if words.get("declare"):
@@ -141,7 +156,7 @@ def _protect(
         line = import_module("leakscope.protection").declare_file(**words)
         print(json.dumps(line) if as_json else line)
         return
-    ledger = read(ProtectionPlan, words, "protect").ledger_file
+    ledger = _ledger_of(words)
     files = ReleaseFiles.of(Path(FOLDER) if out is None else out, ledger, signals)
     files.check()
     with _simulated(signals, ledger) as simulated:
@@ -157,6 +172,13 @@ def _protect(
     _say_signals(signals, words["eta"])
 
 
+def _ledger_of(words: Mapping[str, Any]) -> str | None:
+    """Return the ledger of a plan, of one statistic or of several."""
+    plan = read_plan(ProtectionPlan, words, "protect")
+    of_all = plan.shared if isinstance(plan, SeveralPlan) else plan
+    return of_all.ledger_file if isinstance(of_all, ProtectionPlan) else None
+
+
 def _is_open(words: Mapping[str, Any]) -> bool:
     """Tell whether neither promise nor design was chosen."""
     return words.get("promise") is None and words.get("design") is None
@@ -164,7 +186,7 @@ def _is_open(words: Mapping[str, Any]) -> bool:
 
 def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
     """Refuse a release without a choice; somebody at the terminal is shown what each design costs."""
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not is_several(words):
         fields = CalibrationPlan.model_fields
         choices = {name: value for name, value in words.items() if name in fields}
         print(import_module("leakscope.protection").design_table_of_file(**places, **choices))
@@ -193,9 +215,11 @@ def _multiplier(as_json: bool, **flags: Any) -> None:
     emit(import_module("leakscope.protection").multiplier_report(plan, command_line()), None, as_json)
 
 
-def _words(kind: type[Plan], flags: Mapping[str, Any], name: str, n_jobs: int | None) -> dict[str, Any]:
+def _words(
+    kind: type[CalibrationPlan], flags: Mapping[str, Any], name: str, n_jobs: int | None, file: Path | None
+) -> dict[str, Any]:
     """Check that what was typed makes a plan; the user's own modules are found where the command is called."""
-    words = words_of(kind, flags)
+    words = _of_plan_and_flags(file, words_of(kind, flags))
     if "data" not in words:
         other = "; of DP-SGD: leakscope calibrate dpsgd" if name == "calibrate" else ""
         raise ValueError(
@@ -203,9 +227,22 @@ def _words(kind: type[Plan], flags: Mapping[str, Any], name: str, n_jobs: int | 
         )
     if n_jobs is not None:
         count("n_jobs", n_jobs)
-    read(kind, words, name)
+    read_plan(kind, words, name if file is None else str(file))
     sys.path.append(os.getcwd())
     return words
+
+
+def _of_plan_and_flags(file: Path | None, typed: dict[str, Any]) -> dict[str, Any]:
+    """Return the keys of a plan in TOML with what was typed in their place."""
+    if file is None:
+        return typed
+    content = from_toml(file)
+    idle = [name for name in OF_A_STATISTIC if name in typed and is_several(content)]
+    if idle:
+        raise ValueError(
+            f"{file} has several statistics: --{idle[0].replace('_', '-')} belongs to one of them, in its table"
+        )
+    return {**content, **typed}
 
 
 def _refuse_before(context: typer.Context) -> None:
@@ -228,6 +265,7 @@ app.callback(
             _CONTEXT,
             *grouped(
                 [
+                    PLAN,
                     *options_of(CalibrationPlan),
                     option("out", Path | None, "Folder of report.json and report.html. [none]"),
                     *OF_THE_FITS,
@@ -257,6 +295,7 @@ protect: Callable[..., None] = command(
     _within_modules(_protect),
     grouped(
         [
+            PLAN,
             *options_of(ProtectionPlan),
             option(
                 "out",

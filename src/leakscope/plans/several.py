@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from leakscope.core.checks import nearest
+from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
 
@@ -96,6 +99,29 @@ def read_plan(kind: type[CalibrationPlan], content: Mapping[str, Any], where: st
         The first thing that is wrong, as one line.
     """
     return read_several(content, where) if is_several(content) else read(kind, content, where)
+
+
+@in_one_line
+def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the keys of a plan in a TOML file, which `read_plan` checks.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        In one line, if there is no such file, or it is no TOML.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such plan file")
+    return toml_table(file)
 
 
 def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:

@@ -532,10 +532,11 @@ def protect_file(
     **options
         The fields of a ``leakscope.plans.ProtectionPlan``: ``data`` (a file or a named set), ``label`` and ``drop``
         (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
-        ``another_design``, ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in
-        `protect` ``eta``, ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``, ``coupling``, ``by``,
-        ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``, ``clip``, ``ranges``,
-        ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``.
+        ``another_design``, ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``,
+        ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``,
+        ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``,
+        ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``. ``statistic`` may be a list, as
+        in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
     """
     request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
     return run_release(request, before, simulated, publish)

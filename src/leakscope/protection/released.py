@@ -161,7 +161,9 @@ def _counted(place: _Place, prepared: Prepared) -> _Counted:
     value = _with_noise(ledger, prepared, exact, entry.release)
     of_ledger = _of_ledger(ledger, prepared, number)
     declared = prepared.declared and AFTER_LOOKING not in of_ledger
-    prepared = replace(prepared, assumptions=(*prepared.assumptions, *of_ledger), declared=declared)
+    parts = tuple(replace(part, declared=part.declared and AFTER_LOOKING not in of_ledger) for part in prepared.parts)
+    assumptions = (*prepared.assumptions, *of_ledger)
+    prepared = replace(prepared, assumptions=assumptions, declared=declared, parts=parts)
     return _Counted(ledger, prepared, number, value)
 
 

@@ -111,7 +111,7 @@ def arrays_request(
     ValueError
         In one line: what was given, what is allowed.
     """
-    if isinstance(statistic, list | tuple):
+    if isinstance(statistic, Sequence) and not isinstance(statistic, str):
         return several_of_arrays(statistic, x, y, noise, fields, execution)
     noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
     content = dict(fields, data=ARRAYS, statistic=_name(statistic), noise=noise_name)

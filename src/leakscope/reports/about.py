@@ -284,7 +284,7 @@ class CertificateFacts(Facts):
     )
     no_noise: Flag = Field(description="The draw alone keeps the promise, and nothing was added.")
     others: tuple[OtherReleaseFacts, ...] = Field(
-        (), description="Releases of the same data under other designs, as far as their ledgers were found."
+        default=(), description="Releases of the same data under other designs, as far as their ledgers were found."
     )
 
 
@@ -300,7 +300,7 @@ class ReleasedValue(Facts):
     """One released number."""
 
     name: Text
-    statistic: Text = Field("", description="The statistic that it belongs to, where there are several.")
+    statistic: Text = Field(default="", description="The statistic that it belongs to, where there are several.")
     unit: Text
     value: Number | None = Field(description="With its noise.")
     noise_std: NonNegative
@@ -392,7 +392,8 @@ class ProtectedAbout(About):
     certificate: CertificateFacts
     values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
     statistics: tuple[StatisticFacts, ...] = Field(
-        (), description="Where several were released together; the promise is of all of them. Empty for a single one."
+        default=(),
+        description="Where several were released together; the promise is of all of them. Empty for a single one.",
     )
 
 

@@ -199,7 +199,7 @@ PHRASES = {  # of the terms of findings
     ),
     "ledger_keeps_left_out": (
         "the same one is left out for the life of the data, in a ledger: a fresh one for each release would protect "
-        "nobody; no other ledger is used for these data"
+        "nobody; no other ledger of this design is used for these data"
     ),
     "covered_records_only": (
         "the promise is to each record whose bound, computed by the owner, is at most {eta:g}; how many are not is not "

@@ -10,7 +10,7 @@ from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.findings import ADD_OR_REMOVE
-from leakscope.reports.sections.protected.designs import fill, noise_origin, words_of
+from leakscope.reports.sections.protected.designs import WORDS, fill, origin_of, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.words import covered, named
 from leakscope.reports.sections.quantities import shown
@@ -51,6 +51,17 @@ KEYED = (
     "that is independent of it"
 )
 GIVEN = "drawn from a seed that was given"
+STATISTICS = (
+    "{names}. They are one release: the promise is about what all of them tell together, and no single one tells more."
+)
+NOISE = "{name}: {family}, standard deviation {sizes}{grid}."
+NO_NOISE = "{name}: none."
+OTHER_DESIGNS = (
+    "The same data were released under another design: {named}. No joint number is promised over releases of two "
+    "designs: each certificate speaks of the releases of its own design alone, and somebody who sees both kinds may "
+    "tell more than either of them says."
+)
+MOST_OTHERS = 6  # releases under other designs that are named
 Row = tuple[str, Markup]
 
 
@@ -64,12 +75,20 @@ def promised(result: ProtectedResult) -> Markup:
         PROMISED,
         whom=fill(result, whom, bound=covered(result)),
         guess=words.guess,
-        seen="all releases of this ledger" if result.shares_a_budget else "this release",
+        seen=_seen(result),
         most=_most(result.promised_of_all),
         sampled="" if certificate.confidence >= 1 else f", except with probability {alpha} over the calibration",
         alone=alone,
     )
     return joined([promise, fill(result, words.whom_limit)])
+
+
+def _seen(result: ProtectedResult) -> str:
+    """Say what an attacker sees."""
+    if result.shares_a_budget:
+        return "all releases of this ledger"
+    n_statistics = len(result.about.statistics)
+    return f"all {count(n_statistics)} statistics of this release" if n_statistics else "this release"
 
 
 def _most(accuracy: float) -> str:
@@ -87,7 +106,7 @@ def verdict(result: ProtectedResult) -> str:
 def rows(result: ProtectedResult) -> list[Row]:
     """List what the certificate says, by heading."""
     words = words_of(result)
-    game = [("Game", fill(result, words.game)), ("Naming", named(result))]
+    game = [("Statistics", _statistics(result)), ("Game", fill(result, words.game)), ("Naming", named(result))]
     limits = _limits(result)
     if result.public or words.owner_is_told:
         limits.append(("Tells of the data", _told(result)))
@@ -114,19 +133,62 @@ def _noise(result: ProtectedResult) -> Markup:
     origin = KEYED if result.certificate.ledger else ENTROPY
     if result.about.insecure_seed:
         origin = GIVEN
+    if result.by_statistic:
+        return _noises(result, origin if result.values else "not drawn yet")
     grid = _grid(noise.grid) if noise.grid else Markup("")
     words = "{family}, standard deviation {sizes}; {origin}{grid}."
     drawn = origin if result.values else "not drawn yet"
     family = capital(noise.family.replace("_", " "))
     drawn_noise = say(words, family=family, sizes=_sizes(noise.rms, result.values), origin=drawn, grid=grid)
-    computed = words_of(result).noise_origin[noise_origin(noise, result.certificate.no_noise)]
+    computed = words_of(result).noise_origin[origin_of(result)]
     return joined([drawn_noise, fill(result, computed)])
+
+
+def _noises(result: ProtectedResult, origin: str) -> Markup:
+    """Family and size of the noise of each of several statistics."""
+    sizes = []
+    for name, own in result.by_statistic:
+        noise = own.certificate.noise
+        if own.certificate.no_noise:
+            sizes.append(say(NO_NOISE, name=capital(name)))
+            continue
+        grid = _grid(noise.grid) if noise.grid else Markup("")
+        sizes.append(
+            say(NOISE, name=capital(name), family=noise.family, sizes=_sizes(noise.rms, own.values), grid=grid)
+        )
+    computed = words_of(result).noise_origin[origin_of(result)]
+    return joined([*sizes, say("The noise is {origin}.", origin=origin), fill(result, computed)])
+
+
+def _statistics(result: ProtectedResult) -> Markup:
+    """Name the statistics that were released together, with their weights."""
+    statistics = result.about.statistics
+    if not statistics:
+        return Markup("")
+    weights = {each.weight for each in statistics}
+    named = [each.name if len(weights) == 1 else f"{each.name} (weight {each.weight:g})" for each in statistics]
+    return say(STATISTICS, names=listed(named))
+
+
+def _other_designs(result: ProtectedResult) -> Markup:
+    """Name what was released of the same data under other designs."""
+    others = result.certificate.others
+    if not others:
+        return Markup("")
+    named = [
+        f"{WORDS[other.design].called}, release {count(other.number)}{f' of {other.date}' if other.date else ''}, "
+        f"entry {other.digest[:DIGEST]}"
+        for other in others[:MOST_OTHERS]
+    ]
+    n_more = len(others) - len(named)
+    more = f"; and {count(n_more)} more, which the JSON names" if n_more else ""
+    return say(OTHER_DESIGNS, named=f"{'; '.join(named)}{more}")
 
 
 def _told(result: ProtectedResult) -> Markup:
     """Say what the noise, and that there is a release at all, reveal of the data."""
     certificate = result.certificate
-    pattern = words_of(result).tells[noise_origin(certificate.noise, certificate.no_noise)]
+    pattern = words_of(result).tells[origin_of(result)]
     requirement = "a declared scale, like a promise," if certificate.noise.declared else "a promise"
     return fill(result, pattern, asked=requirement)
 
@@ -258,6 +320,7 @@ def _limits(result: ProtectedResult) -> list[Row]:
     for limit in words.limits:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
+    rows.append(("Other designs", _other_designs(result)))
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]
     rows[0] = (heading, joined([first, particular, _exact(result)]))

@@ -68,6 +68,8 @@ class DesignWords:
         The cell of a number without noise; what the certificate says of such numbers, with the gap ``names``.
     name, heading : str
         Of the certificate, in a text and on a page.
+    called : str
+        The design, where the certificate of another one names it.
     whom, guess, whom_limit : str
         To whom the certificate is given, what is guessed, and a sentence after it.
     game : str
@@ -122,6 +124,7 @@ class DesignWords:
     exact_limit: str
     name: str
     heading: str
+    called: str
     whom: str
     guess: str
     whom_limit: str
@@ -206,6 +209,7 @@ HALF = DesignWords(
     exact_limit="",
     name="Certificate",
     heading="The certificate",
+    called="half draws",
     whom="For every one of the {n}",
     guess="“in or out”",
     whom_limit="",
@@ -326,6 +330,7 @@ LEFT_OUT = DesignWords(
     exact_limit=EXACT_LIMIT,
     name="Leave-one-out membership certificate",
     heading="The leave-one-out membership certificate",
+    called="leave one out",
     whom="For every one of the {n}",
     guess="“left out or not”",
     whom_limit="",
@@ -456,6 +461,7 @@ PER_INSTANCE = DesignWords(
     exact_limit=EXACT_LIMIT,
     name="Per-instance membership certificate",
     heading="The per-instance membership certificate",
+    called="per instance",
     whom=f"For each of the {{n}} {COVERED}",
     guess="“used or not”",
     whom_limit="How many are not is not published.",
@@ -579,6 +585,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     exact_limit=EXACT_LIMIT,
     name="Certificate of differential privacy",
     heading="The certificate of differential privacy",
+    called="differential privacy",
     whom="For every {unit}, in this file or any other",
     guess="“this one or another”",
     whom_limit="",
@@ -690,8 +697,17 @@ def fill(result: ProtectedResult, pattern: str, **more: object) -> Markup:
     return say(pattern, **{**gaps, **more})
 
 
+def origin_of(result: ProtectedResult) -> NoiseOrigin:
+    """Tell where the noise comes from; of several statistics, for the one whose noise tells most of the data."""
+    statistics = result.about.statistics
+    if not statistics:
+        return noise_origin(result.certificate.noise, result.certificate.no_noise)
+    origins: list[NoiseOrigin] = [noise_origin(each.noise, each.noise.family == "none") for each in statistics]
+    return max(origins, key=list(words_of(result).tells).index)
+
+
 def noise_origin(noise: NoiseFacts, no_noise: bool) -> NoiseOrigin:
-    """Tell where the noise comes from."""
+    """Tell where a noise comes from."""
     if no_noise:
         return "none"
     if noise.declared:

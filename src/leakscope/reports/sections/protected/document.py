@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,12 +97,30 @@ def _summary(result: ProtectedResult) -> Section:
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "values": _table(values),
+        "by_statistic": [(capital(name), _table(costs.values(own))) for name, own in _with_values(result)],
         "values_note": words.values_note(result),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    text = [[words.warning(result)], [joined([lede, promise])], [Rows(costs.headed(values), MOST_VALUES)]]
-    return Section("release", content, text)
+    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES)]]
+    if content["by_statistic"]:
+        shown = _titled_rows(result, costs.values)
+    return Section("release", content, [[words.warning(result)], [joined([lede, promise])], *shown])
+
+
+def _titled_rows(result: ProtectedResult, rows_of: Callable[[ProtectedResult], Sequence[Cells]]) -> list[Block]:
+    """Return a table of a text for each of several statistics, under its name."""
+    titled: list[Block] = []
+    for name, own in result.by_statistic:
+        rows = rows_of(own)
+        if rows:
+            titled.append([capital(name), Rows(costs.headed(rows), MOST_VALUES)])
+    return titled
+
+
+def _with_values(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
+    """Return the results of several statistics, if they were released."""
+    return result.by_statistic if result.values else ()
 
 
 def _certificate(result: ProtectedResult) -> Section:
@@ -141,11 +159,15 @@ def _cost(result: ProtectedResult) -> Section:
         "intro": intro,
         "sampling_note": fill(result, words_of(result).sampling_note),
         "costs": _table(table),
+        "by_statistic": [(capital(name), _table(costs.costs(own))) for name, own in _with_values(result)],
         "comparison": _table(costs.comparison(result)),
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
-    return Section("cost", content, [[Rows(costs.headed(table), MOST_VALUES), intro]])
+    text: list[Block] = [[Rows(costs.headed(table), MOST_VALUES), intro]]
+    if content["by_statistic"]:
+        text = [*_titled_rows(result, costs.costs), [intro]]
+    return Section("cost", content, text)
 
 
 def _method(result: ProtectedResult) -> Section:

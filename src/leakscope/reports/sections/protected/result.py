@@ -40,6 +40,18 @@ class ProtectedResult:
         return self.about.values
 
     @property
+    def by_statistic(self) -> tuple[tuple[str, ProtectedResult], ...]:
+        """The statistics that were released together by name, each with its own values and noise; of one, none."""
+        results = []
+        for statistic in self.about.statistics:
+            noise = {"noise": statistic.noise, "no_noise": statistic.noise.family == "none"}
+            certificate = self.certificate.model_copy(update=noise)
+            values = tuple(row for row in self.values if row.statistic == statistic.name)
+            own = {"certificate": certificate, "values": values, "statistics": ()}
+            results.append((statistic.name, replace(self, about=self.about.model_copy(update=own))))
+        return tuple(results)
+
+    @property
     def public(self) -> bool:
         """Whether this is for publication; otherwise it holds exact functions of the data."""
         return self.about.audience == "public"

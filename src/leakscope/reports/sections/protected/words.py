@@ -22,6 +22,7 @@ PROMISE = (
     "An attacker who {guesses}{seeing} is right in <b>at most {right} of 100 cases</b>, {scope}{sampled}; {baseline}."
 )
 SEEING_ALL = ", on seeing all releases of this ledger,"
+SEEING_SEVERAL = ", on seeing all {n} statistics of this release,"
 ALONE = "On seeing this release alone it is at most {alone} of 100."
 AVERAGE = "whatever the attacker computes"
 NAMED = "Somebody who tries to name the one left out{seeing} is right with probability at most {named}{alone}."
@@ -54,6 +55,7 @@ def facts(result: ProtectedResult) -> list[Markup]:
     line = [
         say(_kind(result)),
         fill(result, words_of(result).in_use),
+        say(several(len(about.statistics), "statistic")) if about.statistics else Markup(""),
         lettered(promise),
         say("{date}", date=about.date),
         say("leakscope {version}", version=about.leakscope),
@@ -129,7 +131,7 @@ def _promised(result: ProtectedResult) -> Markup:
     promise = say(
         PROMISE,
         guesses=fill(result, words.guesses),
-        seeing=SEEING_ALL if result.shares_a_budget else "",
+        seeing=SEEING_ALL if result.shares_a_budget else _seeing_several(result),
         right=right(result),
         scope=AVERAGE if average else fill(result, words.everyone),
         sampled=f", except with probability {alpha} over the calibration" if confidence < 1 else "",
@@ -139,6 +141,12 @@ def _promised(result: ProtectedResult) -> Markup:
     limit = fill(result, words.promise_limit, bound=covered(result))
     caveat = say("This says nothing about a particular {unit}.", unit=result.unit) if average else Markup("")
     return joined([promise, alone, limit, caveat])
+
+
+def _seeing_several(result: ProtectedResult) -> str:
+    """Say that the promise is about all statistics of the release; empty for a single one."""
+    n_statistics = len(result.about.statistics)
+    return SEEING_SEVERAL.format(n=count(n_statistics)) if n_statistics else ""
 
 
 def covered(result: ProtectedResult) -> Markup:
