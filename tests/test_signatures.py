@@ -224,7 +224,7 @@ AUDIT_OWN = {
     "pdf",
     "dry_run",
 } | ON_A_PAGE | EXECUTION  # fmt: skip
-FITTED = {"signals", "allow_modules"} | EXECUTION | ON_A_PAGE
+FITTED = {"plan", "signals", "allow_modules"} | EXECUTION | ON_A_PAGE
 
 
 def callback_of(app: Any, name: str) -> Callable[..., Any]:

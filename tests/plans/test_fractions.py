@@ -23,7 +23,7 @@ FRACTIONS = {
 OF_NO_RANGE = {
     "epochs",
     "bins", "clip", "epsilon", "gap", "high", "information", "low", "mu", "noise_multiplier", "noise_scale",
-    "noise_std", "round", "scale",
+    "noise_std", "round", "scale", "weight",
 }  # fmt: skip
 OF_LIMITS = {"limit"}  # fractions for most quantities: tested by themselves below
 

@@ -396,7 +396,8 @@ WITHOUT_INFLUENCE = {
     "clip": 50.0,
     "ranges": {"wage": (0.0, 80.0)},
 }
-OF_THE_CALL = {"ledger", "declare", "insecure_seed"}  # the file itself; what is done; compared with the file's key
+# the file itself, one beside it; what is done; compared with the key of the file
+OF_THE_CALL = {"ledger", "another_design", "declare", "insecure_seed"}
 OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact"}  # which a ledger of draws is not for
 OF_CSV = {"separator", "decimal"}  # how the file is read: its records are compared, however they are written
 OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "pairs_seed": 3}

@@ -116,8 +116,9 @@ def _calibrate(
         return
     started = time.time()
     n_jobs, tmp = flags.pop("n_jobs"), flags.pop("tmp")
-    kind = CalibrationPlan if plan is None else ProtectionPlan  # a file with a plan is that of a release, too
+    kind = CalibrationPlan if plan is None else ProtectionPlan  # the plan in a file is that of a release
     words = _words(kind, flags, "calibrate", n_jobs, plan)
+    words = {name: value for name, value in words.items() if name in CalibrationPlan.model_fields}
     if out is not None:
         refuse_file(out)
     protection = import_module("leakscope.protection")
