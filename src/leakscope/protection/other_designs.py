@@ -11,10 +11,9 @@ of the same people, nobody knows but their owner.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from leakscope.core import plain_json, private_file
 from leakscope.noise.keyed import KEY_BYTES
@@ -148,8 +147,7 @@ def _design_of(path: Path) -> str | None:
 def _releases(path: Path, design: str) -> list[OtherRelease]:
     """List the releases of a ledger."""
     if design == "half":
-        content, _ = private_file.read(path)
-        return [_of_half(path, content, place) for place in range(len(content.get("releases", ())))]
+        return _releases_of_half(path)
     ledger = ReleaseLedger.open(path, design)
     return [
         OtherRelease(design, release.date, place + 1, ledger.entry_digest(place))
@@ -157,15 +155,20 @@ def _releases(path: Path, design: str) -> list[OtherRelease]:
     ]
 
 
-def _of_half(path: Path, content: Mapping[str, Any], place: int) -> OtherRelease:
-    """Name a release of half draws: its ledger keeps no dates, and its entries have no digest of their own."""
+def _releases_of_half(path: Path) -> list[OtherRelease]:
+    """List the releases of half draws: their ledger keeps no dates, and its entries have no digest of their own."""
+    content, _ = private_file.read(path)
+    releases = []
     try:
         key = bytes.fromhex(plain_json.hexadecimal("key", content.get("key"), KEY_BYTES))
-        release = plain_json.text("release", content["releases"][place].get("release"))
-    except (ValueError, AttributeError) as reason:
+        for place, each in enumerate(plain_json.sequence("releases", content.get("releases"))):
+            release = each.get("release") if isinstance(each, dict) else None
+            entry = f"entry {place + 1} {plain_json.text(f'releases[{place}].release', release)}"
+            digest = hmac.digest(key, entry.encode(), "sha256").hex()
+            releases.append(OtherRelease("half", "", place + 1, digest))
+    except ValueError as reason:
         raise ValueError(f"{path} is no ledger of this version: {reason}") from None
-    digest = hmac.digest(key, f"entry {place + 1} {release}".encode(), "sha256").hex()
-    return OtherRelease("half", "", place + 1, digest)
+    return releases
 
 
 def _refusal(path: Path, other: str, releases: Sequence[OtherRelease], design: str) -> str:

@@ -1,0 +1,136 @@
+"""``leakscope protect --plan`` with several statistics, and a second design, as typed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.calling import Left, caller, refused
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
+PLAN = """
+data = "people.csv"
+promise = "file"
+eta = 0.05
+games = 0
+
+[[statistic]]
+statistic = "mean"
+drop = ["town"]
+weight = 2
+
+[[statistic]]
+statistic = "table"
+by = ["town"]
+levels = { town = ["Bonn", "Ulm"] }
+"""
+
+
+@pytest.fixture
+def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
+    """A command in a folder with a file of data and a plan."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"town": ["Bonn", "Ulm", "Ulm"] * 20, "wage": rng.uniform(5, 70, 60).round(2)})
+    frame.to_csv("people.csv", index=False)
+    Path("plan.toml").write_text(PLAN)
+    return caller(monkeypatch, capfd)
+
+
+def content(folder: str) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(Path(folder).rglob("*.json"))}
+
+
+class TestPlan:
+    def test_one_folder_with_one_certificate(self, leakscope) -> None:
+        left = leakscope("protect --plan plan.toml --n-jobs 1 --out survey")
+        assert left.code == 0
+        assert sorted(content("survey")) == ["owner/private.json", "release.json"]
+        about = json.loads(Path("survey/release.json").read_text())["about"]
+        assert [each["name"] for each in about["statistics"]] == ["mean", "table by town"]
+        assert [each["weight"] for each in about["statistics"]] == [2, 1]
+        assert [row["statistic"] for row in about["values"]] == ["mean", "table by town", "table by town"]
+        assert about["certificate"]["eta"] == about["certificate"]["entry"]["budget"] == 0.05
+        assert "Mean\nStatistic" in left.out
+        assert "Table by town\nStatistic" in left.out
+        owner = json.loads(Path("survey/owner/private.json").read_text())["about"]
+        assert owner["command"] == "leakscope protect --plan plan.toml"
+
+    def test_the_same_command_gives_the_same_bytes(self, leakscope) -> None:
+        assert leakscope("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
+        first = content("survey")
+        shutil.rmtree("survey")
+        assert leakscope("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
+        assert content("survey") == first
+
+    def test_flags_replace_what_all_statistics_share(self, leakscope) -> None:
+        left = leakscope("protect --plan plan.toml --n-jobs 1 --eta 0.02 --budget 0.1 --out survey")
+        assert left.code == 0
+        certificate = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]
+        assert (certificate["eta"], certificate["entry"]["budget"]) == (0.02, 0.1)
+
+    def test_a_plan_of_one_statistic(self, leakscope) -> None:
+        Path("one.toml").write_text(PLAN.split("[[statistic]]")[0] + 'statistic = "mean"\n')
+        assert leakscope("calibrate --plan one.toml --n-jobs 1").code == 0
+        assert leakscope("protect --plan one.toml --n-jobs 1 --out mean").code == 0
+        flags = "--data people.csv --promise file --eta 0.05 --games 0"
+        assert leakscope(f"protect {flags} --n-jobs 1 --out again").code == 0
+        one, other = (json.loads(Path(folder, "release.json").read_text()) for folder in ("mean", "again"))
+        assert one["about"]["values"] == other["about"]["values"]
+
+    def test_calibrate(self, leakscope) -> None:
+        left = leakscope("calibrate --plan plan.toml --n-jobs 1")
+        assert left.code == 0
+        assert "on seeing all 2 statistics of this release" in " ".join(left.out.split())
+        assert not Path("people.csv.ledger").exists()
+
+    def test_declare(self, leakscope) -> None:
+        left = leakscope("protect --plan plan.toml --declare")
+        assert (left.code, left.out) == (0, "people.csv.ledger: 1 declared, 0 released\n")
+
+
+LINES = {
+    "--plan none.toml": "none.toml: no such plan file",
+    "--plan plan.toml --statistic sum": "plan.toml has several statistics: --statistic belongs to one of them, in its "
+    "table",
+    "--plan plan.toml --noise-scale 3": "plan.toml has several statistics: --noise-scale belongs to one of them, in "
+    "its table",
+    "--plan plan.toml --promise drawn": "plan.toml: statistic 1: design half releases one statistic at a time; several "
+    "take promise = anyone or file",
+}
+
+
+@pytest.mark.parametrize("words", LINES)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(leakscope, words) -> None:
+    refused(leakscope(f"protect {words} --n-jobs 1"), LINES[words])
+    assert sorted(path.name for path in Path().iterdir()) == ["people.csv", "plan.toml"]
+
+
+def test_a_plan_without_a_promise(leakscope) -> None:
+    Path("plan.toml").write_text(PLAN.replace('promise = "file"\n', ""))
+    for verb in ("protect", "calibrate"):
+        refused(leakscope(f"{verb} --plan plan.toml --n-jobs 1"), "choose what is promised: ")
+
+
+def test_a_second_design(leakscope) -> None:
+    counts = "--data people.csv --statistic table --by town --levels town=Bonn,Ulm --promise anyone --eta 0.05"
+    assert leakscope(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out counts").code == 0
+    refused(
+        leakscope("protect --plan plan.toml --n-jobs 1 --out survey"),
+        "these data were released under design dp (release 1 of 2027-01-04 of people.csv.ledger), and no joint number "
+        "is promised over two designs: choose design dp, or say --another-design to release under design leave-one-out "
+        "all the same, in a ledger of its own",
+    )
+    assert not Path("survey").exists()
+    left = leakscope("protect --plan plan.toml --n-jobs 1 --another-design --out survey")
+    assert left.code == 0
+    others = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]["others"]
+    entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
+    assert others == [{"design": "dp", "date": "2027-01-04", "number": 1, "digest": entry["digest"]}]
+    assert "differential privacy, release 1 of 2027-01-04" in " ".join(left.out.split())

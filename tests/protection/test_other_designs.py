@@ -1,0 +1,202 @@
+"""A second design on the same data: refused without a word, and named in the certificate with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.core import private_file
+from leakscope.noise.release_ledger import ReleaseLedger
+from leakscope.protection import Protected, calibrate_file, declare_file, protect, protect_file
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+DATA = "people.csv"
+LEDGER = Path("people.csv.ledger")
+WORDS: Mapping[str, dict[str, Any]] = {
+    "dp": {"promise": "anyone", "ranges": ["a=-9:9", "b=-9:9"]},
+    "leave-one-out": {"promise": "file", "games": 0},
+    "per-instance": {"design": "per-instance", "noise_scale": 0.5},
+    "half": {"promise": "drawn", "games": 0},
+}
+PAIRS = [(first, second) for first in WORDS for second in WORDS if first not in (second, "half")]
+DATE = "2027-01-04"
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"]).to_csv(DATA, index=False)
+
+
+def release(design: str, **more: Any) -> Protected:
+    return protect_file(**{"data": DATA, "eta": 0.05, "date": DATE, "n_jobs": 1, **WORDS[design], **more})
+
+
+def ledgers() -> list[str]:
+    return sorted(path.name for path in Path().iterdir() if path.name.endswith(".ledger") and path.name[0] != ".")
+
+
+def named(made: Protected) -> list[dict[str, Any]]:
+    public, owner = (
+        [other.model_dump() for other in half.about.certificate.others] for half in (made.certificate, made.owner)
+    )
+    assert public == owner
+    return public
+
+
+def entry_of(path: Path, design: str, place: int = 0) -> str:
+    return ReleaseLedger.open(path, design).entry_digest(place)
+
+
+def refusal(first: str, second: str, where: str = "people.csv.ledger", releases: str = f"release 1 of {DATE}") -> str:
+    return (
+        f"these data were released under design {first} ({releases} of {where}), and no joint number is promised over "
+        f"two designs: choose design {first}, or say --another-design to release under design {second} all the same, "
+        "in a ledger of its own"
+    )
+
+
+def assert_refused(line: str, call: Any) -> None:
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    with pytest.raises(ValueError, match="design") as caught:
+        call()
+    assert str(caught.value) == line
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+class TestSecondDesign:
+    def test_is_refused_in_one_line(self, first, second) -> None:
+        release(first)
+        assert_refused(refusal(first, second), lambda: release(second))
+
+    def test_a_ledger_elsewhere_is_no_way_around(self, first, second) -> None:
+        release(first)
+        assert_refused(refusal(first, second), lambda: release(second, ledger="elsewhere"))
+
+    def test_is_allowed_where_it_is_said_and_names_the_first(self, first, second) -> None:
+        made = release(first, budget=None if first == "per-instance" else 0.2)
+        assert named(made) == []
+        other = release(second, another_design=True)
+        digest = entry_of(LEDGER, first)
+        assert named(other) == [{"design": first, "date": DATE, "number": 1, "digest": digest}]
+        own = [] if second == "half" else [f"people.csv.{second}.ledger"]
+        assert ledgers() == sorted(["people.csv.ledger", *own])
+        text = " ".join(other.certificate.table().split())
+        assert "Other designs: The same data were released under another design: " in text
+        assert f"release 1 of {DATE}, entry {digest[:12]}. No joint number is promised over releases of two" in text
+
+
+class TestBothWays:
+    def test_the_first_design_names_the_second_one_too(self) -> None:
+        release("dp", budget=0.2)
+        release("leave-one-out", another_design=True)
+        beside = Path("people.csv.leave-one-out.ledger")
+        more = {"statistic": "covariance"}
+        assert_refused(refusal("leave-one-out", "dp", beside.name), lambda: release("dp", **more))
+        made = release("dp", another_design=True, **more)
+        digest = entry_of(beside, "leave-one-out")
+        assert named(made) == [{"design": "leave-one-out", "date": DATE, "number": 1, "digest": digest}]
+        assert made.certificate.about.certificate.entry.number == 2
+
+    def test_a_certificate_stays_the_same_after_later_releases_of_the_other_design(self) -> None:
+        release("dp", budget=0.3)
+        made = release("leave-one-out", another_design=True, budget=0.1)
+        release("dp", another_design=True, statistic="covariance")
+        again = release("leave-one-out", another_design=True, budget=0.1)
+        assert (again.to_json(), len(named(again))) == (made.to_json(), 1)
+        later = release("leave-one-out", another_design=True, eta=0.01, statistic="sum")
+        assert [other["number"] for other in named(later)] == [1, 2]
+
+    def test_a_third_design(self) -> None:
+        release("dp")
+        release("leave-one-out", another_design=True)
+        made = release("per-instance", another_design=True)
+        assert [other["design"] for other in named(made)] == ["dp", "leave-one-out"]
+        assert len(ledgers()) == 3
+
+    def test_the_same_design_needs_no_word(self) -> None:
+        release("leave-one-out", budget=0.2)
+        assert named(release("leave-one-out", statistic="covariance", eta=0.01)) == []
+
+
+class TestHalf:
+    def test_its_ledger_is_noticed_and_its_releases_are_named(self) -> None:
+        release("half", ledger=LEDGER)
+        line = refusal("half", "leave-one-out", releases="release 1")
+        assert_refused(line, lambda: release("leave-one-out"))
+        (other,) = named(release("leave-one-out", another_design=True))
+        assert (other["design"], other["date"], other["number"]) == ("half", "", 1)
+
+    def test_its_own_ledger_is_beside_that_of_another_design(self) -> None:
+        release("dp")
+        made = release("half", ledger=LEDGER, another_design=True)
+        assert ledgers() == ["people.csv.half.ledger", "people.csv.ledger"]
+        again = release("half", ledger=LEDGER, another_design=True)
+        np.testing.assert_array_equal(again.value, made.value)
+
+
+class TestOtherCalls:
+    def test_a_declaration_is_refused_as_well(self) -> None:
+        release("dp")
+        words = {"data": DATA, "eta": 0.05, **WORDS["leave-one-out"]}
+        assert_refused(refusal("dp", "leave-one-out"), lambda: declare_file(**words))
+        line = declare_file(**words, another_design=True)
+        assert line == "people.csv.leave-one-out.ledger: 1 declared, 0 released"
+
+    def test_a_calibration_releases_nothing_and_is_not(self) -> None:
+        release("dp")
+        assert calibrate_file(data=DATA, eta=0.05, **WORDS["leave-one-out"]).noise is not None
+
+    def test_a_ledger_that_was_begun_alone(self) -> None:
+        declare_file(data=DATA, eta=0.05, **WORDS["leave-one-out"])
+        line = (
+            "people.csv.ledger was begun for design leave-one-out, under which nothing is released yet: name another "
+            "ledger for design dp, or say --another-design, which begins one beside it"
+        )
+        assert_refused(line, lambda: release("dp"))
+        assert named(release("dp", another_design=True)) == []
+        assert ledgers() == ["people.csv.dp.ledger", "people.csv.ledger"]
+
+    def test_arrays(self, tmp_path) -> None:
+        """There the ledger is named."""
+        rows, ledger = np.random.default_rng(0).normal(size=(30, 2)), tmp_path / "rows"
+        words: dict[str, Any] = {"eta": 0.05, "date": DATE, "ledger": ledger}
+        protect("mean", rows, promise="file", games=0, **words)
+        assert_refused(
+            refusal("leave-one-out", "per-instance", str(ledger)),
+            lambda: protect("mean", rows, design="per-instance", noise_scale=1, **words),
+        )
+        made = protect("mean", rows, design="per-instance", noise_scale=1, another_design=True, **words)
+        assert [other["design"] for other in named(made)] == ["leave-one-out"]
+        assert (tmp_path / "rows.per-instance.ledger").exists()
+
+    def test_many_releases_are_counted_in_the_refusal(self) -> None:
+        for eta in (0.01, 0.02, 0.03, 0.04, 0.05):
+            release("dp", eta=eta, budget=0.3)
+        releases = ", ".join(f"release {number} of {DATE}" for number in (1, 2, 3)) + " and 2 more"
+        assert_refused(refusal("dp", "leave-one-out", releases=releases), lambda: release("leave-one-out"))
+
+
+class TestDamage:
+    def test_a_file_in_the_place_of_a_ledger(self) -> None:
+        Path("people.csv.dp.ledger").write_text("notes")
+        with pytest.raises(ValueError, match=r"^people\.csv\.dp\.ledger "):
+            release("leave-one-out")
+
+    def test_a_ledger_of_no_design(self) -> None:
+        private_file.write(LEDGER, {"format": "leakscope ledger 9", "design": "best"}, None)
+        with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version: design must be "):
+            release("leave-one-out")
+
+    @pytest.mark.parametrize("releases", [[{"release": 3}], [3], [{}], 3])
+    def test_a_ledger_of_half_draws_that_was_made_up(self, releases) -> None:
+        content = {"format": "leakscope ledger 2", "key": "00" * 32, "releases": releases}
+        private_file.write(LEDGER, content, None)
+        with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version"):
+            release("leave-one-out", another_design=True)
