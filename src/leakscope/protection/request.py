@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -164,8 +165,9 @@ def several_of_arrays(
     whole = Data(replace(data_room.from_arrays(columns, y), names=names), ARRAYS)
     parts = []
     for table, each in zip(given, plan.statistics, strict=True):
-        of_one = replace(data_room.from_arrays(_without_columns(columns, each.drop), y), names=names)
-        rule = _rule(table.get("statistic", "mean"), each, of_one)
+        with of_statistic(each.name):
+            of_one = replace(data_room.from_arrays(_without_columns(columns, each.drop), y), names=names)
+            rule = _rule(table.get("statistic", "mean"), each, of_one)
         parts.append(Request(each, Data(of_one, ARRAYS), rule, each.noise, execution, name=each.name))
     return _together(shared, whole, parts, execution)
 
@@ -187,8 +189,20 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
     """
     shared = plan.shared
     whole = data_room.read(shared.data, (), shared.group or shared.id, **shared.csv)
-    parts = [replace(file_request(each, execution, command), name=each.name) for each in plan.statistics]
+    parts = []
+    for each in plan.statistics:
+        with of_statistic(each.name):
+            parts.append(replace(file_request(each, execution, command), name=each.name))
     return _together(shared, whole, parts, execution, command)
+
+
+@contextmanager
+def of_statistic(name: str) -> Iterator[None]:
+    """Say of which of several statistics an error is."""
+    try:
+        yield
+    except ValueError as reason:
+        raise ValueError(f"{name}: {reason}") from None
 
 
 def _together(

@@ -10,7 +10,7 @@ from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.findings import ADD_OR_REMOVE
-from leakscope.reports.sections.protected.designs import WORDS, fill, origin_of, words_of
+from leakscope.reports.sections.protected.designs import fill, named_design, origin_of, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.words import covered, named
 from leakscope.reports.sections.quantities import shown
@@ -176,7 +176,7 @@ def _other_designs(result: ProtectedResult) -> Markup:
     if not others:
         return Markup("")
     named = [
-        f"{WORDS[other.design].called}, release {count(other.number)}{f' of {other.date}' if other.date else ''}, "
+        f"{named_design(other)}, release {count(other.number)}{f' of {other.date}' if other.date else ''}, "
         f"entry {other.digest[:DIGEST]}"
         for other in others[:MOST_OTHERS]
     ]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from leakscope.reports.about import NoiseFacts
+from leakscope.reports.about import NoiseFacts, OtherReleaseFacts
 from leakscope.reports.numbers import count
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.words import say, several
@@ -680,6 +680,11 @@ def question_of(design: str, statistic: str) -> str:
     'Who is left out of the mean?'
     """
     return WORDS[design].question.format(statistic=statistic)
+
+
+def named_design(other: OtherReleaseFacts) -> str:
+    """Name the design of a release that the certificate of another one names."""
+    return WORDS[other.design].called
 
 
 def fill(result: ProtectedResult, pattern: str, **more: object) -> Markup:
