@@ -89,7 +89,7 @@ class TestDifferentialPrivacy:
 
     def test_a_statistic_without_a_bound_is_refused_before_anything(self, ledger) -> None:
         ols = {"statistic": "ols", "drop": ["town"], "ranges": ["wage=0:100"]}
-        with pytest.raises(ValueError, match=r"^differential privacy has no noise here for ols: "):
+        with pytest.raises(ValueError, match=r"^ols: differential privacy has no noise here for ols: "):
             release(ledger, TABLE, ols, promise="anyone")
         assert not ledger.exists()
 
@@ -178,7 +178,9 @@ class TestLeaveOneOut:
 
     def test_declared_noises_that_are_too_small(self, ledger) -> None:
         small = {"statistic": "mean", "drop": ["town", "age"], "noise_scale": 0.1}
-        with pytest.raises(ValueError, match=r"^this noise is proved to keep eta = 0\.\d+ only, asked for 0\.05: "):
+        with pytest.raises(
+            ValueError, match=r"^mean: this noise is proved to keep eta = 0\.\d+ only, asked for 0\.05: "
+        ):
             release(ledger, small, TABLE)
         made = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", ledger=ledger, games=0)
         tight = {**small, "noise_scale": made.noise.scale}
@@ -321,7 +323,7 @@ def span(x: Any) -> np.ndarray:
 
 
 def test_columns_that_are_not_there(ledger) -> None:
-    with pytest.raises(ValueError, match=r"^drop names a column of a frame; 'county' is none$"):
+    with pytest.raises(ValueError, match=r"^mean: drop names a column of a frame; 'county' is none$"):
         release(ledger, {"statistic": "mean", "drop": ["county"]}, TABLE)
 
 

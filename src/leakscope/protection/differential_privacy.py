@@ -26,7 +26,7 @@ from leakscope.protection.leave_one_out import counts_records, settled, standard
 from leakscope.protection.left_out_noise import deviations_of
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.request import Request
+from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.sensitivity import Ranges, Sensitivity, sensitivity
 from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
@@ -69,7 +69,10 @@ def prepare(request: Request) -> Prepared:
 def _several(request: Request, units: Units) -> Prepared:
     """Give each of several statistics its part of eta: the squares of mu add up to that of all."""
     etas = etas_of(request)
-    found = [_of_one(part, units, eta) for part, eta in zip(request.parts, etas, strict=True)]
+    found = []
+    for part, eta in zip(request.parts, etas, strict=True):
+        with of_statistic(part.name):
+            found.append(_of_one(part, units, eta))
     mu = np.array([mu_of(eta) for eta in etas])
     factors = [factor for _, factor in found if factor is not None]
     factor = None

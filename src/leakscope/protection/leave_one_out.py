@@ -23,7 +23,7 @@ from leakscope.protection.left_out_noise import (
     told_together,
 )
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.request import Request
+from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.features import Cells, Histogram
@@ -61,10 +61,12 @@ def prepare(request: Request) -> Prepared:
 
 def _several(request: Request, units: Units) -> Prepared:
     """Find the least noise with which several statistics together hide which unit is missing."""
-    tables = [_table_of(part, units) for part in request.parts]
-    alone = [
-        _least_noise(part, table, eta) for part, table, eta in zip(request.parts, tables, etas_of(request), strict=True)
-    ]
+    tables: list[_Table] = []
+    alone: list[LeftOutNoise] = []
+    for part, eta in zip(request.parts, etas_of(request), strict=True):
+        with of_statistic(part.name):
+            tables.append(_table_of(part, units))
+            alone.append(_least_noise(part, tables[-1], eta))
     with progress("search for the noise of all statistics"):
         found = search_joint_noise([table.values for table in tables], alone, request.plan.eta)
     parts = [

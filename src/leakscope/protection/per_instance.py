@@ -19,7 +19,7 @@ from leakscope.noise import GaussianNoise
 from leakscope.protection.leave_one_out import settled, standard_error
 from leakscope.protection.left_out_noise import declared_noise, deviations_of
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.request import Request
+from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.rounding import printed_grid
 from leakscope.protection.several import joined
 from leakscope.protection.units import Units
@@ -55,7 +55,10 @@ def prepare(request: Request) -> Prepared:
 
 def _several(request: Request, units: Units) -> Prepared:
     """Put several statistics side by side: the squares of the shifts of a record add up."""
-    parts = [_of_one(part, units) for part in request.parts]
+    parts = []
+    for part in request.parts:
+        with of_statistic(part.name):
+            parts.append(_of_one(part, units))
     shifts = np.sqrt(np.sum([np.square(part.per_unit) for part in parts], axis=0))
     return joined(request, units, parts, per_unit=shifts, **_of_shifts(request, shifts))
 
