@@ -14,6 +14,8 @@ from tests.reports.made_protected import CERTIFIED, FPR, mu_of, protected
 N, ETA, BUDGET = 1000, 0.05, 0.1
 DIGEST = "0123456789ab" + "c" * 52
 ENTRY = {"number": 2, "digest": DIGEST, "budget": BUDGET, "declared": 3}
+WHOLE_BUDGET = {"number": 1, "digest": DIGEST, "budget": ETA, "declared": 1}
+OTHER = {"design": "dp", "date": "2027-01-04", "number": 3, "digest": "ab" * 32}
 ROWS = (  # name, unit, released, noise, sampling error
     ("mean of age", "years", 43.217, 0.23, 0.57),
     ("mean of gross monthly income", "EUR 1,000", 2.9164, 0.0213, 0.0524),
@@ -178,9 +180,42 @@ def all_exact() -> Report:
     return design_report("leave-one-out", certificate={"no_noise": True}, noise=noise, rows=rows)
 
 
+def noise(size: float, **more: Any) -> dict[str, Any]:
+    """The noise of one of several statistics."""
+    return {
+        "family": "gaussian",
+        "scale": size,
+        "deviations": None,
+        "correlations": None,
+        "rms": [size],
+        "grid": [2.0**-20],
+        "declared": False,
+    } | more
+
+
+def several(design: str = "leave-one-out", owner: bool = False, weights: tuple[float, float] = (2, 1)) -> Report:
+    """Two statistics that were released together."""
+    names = ("means", "means", "hours")
+    values = [row | {"statistic": name} for row, name in zip(rows_of(ROWS, owner), names, strict=True)]
+    declared = {"declared": design != "leave-one-out"}
+    statistics = [
+        {"name": "means", "weight": weights[0], "noise": noise(0.2, rms=[0.23, 0.0213], grid=[0.5, 0.5], **declared)},
+        {"name": "hours", "weight": weights[1], "noise": noise(0.15, **declared)},
+    ]
+    return design_report(design, owner, {"entry": WHOLE_BUDGET}, values=values, statistics=statistics)
+
+
+def beside_another_design() -> Report:
+    """A release of data that were released under another design."""
+    return design_report("leave-one-out", certificate={"others": [OTHER]})
+
+
 ALL: Mapping[str, Callable[[], Report]] = {
     **{f"{design}, public": lambda design=design: design_report(design) for design in DESIGNS},
     **{f"{design}, owner": lambda design=design: design_report(design, owner=True) for design in DESIGNS},
     "leave-one-out, exact": exact,
     "leave-one-out, all exact": all_exact,
+    "leave-one-out, several": several,
+    "leave-one-out, several, owner": lambda: several(owner=True),
+    "leave-one-out, another design": beside_another_design,
 }
