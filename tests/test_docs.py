@@ -214,7 +214,7 @@ def test_the_page_of_limits_names_every_choice() -> None:
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
     assert {*NOISES, *STATISTICS, *get_args(Coupling)} - {"auto"} <= named
     options = set(re.findall(r"--([\w-]+)", " ".join(rows)))
-    assert options <= {name.replace("_", "-") for name in ProtectionPlan.model_fields} | {"signals"}
+    assert options <= {name.replace("_", "-") for name in ProtectionPlan.model_fields} | {"signals", "plan"}
 
 
 def test_every_erratum_has_lines_that_run() -> None:
