@@ -34,7 +34,8 @@ def people(tmp_path, monkeypatch) -> None:
 
 
 def release(design: str, **more: Any) -> Protected:
-    return protect_file(**{"data": DATA, "eta": 0.05, "date": DATE, "n_jobs": 1, **WORDS[design], **more})
+    words: dict[str, Any] = {"data": DATA, "eta": 0.05, "date": DATE, "n_jobs": 1, **WORDS[design], **more}
+    return protect_file(**words)
 
 
 def ledgers() -> list[str]:
@@ -112,6 +113,15 @@ class TestBothWays:
         assert (again.to_json(), len(named(again))) == (made.to_json(), 1)
         later = release("leave-one-out", another_design=True, eta=0.01, statistic="sum")
         assert [other["number"] for other in named(later)] == [1, 2]
+
+    def test_a_ledger_beside_one_that_is_gone_goes_on(self) -> None:
+        """Another one would leave another record out."""
+        release("dp")
+        release("leave-one-out", another_design=True, budget=0.2)
+        LEDGER.unlink()
+        made = release("leave-one-out", statistic="covariance", eta=0.01)
+        assert made.certificate.about.certificate.entry.number == 2
+        assert ledgers() == ["people.csv.leave-one-out.ledger"]
 
     def test_a_third_design(self) -> None:
         release("dp")

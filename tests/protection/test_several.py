@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.protection import Protected, declare, protect, protect_file
 from leakscope.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
 from leakscope.reports import Report
+from leakscope.reports.render.toml import toml
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 N = 40
@@ -300,6 +302,16 @@ class TestFile:
         page = report.to_html()
         assert all(f"<h4>{name}</h4>" in page for name in ("Mean", "Table by town", "Ols of wage"))
         assert "[[statistic]]" in page
+
+    def test_the_plan_of_the_page_can_be_run_again(self, people) -> None:
+        made = protect_file(**people)
+        words = tomllib.loads(toml(made.certificate.about.plan))
+        assert both(protect_file(**words, n_jobs=1)) == both(made)
+
+    def test_costs_of_designs_are_of_one_statistic(self, people) -> None:
+        words = {name: people[name] for name in ("data", "eta", "statistic")}
+        with pytest.raises(ValueError, match=r"^costs of designs are those of one statistic; "):
+            ls.protection.design_table_of_file(**words)
 
     def test_calibrate_finds_the_same_noise_and_releases_nothing(self, people) -> None:
         found = ls.protection.calibrate_file(**people)

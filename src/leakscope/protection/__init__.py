@@ -8,8 +8,8 @@ of `designs`. Each design keeps one promise:
 * `per_instance`: of all records, with noise that was declared beforehand.
 * `half`: k of the n records are drawn.
 
-Several statistics that are released together are `several` parts of one release. `other_designs` knows what was released
-of the same data under other designs.
+Several statistics that are released together are `several` parts of one release. `other_designs` knows what was
+released of the same data under other designs.
 
 The first three hand over what they `prepared`, and `released` does the rest: the ledger (who is left out is one of its
 `units`), the value, both halves of the certificate (`release_report`). `design_costs` puts all designs side by side.
@@ -51,11 +51,13 @@ if TYPE_CHECKING:
     )
     from leakscope.protection.design_costs import DesignTable
     from leakscope.protection.multiplier import multiplier_report
+    from leakscope.protection.results import ReleasedStatistic
 
 __all__ = [
     "CalibratedNoise",
     "DesignTable",
     "Protected",
+    "ReleasedStatistic",
     "calibrate",
     "calibrate_file",
     "declare",
@@ -71,6 +73,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name in __all__:
-        file = {"multiplier_report": "multiplier", "DesignTable": "design_costs"}.get(name, "api")
+        files = {"multiplier_report": "multiplier", "DesignTable": "design_costs", "ReleasedStatistic": "results"}
+        file = files.get(name, "api")
         return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

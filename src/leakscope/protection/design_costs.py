@@ -146,7 +146,14 @@ def cost_of_designs(request: Request) -> DesignTable:
     Returns
     -------
     DesignTable
+
+    Raises
+    ------
+    ValueError
+        For several statistics.
     """
+    if request.parts:
+        raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)

@@ -50,11 +50,13 @@ def ledger_of_design(request: Request) -> tuple[Path, tuple[OtherRelease, ...]]:
     if path is None:
         raise ValueError("a request without a ledger has none of another design beside it")
     design = request.plan.chosen or ""
-    if _design_of(path) not in (None, design):
+    there = _design_of(path)
+    if there is not None and there != design:
         if not _is_allowed(request):
-            others = _releases(path, _design_of(path) or "")
-            raise ValueError(_refusal(path, _design_of(path) or "", others, design))
+            raise ValueError(_refusal(path, there, _releases(path, there), design))
         path = _beside(path, design)
+    elif not path.exists() and _beside(path, design).exists():
+        path = _beside(path, design)  # begun beside one of another design, which is there no longer
     return path, others_of(request, path)
 
 
