@@ -243,7 +243,9 @@ def test_the_bar_goes_to_standard_error(leakscope) -> None:
     assert out == Path("r/release.json").read_text(encoding="utf-8")
     text = said.decode()
     assert re.search(r"fits of rests\S* .*\d+/160", text)
-    assert text.rstrip().endswith("wrote r: release.json and release.html for publication, owner/ for you alone")
+    assert text.rstrip().endswith(
+        "wrote r: release.json, release.html and release.csv for publication, owner/ for you alone"
+    )
 
 
 def _piece(terminal: int) -> bytes:

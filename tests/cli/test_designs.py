@@ -15,8 +15,11 @@ from leakscope.plans.protects import NO_CHOICE
 from tests.cli.calling import Left, caller, refused
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
-FOUR = {"release.json": 0o644, "release.html": 0o644, "owner/private.json": 0o600, "owner/private.html": 0o600}
-WROTE = "leakscope: wrote {}: release.json and release.html for publication, owner/ for you alone\n"
+FILES = {
+    "release.json": 0o644, "release.html": 0o644, "release.csv": 0o644, "owner/private.json": 0o600,
+    "owner/private.html": 0o600,
+}  # fmt: skip
+WROTE = "leakscope: wrote {}: release.json, release.html and release.csv for publication, owner/ for you alone\n"
 LEDGER = Path("data/people.csv.ledger")
 EVERY = {
     "leave-one-out": "--promise file --games 50",
@@ -81,11 +84,11 @@ class TestChoice:
 
 @every_design
 class TestRelease:
-    def test_four_files_and_a_ledger_beside_the_data(self, leakscope, design) -> None:
+    def test_its_files_and_a_ledger_beside_the_data(self, leakscope, design) -> None:
         left = leakscope(command("protect", f"{EVERY[design]} --out there"))
         assert (left.code, left.err) == (0, WROTE.format("there"))
-        assert files() == sorted(["data/people.csv", str(LEDGER), *(f"there/{name}" for name in FOUR)])
-        assert {name: Path("there", name).stat().st_mode & 0o777 for name in FOUR} == FOUR
+        assert files() == sorted(["data/people.csv", str(LEDGER), *(f"there/{name}" for name in FILES)])
+        assert {name: Path("there", name).stat().st_mode & 0o777 for name in FILES} == FILES
         assert Path("there/owner").stat().st_mode & 0o777 == 0o700
         assert LEDGER.stat().st_mode & 0o777 == 0o600
         public = json.loads(Path("there/release.json").read_text())["about"]

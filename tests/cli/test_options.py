@@ -71,8 +71,23 @@ def test_truth_values_are_flags_without_a_value(typed) -> None:
 
 
 def test_a_mapping_is_made_of_its_parts(typed) -> None:
-    assert typed("--set a=1,b=[1,2] --set c=none --set a=x") == {"set": {"a": "x", "b": [1, 2], "c": None}}
+    assert typed("--set a=1,b=[1,2] --set c=none") == {"set": {"a": 1, "b": [1, 2], "c": None}}
     assert typed("--set a") == "--set: write NAME=VALUE, got 'a'"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--levels sector=care,trade --levels sector=mining", "--set bins=3 --set bins=4", "--merge a=b:c --merge a=d:e"],
+)
+def test_a_name_that_is_given_twice_is_refused(flags) -> None:
+    """The last one would win, and the first be forgotten without a word."""
+    words: dict[str, list[str]] = {}
+    parts = flags.split()
+    for flag, text in zip(parts[::2], parts[1::2], strict=True):
+        words.setdefault(flag[2:], []).append(text)
+    name = parts[1].partition("=")[0]
+    with pytest.raises(ValueError, match=f"^{parts[0]} {name}= is given twice; give it once"):
+        words_of(ProtectionPlan, words)
 
 
 def test_help_is_the_description_with_the_default(typed) -> None:

@@ -19,6 +19,7 @@ import pytest
 import leakscope as package
 from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.reports import Report
+from leakscope.reports.render.csv_table import released_csv
 from tests.cli.calling import Left, caller, refused
 from tests.marks import slow_but
 from tests.reports.made_protected import compared, means, published
@@ -27,7 +28,10 @@ SOURCES = Path(package.__file__).parents[1]
 KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
 CALIBRATE = "calibrate --data people.csv --promise drawn --eta 0.05"
 PROTECT = "protect --data people.csv --promise drawn --eta 0.05"
-WROTE = "leakscope: wrote leakscope-release: release.json and release.html for publication, owner/ for you alone\n"
+WROTE = (
+    "leakscope: wrote leakscope-release: release.json, release.html and release.csv for publication, owner/ for you "
+    "alone\n"
+)
 KEEP = "leakscope: the release is on standard output: keep it, for it cannot be made again\n"
 
 
@@ -246,7 +250,7 @@ class TestProtect:
         assert leakscope(f"{PROTECT} --json --out a/b").out == published().to_json()
         check_release(Path("a/b"))
 
-    @pytest.mark.parametrize("there", ["release.json", "release.html", "owner/private.json", "owner/private.html"])
+    @pytest.mark.parametrize("there", ["release.json", "release.html", "release.csv", "owner/private.json"])
     @pytest.mark.parametrize("kind", ["file", "folder", "link to nothing"])
     def test_a_release_is_never_written_over(self, leakscope, protecting, there: str, kind: str) -> None:
         makes = {"file": lambda path: path.write_text("old"), "folder": Path.mkdir}
@@ -265,8 +269,8 @@ class TestProtect:
             ("--out taken/deep/er", "--out taken/deep/er: taken is a file; give a folder"),
             (
                 "--out new/a.json",
-                "--out new/a.json: a release is a folder with release.json and release.html for publication and owner/ "
-                "for you alone; write --out new/a\n",
+                "--out new/a.json: a release is a folder with release.json, release.html and release.csv for "
+                "publication and owner/ for you alone; write --out new/a\n",
             ),
             ("--out a.html", "--out a.html: a release is a folder with release.json"),
             (
@@ -399,8 +403,8 @@ class TestRoughTreatment:
 
     @pytest.mark.slow
     def test_a_kill_leaves_no_release_or_a_whole_one(self, leakscope, protecting, monkeypatch, tmp_path) -> None:
-        """Four files are flushed (calls 1 to 4), then renamed (5 to 8), the released value last."""
-        n_placed = {1: 0, 4: 0, 5: 0, 6: 1, 7: 2, 8: 3, 9: 4}  # files in their places at the end, by the call
+        """Five files are flushed (calls 1 to 5), then renamed (6 to 10), the released value last."""
+        n_placed = {1: 0, 5: 0, 6: 0, 7: 1, 8: 2, 9: 3, 10: 4, 11: 5}  # files in their places at the end, by the call
         commands = {"fresh": PROTECT, "repeatable": f"{PROTECT} --ledger l.json"}
         cases = [(call, f"{noise}-{call}", commands[noise]) for noise in commands for call in n_placed]
         words = json.dumps([(call, folder, shlex.split(command)) for call, folder, command in cases])
@@ -418,14 +422,14 @@ class TestRoughTreatment:
             assert said.read_text() == "", case
             said.unlink()
             folder = Path("leakscope-release")
-            names = ["owner/private.json", "owner/private.html", "release.html", "release.json"]
+            names = ["owner/private.json", "owner/private.html", "release.html", "release.csv", "release.json"]
             assert [name for name in names if (folder / name).exists()] == names[: n_placed[call]], case
             unfinished = list(folder.rglob(".*"))
             assert all(path.parent.name == "owner" for path in unfinished), case  # none beside what is published
             assert folder.joinpath("owner").stat().st_mode & 0o777 == 0o700, case
             again = leakscope(command)
-            if n_placed[call] == 4 or (n_placed[call] and command == PROTECT):
-                there = names[0] if command == PROTECT else names[3]
+            if n_placed[call] == len(names) or (n_placed[call] and command == PROTECT):
+                there = names[0] if command == PROTECT else names[-1]
                 refused(again, f"{folder / there} exists already, and a release is never written over")
             else:
                 assert again.code == 0, case
@@ -433,12 +437,13 @@ class TestRoughTreatment:
 
 
 def check_release(folder: Path) -> None:
-    """Two files for everybody to read, two for their owner, and nothing beside them."""
+    """Three files for everybody to read, two for their owner, and nothing beside them."""
     modes = {
-        "release.json": 0o644, "release.html": 0o644, "owner": 0o700, "owner/private.json": 0o600,
-        "owner/private.html": 0o600,
+        "release.json": 0o644, "release.html": 0o644, "release.csv": 0o644, "owner": 0o700,
+        "owner/private.json": 0o600, "owner/private.html": 0o600,
     }  # fmt: skip
     assert {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in folder.rglob("*")} == modes
     for half, name in ((published(), "release"), (means(), "owner/private")):
         assert (folder / f"{name}.json").read_text(encoding="utf-8") == half.to_json()
         assert (folder / f"{name}.html").read_text(encoding="utf-8") == half.to_html()
+    assert (folder / "release.csv").read_text(encoding="utf-8") == released_csv(published())

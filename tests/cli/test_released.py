@@ -48,7 +48,7 @@ def test_calibrate(people) -> None:
 def test_a_release_is_its_files(people) -> None:
     left = people("protect --data people.csv --promise drawn --eta 0.1 --games 0 --out a")
     report, owner = Report.from_json("a/release.json"), Report.from_json("a/owner/private.json")
-    wrote = "leakscope: wrote a: release.json and release.html for publication, owner/ for you alone\n"
+    wrote = "leakscope: wrote a: release.json, release.html and release.csv for publication, owner/ for you alone\n"
     assert left == (0, report.table() + "\n", wrote)
     assert Path("a/release.html").read_text(encoding="utf-8") == report.to_html()
     assert Path("a/owner/private.html").read_text(encoding="utf-8") == owner.to_html()

@@ -11,6 +11,7 @@ from leakscope.plans.plan import read
 from leakscope.plans.protects import NOISES, CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
+TABLE: dict[str, Any] = {"statistic": "table", "by": "town", "levels": {"town": ["a", "b", "c", "d"]}}
 RATES: dict[str, Any] = {"sample_rate": 0.01, "steps": 1000}
 
 
@@ -93,7 +94,7 @@ def test_what_can_be_asked(words) -> None:
         ),
         ({"statistic": "table"}, "statistic table needs by: the columns that it counts"),
         ({"statistic": "table", "by": " , "}, "statistic table needs by: the columns that it counts"),
-        ({"by": "age"}, "statistic mean takes no by"),
+        ({"statistic": "sum", "by": "age"}, "statistic sum takes no by; histogram, table, mean do"),
         ({"by": '"age'}, "by: write columns as a,b and a name with a comma in double quotes, got '\"age'"),
         ({"label": "pay"}, "statistic mean takes no label; drop leaves a column out, got 'pay'"),
         (
@@ -111,7 +112,28 @@ def test_what_can_be_asked(words) -> None:
             "a table is published with the levels that you declare: levels of sex are missing, as --levels sex=a,b,c",
         ),
         ({"statistic": "histogram", "by": "age"}, "a histogram is published with the edges that you declare, as --set"),
-        ({"levels": {"town": ["a"]}}, "levels are those of a table, got statistic mean"),
+        (
+            {"levels": {"town": ["a"]}},
+            "levels are those of the columns by which a table or a mean is, got statistic mean without by",
+        ),
+        (
+            {"statistic": "mean", "by": "town"},
+            "a table is published with the levels that you declare: levels of town are missing",
+        ),
+        ({"non_negative": True}, "non_negative is for tables of counts, got statistic mean"),
+        ({"merge": {"town": ["a:b"]}}, "merge is for tables of counts, got statistic mean"),
+        (TABLE | {"merge": {"twon": ["a:b"]}}, "unknown column of merge 'twon' (did you mean 'town'?); known: town"),
+        (
+            TABLE | {"merge": {"town": ["a"]}},
+            "merge joins neighbouring levels in their declared order, as town=a:d; got town=a",
+        ),
+        (TABLE | {"merge": {"town": ["c:a"]}}, "merge joins neighbouring levels in their declared order"),
+        (TABLE | {"merge": {"town": ["a:z"]}}, "merge joins neighbouring levels in their declared order"),
+        (TABLE | {"merge": {"town": ["a:b", "b:c"]}}, "ranges of merge share a level of town: a:b, b:c"),
+        ({"rules": {"minimal": 3}}, "rules: unknown rule 'minimal' (did you mean 'minimum'?); known: minimum, "),
+        ({"rules": {"minimum": 0}}, "rules: the threshold minimum must be a number >= 1, got 0"),
+        ({"rules": {"p": "much"}}, "rules: the threshold p must be a number >= 0, got 'much'"),
+        ({"rules": {"dominance_k": float("nan")}}, "rules: the threshold dominance_k must be a number >= 0, got nan"),
         (
             {"statistic": "table", "by": "town", "levels": {"twon": ["a"]}},
             "unknown column of levels 'twon' (did you mean 'town'?); known: town",

@@ -112,7 +112,6 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "delta": {"delta": 1e-3},
     "noise": {"noise": "gaussian_diagonal"},
     "clip": {"clip": 1.0},
-    "compare": {"compare": True},
     "group": {"group": "person"},
     "id": {"id": "person"},
     "budget": {"budget": 0.2},
@@ -180,6 +179,24 @@ class TestChoice:
         assert (table.recommended, table.why) == ("dp", "ranges")
         assert [row.design for row in table.rows] == ["dp", "leave-one-out", "per-instance", "half"]
         assert list(tmp_path.iterdir()) == []
+        shown = repr(table)
+        assert "in standard errors of the statistic of all records" in " ".join(shown.split())
+        (line,) = [line for line in shown.splitlines() if line.startswith("leave-one-out ")]
+        errors = [float(cell) for cell in line.split()[2:]]
+        assert errors == pytest.approx(table.rows[1].errors / table.standard_errors, rel=0.05)
+
+    @pytest.mark.parametrize("design", WORDS)
+    def test_with_compare_the_owner_sees_what_every_design_costs(self, ledger, design) -> None:
+        made = release(design, ledger, compare=True, fits=100)
+        words = {name: value for name, value in WORDS[design].items() if name in ("ranges", "noise_scale")}
+        table = design_table("mean", ROWS, eta=0.05, fits=100, **words)
+        assert made.owner.about.designs == table.facts
+        assert made.certificate.about.designs is None
+        assert "What each design would have cost" in made.owner.to_html()
+        assert "What each design would have cost" not in made.to_html()
+        without = release(design, ledger)
+        assert without.value.tolist() == made.value.tolist()
+        assert without.owner.about.designs is None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -568,7 +585,7 @@ class TestRefusals:
             ("dp", {"statistic": ends}, "differential privacy has no noise here for "),
             ("leave-one-out", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
             ("per-instance", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
-            ("leave-one-out", {"statistic": never}, r"[\w.:]*never cannot be computed on any of 1 data sets: no$"),
+            ("leave-one-out", {"statistic": never}, r"[\w.:]*never cannot be computed on these data: no$"),
             ("leave-one-out", {"x": ROWS[:1]}, "a game needs at least 2 points, got 1"),
             ("leave-one-out", {"budget": 0.01}, "protect: budget is that of all releases together, and must be >= eta"),
             ("leave-one-out", {"ranges": "x0=-2:2"}, "protect: ranges are for differential privacy"),
@@ -783,6 +800,8 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
     "left out, counts": {"promise": "file", "games": 0,
                          "noise_scale": 8.0, "statistic": "table", "by": "sector",
                          "levels": {"sector": ["care", "trade", "none"]}},
+    "left out, means of groups": {"promise": "file", "games": 0, "noise_scale": 30.0, "statistic": "mean",
+                                  "by": "sector", "levels": {"sector": ["care", "trade"]}, "id": "person"},
     "per instance": {"design": "per-instance", "noise_scale": 2.0, "id": "person"},
     "per instance, quantiles": {"design": "per-instance", "noise_scale": 2.0, "statistic": "quantiles"},
     "private": {"promise": "anyone", "ranges": "pay=10:60,hours=0:50"},
@@ -806,13 +825,22 @@ def files_that_differ_in_a_record(folder: Path) -> list[Path]:
 
 def publish_both(folders: list[Path], monkeypatch: pytest.MonkeyPatch, words: Mapping[str, Any]) -> list[Protected]:
     drop = [] if words.get("id") or words.get("statistic") in ("table",) else ["person"]
-    if words.get("statistic") != "table":
+    if "sector" not in words.get("by", ()):
         drop.append("sector")
     made = []
     for folder in folders:
         monkeypatch.chdir(folder)
         made.append(protect_file(data="people.csv", eta=0.1, drop=drop, insecure_seed=1, n_jobs=1, **words))
     return made
+
+
+# What a released value changes: itself, the table that is made from it alone, and two digests.
+OF_THE_VALUES = {
+    ".sha256",
+    ".about.values[].value",
+    *(f".about.table.cells[].{name}" for name in ("value", "low", "high", "sampling_std")),
+    ".about.certificate.entry.digest",
+}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -825,7 +853,7 @@ class TestPublication:
         contents = [json.loads(each.to_json()) for each in (one, other)]
         assert contents[0]["about"]["certificate"]["noise"] == contents[1]["about"]["certificate"]["noise"]
         different = paths_that_differ(*contents)
-        assert different <= {".sha256", ".about.values[].value", ".about.certificate.entry.digest"}
+        assert different <= OF_THE_VALUES
         assert ".about.values[].value" in different
         of_owner = paths_that_differ(*(json.loads(each.owner.to_json()) for each in (one, other)))
         assert ".about.data.digest" in of_owner
@@ -897,7 +925,7 @@ def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monk
         table.to_csv("people.csv", index=False)
         made = protect_file(data="people.csv", eta=0.1, promise="anyone", insecure_seed=1, n_jobs=1, **words)
         contents.append(json.loads(made.to_json()))
-    assert paths_that_differ(*contents) <= {".sha256", ".about.values[].value", ".about.certificate.entry.digest"}
+    assert paths_that_differ(*contents) <= OF_THE_VALUES
 
 
 def test_the_owner_is_told_how_many_are_not_covered(ledger) -> None:

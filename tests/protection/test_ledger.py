@@ -395,7 +395,9 @@ WITHOUT_INFLUENCE = {
     "compare": True,
     "clip": 50.0,
     "ranges": {"wage": (0.0, 80.0)},
+    "rules": {"minimum": 5},
 }
+OF_TABLES = {"merge", "non_negative"}  # what is made of a released table
 # the file itself, one beside it; what is done; compared with the key of the file
 OF_THE_CALL = {"ledger", "another_design", "declare", "insecure_seed"}
 OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact"}  # which a ledger of draws is not for
@@ -444,7 +446,15 @@ def identity(**words):
 class TestEveryFieldOfThePlan:
     def test_every_field_has_its_place(self):
         """A new field belongs to the query, or to those without influence: whoever adds it says which."""
-        placed = set(CHANGED) | set(WITHOUT_INFLUENCE) | OF_THE_CALL | OF_CSV | OF_OTHER_DESIGNS | {"by", "levels"}
+        placed = (
+            set(CHANGED)
+            | set(WITHOUT_INFLUENCE)
+            | OF_THE_CALL
+            | OF_CSV
+            | OF_OTHER_DESIGNS
+            | OF_TABLES
+            | {"by", "levels"}
+        )
         assert placed == set(ProtectionPlan.model_fields)
 
     @pytest.mark.parametrize("field", sorted(set(CHANGED) - {"label"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
@@ -222,7 +222,7 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a value of a mapping is no ``NAME=VALUE``.
+        If a value of a mapping is no ``NAME=VALUE``, or a name is given twice.
 
     Examples
     --------
@@ -237,8 +237,19 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
             flag = f"--{name.replace('_', '-')}"
             value_type = get_args(plan.model_fields[name].annotation)[1]
             read = named_lists if get_origin(value_type) is tuple else settings
-            words[name] = {key: value for text in words[name] for key, value in read(text, flag).items()}
+            words[name] = _joined((read(text, flag) for text in words[name]), flag)
     return words
+
+
+def _joined(mappings: Iterable[Mapping[str, Any]], flag: str) -> dict[str, Any]:
+    """Join what several flags say; one name twice is an error, for one of the two would be forgotten."""
+    joined: dict[str, Any] = {}
+    for mapping in mappings:
+        for key, value in mapping.items():
+            if key in joined:
+                raise ValueError(f"{flag} {key}= is given twice; give it once, several values with commas between them")
+            joined[key] = value
+    return joined
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -18,7 +18,7 @@ import typer
 
 from leakscope.cli.options import ALLOW, HELP, command, grouped, option, options_of, words_of
 from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, write
-from leakscope.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLIC, ReleaseFiles
+from leakscope.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLISHED, ReleaseFiles
 from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import open_new
@@ -49,7 +49,19 @@ GROUPS = {  # panels of the help
     "Promise": ("eta", "promise", "design", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
-    "Output": ("title", "unit", "date", "out", "ledger", "another_design", "declare", "as_json"),
+    "Output": (
+        "merge",
+        "non_negative",
+        "rules",
+        "title",
+        "unit",
+        "date",
+        "out",
+        "ledger",
+        "another_design",
+        "declare",
+        "as_json",
+    ),
     "Execution": ("store", "n_jobs", "tmp", "allow_modules"),
 }
 
@@ -169,7 +181,7 @@ def _protect(
         finally:
             files.remove_empty()
     emit(protected.certificate, None, as_json)
-    say(f"wrote {files.folder}: {' and '.join(PUBLIC)} for publication, {OWNER}/ for you alone")
+    say(f"wrote {files.folder}: {PUBLISHED} for publication, {OWNER}/ for you alone")
     _say_signals(signals, words["eta"])
 
 
@@ -301,7 +313,7 @@ protect: Callable[..., None] = command(
             option(
                 "out",
                 Path | None,
-                f"Folder of the release: {' and '.join(PUBLIC)} for publication, {OWNER}/ with "
+                f"Folder of the release: {PUBLISHED} for publication, {OWNER}/ with "
                 f"{' and '.join(PRIVATE)} for you alone. [{FOLDER}]",
             ),
             *OF_THE_FITS,

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 
 FOLDER = "leakscope-release"
 OWNER = "owner"
-PUBLIC, PRIVATE = ("release.json", "release.html"), ("private.json", "private.html")
+PUBLIC, PRIVATE = ("release.json", "release.html", "release.csv"), ("private.json", "private.html")
+PUBLISHED = f"{', '.join(PUBLIC[:-1])} and {PUBLIC[-1]}"  # in a sentence
 FOR_ALL = 0o644
 
 
 @dataclass(frozen=True)
 class ReleaseFiles:
-    """The four files of a release, which is never written over: its value cannot be made again.
+    """The five files of a release, which is never written over: its value cannot be made again.
 
     Parts are written in the owner's folder, so that nothing unfinished lies where files are taken for publication. The
     value appears last: a folder without ``release.json`` holds no release.
@@ -32,7 +34,7 @@ class ReleaseFiles:
     Parameters
     ----------
     folder : Path
-        It gets ``release.json`` and ``release.html``, for publication, and ``owner/``.
+        It gets ``release.json``, ``release.html`` and ``release.csv``, for publication, and ``owner/``.
     repeatable : bool
         A ledger gives the same release again: what a killed run left may be completed.
     """
@@ -52,8 +54,8 @@ class ReleaseFiles:
         if out.suffix in (".json", ".html"):
             folder = out.with_suffix("") if out.stem and not out.stem.startswith(".") else Path(FOLDER)
             raise ValueError(
-                f"--out {out}: a release is a folder with {PUBLIC[0]} and {PUBLIC[1]} for publication and {OWNER}/ for "
-                f"you alone; write --out {folder}"
+                f"--out {out}: a release is a folder with {PUBLISHED} for publication and {OWNER}/ for you "
+                f"alone; write --out {folder}"
             )
         for flag, file in (("ledger", ledger), ("signals", signals)):
             if file is not None and Path(file).resolve().is_relative_to(out.resolve()):
@@ -69,7 +71,7 @@ class ReleaseFiles:
     def all(self) -> tuple[Path, ...]:
         """In the order in which they appear: the owner's first, and the released value last."""
         owner = self.folder / OWNER
-        return (*(owner / name for name in PRIVATE), self.folder / PUBLIC[1], self.release)
+        return (*(owner / name for name in PRIVATE), *(self.folder / name for name in PUBLIC[1:]), self.release)
 
     def check(self) -> None:
         """Check that no release is there, and that everything can be written where it belongs.
@@ -117,7 +119,7 @@ class ReleaseFiles:
         self.check()
 
     def write(self, public: Report, owner: Report) -> None:
-        """Write all four as parts, then rename them; what cannot be written is printed on standard output.
+        """Write all of them as parts, then rename them; what cannot be written is printed on standard output.
 
         Parameters
         ----------
@@ -125,10 +127,11 @@ class ReleaseFiles:
             The two halves of the certificate.
         """
         text = public.to_json()
+        as_csv = import_module("leakscope.reports.render.csv_table").released_csv(public)
         parts: dict[Path, Path] = {}
         placed: list[Path] = []
         try:
-            contents = (owner.to_json(), owner.to_html(), public.to_html(), text)
+            contents = (owner.to_json(), owner.to_html(), public.to_html(), as_csv, text)
             for file, content in zip(self.all, contents, strict=True):
                 parts[file] = temporary.part_of(self.folder / OWNER / file.name)
                 _put(parts[file], content, OWNER_ALONE if file.name in PRIVATE else FOR_ALL)

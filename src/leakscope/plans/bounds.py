@@ -42,6 +42,7 @@ Group = Annotated[
     ),
 ]
 COUNTS = ("histogram", "table")
+GROUPED = "mean"  # with columns in ``by`` it is one of each group
 
 
 def _scales(scales: object) -> object:
@@ -259,11 +260,13 @@ class StatisticPlan(FilePlan, PagePlan):
         min_length=1,
         description=f"one of {', '.join(STATISTICS)}, or module:function",
     )
-    by: tuple[str, ...] = Field(default=(), description='columns of a histogram or a table, as a,b or a,"b, c"')
+    by: tuple[str, ...] = Field(
+        default=(), description="columns of a histogram or a table, or whose levels are groups of a mean, as a,b"
+    )
     levels: dict[str, tuple[Any, ...]] = Field(
         default={},
-        description="public levels of a column of a table, as sector=care,trade, once for each column; those of the "
-        "file unless given, which are not published",
+        description="public levels of a column of a table or of groups, as sector=care,trade, once for each column; "
+        "those of the file unless given, which are not published",
     )
     set: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
@@ -281,18 +284,21 @@ class StatisticPlan(FilePlan, PagePlan):
 
     @model_validator(mode="after")
     def _of_columns(self) -> Self:
-        if bool(self.by) != (self.statistic in COUNTS):
-            raise ValueError(
-                f"statistic {self.statistic} {'takes no by' if self.by else 'needs by: the columns that it counts'}"
-            )
+        if self.by and self.statistic not in (*COUNTS, GROUPED):
+            raise ValueError(f"statistic {self.statistic} takes no by; {', '.join((*COUNTS, GROUPED))} do")
+        if not self.by and self.statistic in COUNTS:
+            raise ValueError(f"statistic {self.statistic} needs by: the columns that it counts")
         if self.label is not None and self.statistic not in REGRESSIONS and ":" not in self.statistic:
             raise ValueError(f"statistic {self.statistic} takes no label; drop leaves a column out, got {self.label!r}")
         return self
 
     @model_validator(mode="after")
     def _levels_of_columns(self) -> Self:
-        if self.levels and self.statistic != "table":
-            raise ValueError(f"levels are those of a table, got statistic {self.statistic}")
+        if self.levels and (not self.by or self.statistic == "histogram"):
+            raise ValueError(
+                f"levels are those of the columns by which a table or a mean is, got statistic {self.statistic}"
+                f"{'' if self.by else ' without by'}"
+            )
         for name in self.levels:
             one_of("column of levels", name, self.by)
         return self

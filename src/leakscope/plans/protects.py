@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -25,6 +26,13 @@ NO_CHOICE = (
 )
 Promise = Literal["anyone", "file", "drawn"]
 Design = Literal["dp", "leave-one-out", "per-instance", "half"]
+# Rules of statistics offices: the common threshold, and the least that makes sense.
+RULES: Mapping[str, tuple[float, float]] = {
+    "minimum": (10, 1),
+    "dominance_n": (2, 1),
+    "dominance_k": (0.9, 0),
+    "p": (0.1, 0),
+}
 PROMISE_OF: Mapping[Design, Promise] = {
     "dp": "anyone",
     "leave-one-out": "file",
@@ -42,7 +50,6 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "delta": ("half", "dp"),
     "noise": ("half", "leave-one-out"),
     "clip": ("half",),
-    "compare": ("half",),
     "group": ("leave-one-out", "per-instance"),
     "budget": ("dp", "leave-one-out"),
     "allow_exact": ("leave-one-out",),
@@ -110,7 +117,11 @@ class CalibrationPlan(StatisticPlan):
         "design dp needs them, and moves values outside to the nearer end; with compare, other columns have the range "
         "of the data, which favours it",
     )
-    compare: bool = Field(default=False, description="beside it the noise that other methods need for the same promise")
+    compare: bool = Field(
+        default=False,
+        description="for the owner, what every design would cost; half: the noise that other methods need for the same "
+        "promise",
+    )
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
     @field_validator("noise")
@@ -169,9 +180,7 @@ class CalibrationPlan(StatisticPlan):
             return self
         if self.promise is not None and PROMISE_OF[design] != self.promise:
             raise ValueError(f"design {design} keeps the promise {PROMISE_OF[design]}, got promise {self.promise}")
-        for name, designs in OF_DESIGN.items():
-            if design not in designs and getattr(self, name, None) != _default_of(type(self), name):
-                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
+        self._check_fields_of(design)
         if self.id is not None and self.group is not None:
             raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
         if design == "leave-one-out" and self.noise not in GAUSSIAN:
@@ -183,6 +192,13 @@ class CalibrationPlan(StatisticPlan):
         if self.budget is not None and self.budget < self.eta:
             raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
         return self
+
+    def _check_fields_of(self, design: Design) -> None:
+        """Refuse fields that do nothing in a design."""
+        for name, designs in OF_DESIGN.items():
+            is_compared = self.compare and name == "fits"  # those of design half, which stands beside it
+            if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
+                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
 
     @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:
@@ -215,6 +231,18 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     return name, (least, largest)
 
 
+def _range_of_levels(name: str, text: str, levels: Sequence[Any]) -> tuple[int, int]:
+    """Find the places of the first and the last level of a range, as ``"low:high"``; a level may hold a colon."""
+    known = [str(level) for level in levels]
+    for place in (place for place, letter in enumerate(text) if letter == ":"):
+        first, last = text[:place], text[place + 1 :]
+        if first in known and last in known and known.index(first) < known.index(last):
+            return known.index(first), known.index(last)
+    raise ValueError(
+        f"merge joins neighbouring levels in their declared order, as {name}={known[0]}:{known[-1]}; got {name}={text}"
+    )
+
+
 class ProtectionPlan(CalibrationPlan):
     """A statistic that is released with its noise and a certificate."""
 
@@ -233,6 +261,28 @@ class ProtectionPlan(CalibrationPlan):
         default=None, ge=0, description="draw and noise from this seed: for tests, not for publication"
     )
 
+    merge: dict[str, tuple[str, ...]] = Field(
+        default={},
+        description="neighbouring levels of a table that are published as one, as age=20-29:40-49, once for each "
+        "column",
+    )
+    non_negative: bool = Field(
+        default=False, description="publish counts as the nearest ones >= 0; small counts are then too large on average"
+    )
+    rules: dict[str, Any] = Field(
+        default={},
+        description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
+        "dominance_n=2, dominance_k=0.9 or p=0.1",
+    )
+
+    @property
+    def merged_levels(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """By column, the places of the first and the last level of each range that is published as one."""
+        return {
+            name: tuple(_range_of_levels(name, text, self.levels[name]) for text in ranges)
+            for name, ranges in self.merge.items()
+        }
+
     @property
     def ledger_file(self) -> str | None:
         """The ledger: the one that was named, else the one beside the data; of design half none unless named."""
@@ -246,10 +296,38 @@ class ProtectionPlan(CalibrationPlan):
             raise ValueError("declare needs a ledger")
         return self
 
+    @field_validator("rules")
+    @classmethod
+    def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
+        for name, value in rules.items():
+            least = RULES[one_of("rule", name, RULES)][1]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+                raise ValueError(f"the threshold {name} must be a number >= {least:g}, got {value!r}")
+        return rules
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
+        return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
+
+    @model_validator(mode="after")
+    def _published(self) -> ProtectionPlan:
+        """Check what is made of a table after its release."""
+        if (self.merge or self.non_negative) and self.statistic != "table":
+            name = "merge" if self.merge else "non_negative"
+            raise ValueError(f"{name} is for tables of counts, got statistic {self.statistic}")
+        for name in self.merge:
+            one_of("column of merge", name, self.by)
+        for name, ranges in self.merged_levels.items():
+            places = sorted(ranges)
+            if any(second[0] <= first[1] for first, second in pairwise(places)):
+                raise ValueError(f"ranges of merge share a level of {name}: {', '.join(self.merge[name])}")
+        return self
+
     @model_validator(mode="after")
     def _public(self) -> ProtectionPlan:
         """Check that levels and edges are declared: if read from the file, publishing them would reveal it."""
-        missing = [name for name in self.by if self.statistic == "table" and name not in self.levels]
+        missing = [name for name in self.by if self.statistic != "histogram" and name not in self.levels]
         if missing:
             raise ValueError(
                 f"a table is published with the levels that you declare: levels of {missing[0]} are missing, "
@@ -278,6 +356,8 @@ class WeightedPlan(ProtectionPlan):
     def _of_several(self) -> WeightedPlan:
         if self.chosen == "half":
             raise ValueError("design half releases one statistic at a time; several take promise = anyone or file")
+        if self.compare:
+            raise ValueError("compare shows what each design would cost for one statistic; leave it out for several")
         if self.weight != 1 and self.noise_scale is not None:
             raise ValueError(f"a noise_scale is declared, and shares no eta: give no weight, got {self.weight:g}")
         return self

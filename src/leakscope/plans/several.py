@@ -17,7 +17,7 @@ SEVERAL = "several statistics"  # the statistic of a plan that has some
 # Keys of a [[statistic]] table. Most may also be above the tables, for all statistics that do not say otherwise.
 OF_A_STATISTIC = (
     "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "ranges", "noise", "noise_scale",
-    "allow_exact",
+    "allow_exact", "merge", "non_negative", "rules",
 )  # fmt: skip
 _OF_TABLES_ALONE = ("name", "weight")
 

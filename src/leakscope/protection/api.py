@@ -72,6 +72,9 @@ class ProtectionOptions(CalibrationOptions, total=False):
     another_design: bool
     declare: bool
     insecure_seed: int | None
+    merge: Mapping[str, Sequence[str]]
+    non_negative: bool
+    rules: Mapping[str, float]
 
 
 @known_keywords()
@@ -119,7 +122,7 @@ def calibrate(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
         or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
-        ``ranges``, ``noise``, ``noise_scale`` or ``allow_exact``.
+        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -155,9 +158,9 @@ def calibrate(
     coupling : {"auto", "swap", "mixture_swap", "complement", "average_swap"}
         The proof of the promise.
     by : str or sequence of str
-        Columns of a histogram or a table.
+        Columns of a histogram or a table, or whose levels are groups of a mean.
     levels : mapping of str to sequence, optional
-        Public levels of the columns of a table, as ``{"sector": ["care", "trade"]}``.
+        Public levels of the columns of a table or of groups, as ``{"sector": ["care", "trade"]}``.
     set : mapping, optional
         Parameters of the statistic, as ``{"probabilities": [0.5]}``.
     confidence : float
@@ -260,6 +263,9 @@ def protect(
     by: str | Sequence[str] = (),
     levels: Mapping[str, Sequence[Any]] | None = None,
     set: Mapping[str, Any] | None = None,
+    merge: Mapping[str, Sequence[str]] | None = None,
+    non_negative: bool = False,
+    rules: Mapping[str, float] | None = None,
     confidence: float = 0.95,
     fits: int = 2000,
     games: int = 2000,
@@ -290,7 +296,7 @@ def protect(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
         or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
-        ``ranges``, ``noise``, ``noise_scale`` or ``allow_exact``.
+        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -326,11 +332,19 @@ def protect(
     coupling : {"auto", "swap", "mixture_swap", "complement", "average_swap"}
         The proof of the promise.
     by : str or sequence of str
-        Columns of a histogram or a table.
+        Columns of a histogram or a table, or whose levels are groups of a mean.
     levels : mapping of str to sequence, optional
-        Public levels of the columns of a table, as ``{"sector": ["care", "trade"]}``.
+        Public levels of the columns of a table or of groups, as ``{"sector": ["care", "trade"]}``.
     set : mapping, optional
         Parameters of the statistic, as ``{"probabilities": [0.5]}``.
+    merge : mapping of str to sequence of str, optional
+        Neighbouring levels of a table that are published as one, as ``{"age": ["20-29:40-49"]}``; the release itself is
+        of the levels as they were declared.
+    non_negative : bool
+        Publish counts as the nearest ones >= 0; small counts are then too large on average.
+    rules : mapping of str to float, optional
+        Thresholds of the rules of statistics offices that the owner's half checks: ``minimum`` (10), ``dominance_n``
+        (2), ``dominance_k`` (0.9), ``p`` (0.1).
     confidence : float
         Of a certificate from sampled pairs.
     fits : int
@@ -405,6 +419,9 @@ def protect(
         "by": by,
         "levels": levels,
         "set": set,
+        "merge": merge,
+        "non_negative": non_negative,
+        "rules": rules,
         "confidence": confidence,
         "fits": fits,
         "games": games,
@@ -534,9 +551,9 @@ def protect_file(
         (columns), ``separator`` and ``decimal`` (of CSV), ``statistic`` and ``noise`` by their names, ``ledger``,
         ``another_design``, ``declare``, ``insecure_seed`` (`protect` calls it seed), and as in `protect` ``eta``,
         ``promise``, ``design``, ``budget``, ``k``, ``about``, ``id``, ``group``, ``allow_exact``, ``noise_scale``,
-        ``coupling``, ``by``, ``levels``, ``set``, ``confidence``, ``fits``, ``games``, ``delta``, ``compare``,
-        ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``, ``fpr``. ``statistic`` may be a list, as
-        in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
+        ``coupling``, ``by``, ``levels``, ``set``, ``merge``, ``non_negative``, ``rules``, ``confidence``, ``fits``,
+        ``games``, ``delta``, ``compare``, ``clip``, ``ranges``, ``pairs_seed``, ``title``, ``unit``, ``date``,
+        ``fpr``. ``statistic`` may be a list, as in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
     """
     request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
     return run_release(request, before, simulated, publish)

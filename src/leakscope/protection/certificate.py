@@ -15,17 +15,21 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.types import Noise
-from leakscope.noise import BallNoise, Mahalanobis
+from leakscope.noise import BallNoise, GaussianNoise, Mahalanobis
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
 from leakscope.protection.noise_search import NoiseSearchResult
+from leakscope.protection.office_rules import check_office_rules
+from leakscope.protection.published_table import table_for_publication
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
     DataFacts,
     NoiseFacts,
+    OfficeRule,
     ProtectedAbout,
+    PublishedTable,
     ReleasedValue,
     envelope,
     term_facts,
@@ -158,7 +162,29 @@ def _about(
         data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
+        table=None if value is None else table_of_half(job, calibration, value),
+        rules=_rules(job),
     )
+
+
+def table_of_half(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"]) -> PublishedTable | None:
+    """Make the table for publication from what was released."""
+    is_gaussian = calibration.noise is None or isinstance(calibration.noise, GaussianNoise)
+    return table_for_publication(
+        job.plan,
+        job.mechanism.statistic,
+        value,
+        calibration.rms,
+        n_in_use=job.mechanism.k,
+        is_gaussian=is_gaussian,
+    )
+
+
+def _rules(job: Job) -> tuple[OfficeRule, ...]:
+    """Check the rules of statistics offices on all records."""
+    if not isinstance(job.plan, ProtectionPlan):
+        return ()
+    return check_office_rules(job.plan, job.mechanism.statistic, job.data.points)
 
 
 def plan_of(job: Job) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
 from leakscope.data.content import columns_as_numbers, columns_as_texts, text_of
+from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
 from leakscope.releases.statistics.of_plan import statistic_of
@@ -38,6 +39,11 @@ def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
     ValueError
         If a column or a parameter is unknown, or levels are not declared.
     """
+    if plan.statistic == GROUPED and plan.by:
+        raise ValueError(
+            "differential privacy has no noise here for means of groups; release statistic = table for their "
+            "counts, or promise = file"
+        )
     if plan.statistic != "table":
         return statistic_of(plan, points)
     for name in plan.by:

@@ -22,35 +22,12 @@ from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.noise_search import search_noise
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
-from leakscope.reports.numbers import significant
-from leakscope.reports.render.text import columns, wrapped
+from leakscope.reports.about import DesignErrors, DesignsCompared
+from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 Why = Literal["counts", "ranges", "declared_scale", "no_ranges"]
-_MOST_COLUMNS = 6  # numbers that a terminal shows
-RECOMMENDED: Mapping[Why, str] = {
-    "counts": (
-        "Recommended: --promise anyone. It is a table of counts, for which differential privacy needs about as much "
-        "noise as any other promise, and promises the most."
-    ),
-    "ranges": (
-        "Recommended: --promise anyone. The ranges of the columns are declared, so that differential privacy can be "
-        "promised, also to people who are not in the file."
-    ),
-    "declared_scale": (
-        "Recommended: --promise file --design per-instance. The noise scale was declared beforehand, so that nothing "
-        "of the noise tells of the file."
-    ),
-    "no_ranges": (
-        "Recommended: --promise file. Nothing was declared that bounds what one record changes, and leaving one record "
-        "out needs no such bound. If you know ranges from a codebook, declare them (--ranges) and compare again."
-    ),
-}
-FOR_THE_OWNER = (
-    "These errors are exact functions of the data, for their owner alone. The recommendation follows from the kind of "
-    "statistic and from what was declared, and tells nothing."
-)
 DESIGNS_IN_ORDER: tuple[Design, ...] = ("dp", "leave-one-out", "per-instance", "half")
 
 
@@ -96,36 +73,29 @@ class DesignTable:
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
-        reasons = [f"{row.design}: {row.reason}." for row in self.rows if row.reason]
-        texts = [*reasons, RECOMMENDED[self.why], FOR_THE_OWNER]
-        return "\n".join(
-            [*wrapped(self._title), "", self._errors, "", *(line for text in texts for line in wrapped(text))]
+        return designs_as_text(self.facts)
+
+    @property
+    def facts(self) -> DesignsCompared:
+        """The table as a report holds it."""
+        known = np.isfinite(self.standard_errors)
+        return DesignsCompared(
+            labels=tuple(self.labels),
+            standard_errors=tuple(
+                float(error) if is_known else None for error, is_known in zip(self.standard_errors, known, strict=True)
+            ),
+            designs=tuple(
+                DesignErrors(
+                    design=row.design,
+                    promise=PROMISE_OF[row.design],
+                    errors=None if row.errors is None else tuple(row.errors.tolist()),
+                    reason=row.reason,
+                )
+                for row in self.rows
+            ),
+            recommended=self.recommended,
+            why=self.why,
         )
-
-    @property
-    def _unit(self) -> Float[Array, " d"] | None:
-        """The standard errors, where all are known."""
-        known = np.isfinite(self.standard_errors) & (self.standard_errors > 0)
-        return self.standard_errors if known.all() else None
-
-    @property
-    def _title(self) -> str:
-        unit = "" if self._unit is None else ", in standard errors of the statistic of all records"
-        n = len(self.labels)
-        more = f" (the first {_MOST_COLUMNS} of {n:,} numbers)" if n > _MOST_COLUMNS else ""
-        return f"Total error of each design for the same accuracy of any attacker{unit}{more}:"
-
-    @property
-    def _errors(self) -> str:
-        """The errors as a table: a row for each design that has any."""
-        unit = np.ones(len(self.labels)) if self._unit is None else self._unit
-        rows = []
-        for row in self.rows:
-            if row.errors is not None:
-                errors = dict(zip(self.labels, map(significant, row.errors / unit), strict=True))
-                shown = {label: errors[label] for label in self.labels[:_MOST_COLUMNS]}
-                rows.append({"Design": row.design, "Promise": PROMISE_OF[row.design], **shown})
-        return columns(rows)
 
     @property
     def best(self) -> Sequence[Design]:

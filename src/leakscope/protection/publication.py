@@ -20,6 +20,7 @@ from leakscope.protection.certificate import (
     noise_content,
     plan_of,
     rms_finding,
+    table_of_half,
 )
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
@@ -152,6 +153,7 @@ def _about(
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
+        table=table_of_half(job, calibration, value),
     )
 
 

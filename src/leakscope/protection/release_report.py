@@ -14,10 +14,14 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding
 from leakscope.noise.norms import Mahalanobis
-from leakscope.plans.protects import WeightedPlan
+from leakscope.plans.protects import ProtectionPlan, WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
+from leakscope.protection.declared_data import declared_view
+from leakscope.protection.design_costs import cost_of_designs
+from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
+from leakscope.protection.published_table import table_for_publication
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -26,7 +30,9 @@ from leakscope.reports.about import (
     DataFacts,
     LedgerEntryFacts,
     NoiseFacts,
+    OfficeRule,
     ProtectedAbout,
+    PublishedTable,
     ReleasedValue,
     StatisticFacts,
     envelope,
@@ -153,7 +159,10 @@ def _about(
         data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
         certificate=_certificate(prepared, entry, value is not None),
         values=_values_of_all(prepared, value, is_public),
-        statistics=_statistics(prepared),
+        statistics=_statistics(prepared, value, is_public),
+        table=None if prepared.parts else _table(prepared, value),
+        rules=() if is_public or prepared.parts else _rules(prepared),
+        designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
     )
 
 
@@ -225,11 +234,20 @@ def _noise_of_all(prepared: Prepared) -> NoiseFacts:
     )
 
 
-def _statistics(prepared: Prepared) -> tuple[StatisticFacts, ...]:
+def _statistics(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[StatisticFacts, ...]:
     """List the statistics that are released together; none for a single one."""
+    if not prepared.parts:
+        return ()
+    values = [None] * len(prepared.parts) if value is None else prepared.split(value)
     return tuple(
-        StatisticFacts(name=part.request.name, weight=_weight(part), noise=_noise_facts(part))
-        for part in prepared.parts
+        StatisticFacts(
+            name=part.request.name,
+            weight=_weight(part),
+            noise=_noise_facts(part),
+            table=_table(part, of_part),
+            rules=() if is_public else _rules(part),
+        )
+        for part, of_part in zip(prepared.parts, values, strict=True)
     )
 
 
@@ -284,6 +302,27 @@ def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_publ
         for part, of_part in zip(prepared.parts, prepared.split(value), strict=True)
         for row in _values(part, of_part, is_public)
     )
+
+
+def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTable | None:
+    """Make the table for publication; nothing before a release."""
+    if value is None:
+        return None
+    request = prepared.request
+    return table_for_publication(
+        request.plan, request.statistic, value, prepared.rms, n_in_use=prepared.k, is_gaussian=True
+    )
+
+
+def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
+    """Check the rules of statistics offices, for the owner."""
+    request = prepared.request
+    plan, statistic, points = request.plan, request.statistic, request.data.points
+    if not isinstance(plan, ProtectionPlan):
+        return ()
+    if prepared.design == "dp":
+        points, _ = declared_view(statistic, plan, points)
+    return check_office_rules(plan, statistic, points)
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import Noise
-from leakscope.reports import Report
+from leakscope.reports import Report, write
+from leakscope.reports.render.csv_table import released_csv
 
 Array = np.ndarray
 
@@ -95,6 +96,13 @@ class Protected:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write value and public certificate as JSON; to a path by way of a temporary file in its folder."""
         return self.certificate.to_json(path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Write what is published as CSV: a row a number, with its noise and the 95 % interval of that."""
+        text = released_csv(self.certificate)
+        if path is not None:
+            write(path, text, private=False)
+        return text
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write the public page; to a path by way of a temporary file in its folder."""

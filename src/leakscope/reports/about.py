@@ -288,14 +288,6 @@ class CertificateFacts(Facts):
     )
 
 
-class StatisticFacts(Facts):
-    """One of several statistics that were released together, under one promise."""
-
-    name: Text
-    weight: Annotated[Real, Field(gt=0)] = Field(description="Relative size of its part of eta.")
-    noise: NoiseFacts
-
-
 class ReleasedValue(Facts):
     """One released number."""
 
@@ -306,6 +298,74 @@ class ReleasedValue(Facts):
     noise_std: NonNegative
     sampling_std: NonNegative | None = Field(description="Sampling error of the statistic on k records.")
     sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
+
+
+class PublishedCell(Facts):
+    """One number of a table for publication."""
+
+    levels: tuple[Text | None, ...] = Field(description="Of each column; null where its levels are added up.")
+    quantity: Text = Field(description="What the number is: count, or mean of a column.")
+    value: Real = Field(description="Of a count a whole number.")
+    noise_std: NonNegative = Field(description="Of the noise, rounding to a whole number included.")
+    low: Real | None = Field(
+        description="End of the central 95 % interval of the noise, of a count whole; null if it is not Gaussian."
+    )
+    high: Real | None
+    sampling_std: NonNegative | None = Field(
+        description="Sampling error, where it is a function of released numbers; of a count c of n records "
+        "sqrt(c (1 - c/n)), of the released count."
+    )
+
+
+class PublishedTable(Facts):
+    """A table for publication: made from the released numbers, their noise and what is public, at no cost."""
+
+    by: tuple[Text, ...] = Field(description="Columns whose levels are the cells.")
+    cells: tuple[PublishedCell, ...] = Field(description="The cells first, then the margins, which are their sums.")
+    total: Count | None = Field(description="Public number that the counts add up to; null where none is known.")
+    non_negative: Flag = Field(description="Negative counts were set to 0, and the others made smaller.")
+
+
+class DesignErrors(Facts):
+    """What a design would have cost for the same accuracy of any attacker."""
+
+    design: Literal["dp", "leave-one-out", "per-instance", "half"]
+    promise: Literal["anyone", "file", "drawn"]
+    errors: tuple[NonNegative, ...] | None = Field(
+        description="Root mean square error of each number against the statistic of all records; null if it has none."
+    )
+    reason: Text = Field(description="Why it has none; empty otherwise.")
+
+
+class DesignsCompared(Facts):
+    """All designs side by side: exact functions of the data, for their owner alone."""
+
+    labels: tuple[Text, ...]
+    standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
+    designs: tuple[DesignErrors, ...]
+    recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
+    why: Literal["counts", "ranges", "declared_scale", "no_ranges"] = Field(
+        description="The public fact that the recommendation follows from."
+    )
+
+
+class OfficeRule(Facts):
+    """A rule of thumb of statistics offices, checked on the exact numbers: for the owner alone."""
+
+    rule: Literal["minimum_frequency", "dominance", "p_percent", "degrees_of_freedom"]
+    thresholds: dict[Text, Real]
+    checked: Count = Field(description="Cells, groups or numbers that were checked.")
+    failing: tuple[Text, ...] = Field(description="Their names.")
+
+
+class StatisticFacts(Facts):
+    """One of several statistics that were released together, under one promise."""
+
+    name: Text
+    weight: Annotated[Real, Field(gt=0)] = Field(description="Relative size of its part of eta.")
+    noise: NoiseFacts
+    table: PublishedTable | None = Field(default=None, description="Counts or means of groups as they are published.")
+    rules: tuple[OfficeRule, ...] = Field(default=(), description="For the owner: empty where published.")
 
 
 class About(Facts):
@@ -395,6 +455,9 @@ class ProtectedAbout(About):
         default=(),
         description="Where several were released together; the promise is of all of them. Empty for a single one.",
     )
+    table: PublishedTable | None = Field(None, description="Counts or means of groups as they are published.")
+    rules: tuple[OfficeRule, ...] = Field((), description="For the owner: empty where published.")
+    designs: DesignsCompared | None = Field(None, description="For the owner: null where published, or not asked for.")
 
 
 AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout

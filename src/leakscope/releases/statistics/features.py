@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.core.checks import count, one_of
 
@@ -237,8 +237,13 @@ class Cells:
         names = [[str(level) for level in levels] for levels in self.levels]
         return [" / ".join(cell) for cell in np.array(np.meshgrid(*names, indexing="ij")).reshape(len(names), -1).T]
 
-    def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """Return 1 for the cell of the record, 0 elsewhere; cells in the order of the levels, the last fastest."""
+    @property
+    def n_cells(self) -> int:
+        """Number of combinations of the levels."""
+        return int(np.prod([len(levels) for levels in self.levels]))
+
+    def places(self, x: Any) -> Int[Array, " N"]:
+        """Return the cell of each record, in the order of the levels, the last fastest; -1 for a record in none."""
         cell, counted = np.zeros(len(x), dtype=int), np.ones(len(x), dtype=bool)
         for name, levels in zip(self.columns, self.levels, strict=True):
             values, code = _values(x, name), np.full(len(x), -1)
@@ -246,9 +251,14 @@ class Cells:
                 code[values == level] = index
             counted &= code >= 0
             cell = cell * len(levels) + code
-        n_cells = int(np.prod([len(levels) for levels in self.levels]))
-        indicators = np.zeros((len(x), n_cells))
-        indicators[np.flatnonzero(counted), cell[counted]] = 1
+        return np.where(counted, cell, -1)
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """Return 1 for the cell of the record, 0 elsewhere."""
+        place = self.places(x)
+        counted = np.flatnonzero(place >= 0)
+        indicators = np.zeros((len(x), self.n_cells))
+        indicators[counted, place[counted]] = 1
         return indicators
 
 

@@ -13,6 +13,7 @@ from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles
 from leakscope.releases.statistics.correlation import Correlation, centred
 from leakscope.releases.statistics.features import numbers, products
+from leakscope.releases.statistics.group_means import GroupMeans, left_out_group_means
 from leakscope.releases.statistics.leave_one_out import Solution, fit_without, records_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.losses import LogisticLoss
@@ -34,6 +35,7 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     * a sum without a unit is ``sum - sum of its own``, a mean ``mean - sum of its z/N'``;
     * the covariance is ``(sum of z z^T - sum of its own)/N' - s s^T/N'^2``, s the sum of its z, and the correlations
       follow from it; where next to nothing is left of a variance, a fit is made;
+    * the counts and means of groups by `left_out_group_means`;
     * a quantile lies between two of the sorted values: the k-th of those that are left is the (k + i)-th of all, where
       i of the unit's own are before it;
     * the coefficients of least squares change by ``-(X^T X - A^T A)^-1 A^T r``, A the rows of the unit and r their
@@ -83,6 +85,8 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
             case Covariance():
                 table = numbers(points.x)
                 values = _covariance(table - table.mean(axis=0), units)
+            case Fit(algorithm=GroupMeans() as groups):
+                values = left_out_group_means(groups, points, units)
             case Fit(algorithm=Correlation()):
                 values = _correlation(statistic, points, units)
             case Fit(algorithm=Quantiles() as quantiles):

@@ -10,11 +10,12 @@ from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
-from leakscope.plans.bounds import StatisticPlan
+from leakscope.plans.bounds import GROUPED, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 from leakscope.releases.statistics.features import Cells, Histogram
+from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Linear, Statistic, named
+from leakscope.releases.statistics.statistic import Fit, Linear, Statistic, named
 
 _BINS = 10  # of a histogram whose edges are not given
 
@@ -45,9 +46,11 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> tuple[Data, list
     else:
         data = data_room.read(plan.data, plan.drop, id, **plan.csv)
     words = data_room.words(data) if plan.statistic in STATISTICS and plan.statistic != "table" else []
+    words = [name for name in words if name not in plan.by]
     if not words:
         return data, []
-    data_room.numbers(data)  # says so if there are none
+    if not plan.by:
+        data_room.numbers(data)  # says so if there are none
     left = data_room.from_arrays(data.points.x.drop(columns=words), data.points.y)
     data = replace(data, points=replace(left, names=data.points.names))
     return data, [f"columns that hold no numbers are left out: {', '.join(words)}"]
@@ -71,8 +74,10 @@ def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
         If a column or a parameter is unknown.
     """
     settings = {name: _frozen(value) for name, value in plan.set.items()}
-    if plan.statistic == "table":
+    if plan.statistic in ("table", GROUPED) and plan.by:
         cells = Cells.declared(points.x, plan.by, plan.levels) if plan.levels else Cells.of(points.x, plan.by)
+        if plan.statistic == GROUPED:
+            return Fit(GROUPED, GroupMeans.of(points.x, cells))
         return Linear("count", cells, "sum")
     if plan.statistic == "histogram":
         return Linear("count", _histogram(plan.by, points.x, settings), "sum")
@@ -97,7 +102,7 @@ def check_declared(plan: StatisticPlan) -> None:
     ValueError
         In one line: what has to be declared.
     """
-    undeclared = [name for name in plan.by if plan.statistic == "table" and name not in plan.levels]
+    undeclared = [name for name in plan.by if plan.statistic != "histogram" and name not in plan.levels]
     if undeclared:
         raise ValueError(
             f"the levels of {undeclared[0]} would be others without a record: declare them, as --levels "

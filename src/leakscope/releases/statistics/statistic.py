@@ -229,7 +229,8 @@ class Fit:
                 errors.append((str(error).strip().splitlines() or [type(error).__name__])[0])
                 continue
             return replace(self, shape=self.shape or output.shape) if isinstance(self.algorithm, Function) else self
-        raise ValueError(f"{self.name} cannot be computed on any of {len(member)} data sets: {errors[0]}")
+        these = "these data" if len(member) == 1 else f"any of {len(member)} data sets"
+        raise ValueError(f"{self.name} cannot be computed on {these}: {errors[0]}")
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)

@@ -15,6 +15,7 @@ from leakscope.reports.numbers import THIN, count, near, percent, powers, signif
 from leakscope.reports.phrases import title
 from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
+from leakscope.reports.sections.protected.table import half_of, is_crossed, label_of, value_of
 from leakscope.reports.sections.words import capital, say
 
 WIDE = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(2)}  # half of the central 95 %, of the std
@@ -55,6 +56,16 @@ def values(result: ProtectedResult) -> list[Cells]:
     noise = "noise_95" if family in WIDE else "noise_std"
     exact = _text(words_of(result).exact)
     rows = []
+    table = result.about.table
+    for cell in () if table is None else table.cells:
+        if is_crossed(table) and None in cell.levels:
+            continue  # the margins are with the rows and columns
+        half = half_of(cell)
+        cells = {"statistic": _text(label_of(cell, table)), "released": value_of(cell)}
+        cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
+        rows.append(cells)
+    if rows:
+        return rows
     for row in result.values:
         half = factor * (row.noise_std)
         cells = {"statistic": _text(capital(row.name)), "released": _released(row.value, half)}

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from markupsafe import Markup
+
 from leakscope.reports import Report
 from leakscope.reports.phrases import title
 from leakscope.reports.sections.document import (
@@ -23,7 +25,7 @@ from leakscope.reports.sections.document import (
 )
 from leakscope.reports.sections.findings import Group, as_given, cells, groups, row
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.protected import certificate, costs, words
+from leakscope.reports.sections.protected import certificate, compared, costs, table, words
 from leakscope.reports.sections.protected.costs import Cells
 from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
@@ -32,6 +34,9 @@ from leakscope.reports.sections.words import capital, joined, say
 MOST_ROWS = 8  # values that a page shows at once; the others fold
 MOST_FOLDED = 200
 MOST_VALUES = 40  # rows of a table in a text
+TEXT_ORDER = (
+    "release", "published", "other_methods", "certificate", "cost", "designs", "rules", "findings", "protected_method",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,19 @@ def document(report: Report) -> Document:
     result = protected_result(report)
     about, head = result.about, interval_head(result.about.confidence)
     own = _groups(result)
-    table = [*own, *_others(result)]
+    all_groups = [*own, *_others(result)]
     text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
         _summary(result),
+        _published(result),
         _certificate(result),
         _curves(result) if result.curves else None,
         _cost(result),
         _other_methods(result),
-        findings_section(table, head, BOUNDS_CAPTION, [text]),
+        _designs(result),
+        _rules(result),
+        findings_section(all_groups, head, BOUNDS_CAPTION, [text]),
         _method(result),
     ]
     figure = Figure("roc", result, f"n{report.digest()[:6]}")  # several reports may be in one notebook
@@ -76,10 +84,20 @@ def document(report: Report) -> Document:
         words.facts(result),
         joined([words.warning(result), words.lede(result), words.promise(result)]),
         head,
-        table,
+        all_groups,
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
-        ("release", "other_methods", "certificate", "cost", "findings", "protected_method"),
+        (
+            "release",
+            "published",
+            "other_methods",
+            "certificate",
+            "cost",
+            "designs",
+            "rules",
+            "findings",
+            "protected_method",
+        ),
     )
 
 
@@ -98,13 +116,15 @@ def _summary(result: ProtectedResult) -> Section:
         "texts": costs.TEXTS,
         "values": _table(values),
         "by_statistic": [(capital(name), _table(costs.values(own))) for name, own in _with_values(result)],
-        "values_note": words.values_note(result),
+        "values_note": joined([Markup.escape(words.values_note(result)), _table_note(result)]),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES)]]
+    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES), _table_note(result)]]
+    if result.about.table is not None and table.is_crossed(result.about.table):
+        shown = []  # the section that follows has them
     if content["by_statistic"]:
-        shown = _titled_rows(result, costs.values)
+        shown = [*_titled_rows(result, _values_of_text), [_table_note(result)]]
     return Section("release", content, [[words.warning(result)], [joined([lede, promise])], *shown])
 
 
@@ -118,9 +138,81 @@ def _titled_rows(result: ProtectedResult, rows_of: Callable[[ProtectedResult], S
     return titled
 
 
+def _values_of_text(result: ProtectedResult) -> Sequence[Cells]:
+    """Return the rows of one of several statistics; a section that follows has those of rows and columns."""
+    facts = result.about.table
+    return () if facts is not None and table.is_crossed(facts) else costs.values(result)
+
+
 def _with_values(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
     """Return the results of several statistics, if they were released."""
     return result.by_statistic if result.values else ()
+
+
+def _table_note(result: ProtectedResult) -> Markup:
+    """Say what was made of the released numbers, unless the section of the table does."""
+    facts = result.about.table
+    if facts is None or table.is_crossed(facts):
+        return joined(say("{name}: {note}", name=capital(name), note=table.note(own)) for name, own in _tabled(result))
+    return table.note(result)
+
+
+def _tabled(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
+    """Return those of several statistics that are a table, with no section of its own."""
+    tables = [(name, own, own.about.table) for name, own in result.by_statistic]
+    return [(name, own) for name, own, facts in tables if facts is not None and not table.is_crossed(facts)]
+
+
+def _published(result: ProtectedResult) -> Section | None:
+    """Show counts by two columns as rows and columns, with margins; of several statistics each such table."""
+    heads: dict[str, str] = {}
+    tables, text = [], []
+    for name, own in result.by_statistic or (("", result),):
+        facts = own.about.table
+        if facts is None or not table.is_crossed(facts):
+            continue
+        rows, note = table.crossed(facts), table.note(own)
+        heads |= {column: column for column in rows[0]}
+        tables.append((capital(name), Table(list(rows[0]), rows, (), 0), note))
+        text += [[*([capital(name)] if name else []), Rows(rows, MOST_VALUES)], [note]]
+    return Section("published", {"heads": heads, "texts": (), "by_statistic": tables}, text) if tables else None
+
+
+def _designs(result: ProtectedResult) -> Section | None:
+    """Show what each design would have cost, for the owner."""
+    facts = result.about.designs
+    if facts is None:
+        return None
+    rows, below = compared.rows(facts), [*compared.reasons(facts), compared.RECOMMENDED[facts.why]]
+    heads = {column: column for column in rows[0]} if rows else {}
+    content = {
+        "heads": heads,
+        "texts": tuple(compared.HEADS.values()),
+        "table": Table(list(heads), rows, (), 0) if rows else None,
+        "title": compared.title(facts),
+        "below": below,
+    }
+    return Section("designs", content, [[compared.title(facts), Rows(rows), *below]])
+
+
+def _rules(result: ProtectedResult) -> Section | None:
+    """Show the rules of statistics offices, for the owner."""
+    rows = table.rules(result)
+    for name, own in result.by_statistic:
+        rows += [
+            {**row, "rule": say("{name}: {rule}", name=capital(name), rule=row["rule"])} for row in table.rules(own)
+        ]
+    if not rows:
+        return None
+    heads = table.RULE_HEADS
+    content = {
+        "heads": heads,
+        "texts": tuple(heads),
+        "table": Table(list(heads), rows, (), 0),
+        "intro": table.RULES_INTRO,
+    }
+    headed = [{heads[column]: cell for column, cell in row.items()} for row in rows]
+    return Section("rules", content, [[table.RULES_INTRO, Rows(headed)]])
 
 
 def _certificate(result: ProtectedResult) -> Section:
@@ -151,20 +243,20 @@ def _curves(result: ProtectedResult) -> Section:
 
 def _cost(result: ProtectedResult) -> Section:
     """Show what the noise costs; on a page also what other methods would."""
-    table = costs.costs(result)
+    rows = costs.costs(result)
     intro = joined([costs.cost(result), words.accuracy(result)])
     content: dict[str, Any] = {
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
         "intro": intro,
         "sampling_note": fill(result, words_of(result).sampling_note),
-        "costs": _table(table),
+        "costs": _table(rows),
         "by_statistic": [(capital(name), _table(costs.costs(own))) for name, own in _with_values(result)],
         "comparison": _table(costs.comparison(result)),
         "totals": _table(costs.totals(result)),
         "total": costs.total(result),
     }
-    text: list[Block] = [[Rows(costs.headed(table), MOST_VALUES), intro]]
+    text: list[Block] = [[Rows(costs.headed(rows), MOST_VALUES), intro]]
     if content["by_statistic"]:
         text = [*_titled_rows(result, costs.costs), [intro]]
     return Section("cost", content, text)

@@ -34,7 +34,7 @@ WITHOUT = {
 }
 SHADED = ", and the promise. Shaded: forbidden by the certificate"
 OWNERS = "This is for the owner of the data alone: it holds exact functions of all {n}, as {holds}.{instead}"
-INSTEAD = " What may be published is release.json and release.html."
+INSTEAD = " What may be published is release.json, release.html and release.csv."
 DRAWN_AGAIN = "Whoever knows the seed can draw the noise again."
 NONE_ADDED = "These numbers are final; no noise was added to them."
 EXACT = "Numbers without noise are exact, and outside of the promise."

@@ -1,0 +1,130 @@
+"""Rules of thumb of statistics offices, checked on the exact numbers of all records: for the owner alone.
+
+They are habits, and no proof: a table that passes them may tell who is in it, and one that fails may not. They are
+checked beside the promise, because offices have to.
+
+* Minimum frequency: no cell of a table, and no group of a mean, has 1 to ``minimum - 1`` records; a mean of the whole
+  file has ``minimum`` records or more.
+* Dominance, the (n, k) rule: the n largest contributions to a sum or mean are at most the share k of it.
+* p %: nobody who knows the second largest contribution learns the largest one to within p, that is, the others together
+  are at least p times the largest.
+* Degrees of freedom: a regression has at least ``minimum`` records more than coefficients.
+
+Hundepool et al. (2012), Statistical Disclosure Control, chapters 4 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.types import Points
+from leakscope.plans.protects import ProtectionPlan
+from leakscope.plans.statistics import REGRESSIONS
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
+from leakscope.releases.statistics.group_means import GroupMeans
+from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
+from leakscope.reports.about import OfficeRule
+
+Array = np.ndarray
+
+
+def check_office_rules(plan: ProtectionPlan, statistic: Statistic, points: Points) -> tuple[OfficeRule, ...]:
+    """Check the rules that there are for a statistic.
+
+    Parameters
+    ----------
+    plan : ProtectionPlan
+        With the thresholds.
+    statistic : Statistic
+    points : Points
+        All records.
+
+    Returns
+    -------
+    tuple of OfficeRule
+        Empty for a statistic without rules.
+    """
+    thresholds = plan.thresholds
+    if isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram):
+        counts = np.rint(statistic.features(points.x).sum(axis=0))
+        return (_minimum_frequency(counts, statistic.features.labels(points.x), thresholds),)
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
+        return _rules_of_groups(statistic.algorithm, points, thresholds)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns):
+        names, table = columns_of(points.x), numbers(points.x)
+        counted = np.full(len(names), len(table), dtype=float)
+        everybody = [np.arange(len(table))] * len(names)
+        return (
+            _minimum_frequency(counted, names, thresholds),
+            *_shares(list(table.T), everybody, names, thresholds),
+        )
+    if plan.statistic in REGRESSIONS:
+        return (_degrees_of_freedom(len(points), len(statistic.labels(points)), plan.statistic, thresholds),)
+    return ()
+
+
+def _rules_of_groups(groups: GroupMeans, points: Points, thresholds: Mapping[str, float]) -> tuple[OfficeRule, ...]:
+    """Check the counts of groups, and the contributions to each mean."""
+    place, table = groups.cells.places(points.x), groups.table(points.x)
+    labels = groups.cells.labels(points.x)
+    counts = np.bincount(place[place >= 0], minlength=len(labels)).astype(float)
+    rows = [np.flatnonzero(place == group) for group in range(len(labels))]
+    names = [f"mean of {column} in {label}" for column in groups.columns for label in labels]
+    columns = [column for column in table.T for _ in labels]
+    return (
+        _minimum_frequency(counts, labels, thresholds),
+        *_shares(columns, rows * len(groups.columns), names, thresholds),
+    )
+
+
+def _minimum_frequency(counts: Float[Array, " m"], names: Sequence[str], thresholds: Mapping[str, float]) -> OfficeRule:
+    minimum = thresholds["minimum"]
+    small = (counts > 0) & (counts < minimum)
+    return OfficeRule(
+        rule="minimum_frequency",
+        thresholds={"minimum": minimum},
+        checked=len(names),
+        failing=tuple(name for name, is_small in zip(names, small, strict=True) if is_small),
+    )
+
+
+def _shares(
+    columns: Sequence[Float[Array, " N"]],
+    rows: Sequence[Array],
+    names: Sequence[str],
+    thresholds: Mapping[str, float],
+) -> tuple[OfficeRule, OfficeRule]:
+    """Check the largest contributions to each sum, of a column in some rows; negative values count by their sizes."""
+    n_largest, share, p = int(thresholds["dominance_n"]), thresholds["dominance_k"], thresholds["p"]
+    dominated, close = [], []
+    for column, of_rows, name in zip(columns, rows, names, strict=True):
+        sizes = np.sort(np.abs(column[of_rows]))[::-1]
+        total = float(sizes.sum())
+        if total > 0 and sizes[:n_largest].sum() > share * total:
+            dominated.append(name)
+        if total > 0 and sizes[2:].sum() < p * sizes[0]:
+            close.append(name)
+    n_checked = len(names)
+    return (
+        OfficeRule(
+            rule="dominance",
+            thresholds={"n": float(n_largest), "k": share},
+            checked=n_checked,
+            failing=tuple(dominated),
+        ),
+        OfficeRule(rule="p_percent", thresholds={"p": p}, checked=n_checked, failing=tuple(close)),
+    )
+
+
+def _degrees_of_freedom(n: int, n_coefficients: int, name: str, thresholds: Mapping[str, float]) -> OfficeRule:
+    minimum = thresholds["minimum"]
+    enough = n - n_coefficients >= minimum
+    return OfficeRule(
+        rule="degrees_of_freedom",
+        thresholds={"minimum": minimum},
+        checked=1,
+        failing=() if enough else (f"{name}: {n:,} records, {n_coefficients:,} coefficients",),
+    )

@@ -1,0 +1,151 @@
+"""Means of groups, with the number of records in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float, Int, Num
+
+from leakscope.core.types import Points
+from leakscope.releases.statistics.features import Cells, columns_of, numbers
+from leakscope.releases.statistics.units import Units
+
+Array = np.ndarray
+
+
+@final
+@dataclass(frozen=True)
+class GroupMeans:
+    """The number of records of each group, and the means of the other columns in it.
+
+    Parameters
+    ----------
+    by : tuple of str
+        The columns whose levels make the groups.
+    levels : tuple of tuples
+        Of each of these columns; the groups are their combinations.
+    columns : tuple of str
+        The columns whose means are taken, numbers all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.releases.statistics.features import Cells
+    >>> from leakscope.releases.statistics.group_means import GroupMeans
+    >>> points = Points(np.array([[0, 10.0], [0, 20.0], [1, 40.0]]))
+    >>> means = GroupMeans.of(points.x, Cells.of(points.x, ["x0"]))
+    >>> means.labels(points), means(points, np.random.default_rng(0)).tolist()
+    (['records in 0', 'records in 1', 'mean of x1 in 0', 'mean of x1 in 1'], [2.0, 1.0, 15.0, 40.0])
+    """
+
+    by: tuple[str, ...]
+    levels: tuple[tuple[Any, ...], ...]
+    columns: tuple[str, ...]
+
+    @property
+    def cells(self) -> Cells:
+        """The groups."""
+        return Cells(self.by, self.levels)
+
+    @classmethod
+    def of(cls, x: Any, cells: Cells) -> GroupMeans:
+        """Take the means of all columns that make no groups.
+
+        Raises
+        ------
+        ValueError
+            If none is left.
+        """
+        columns = tuple(name for name in columns_of(x) if name not in cells.columns)
+        if not columns:
+            raise ValueError(f"a mean of groups needs a column beside {', '.join(cells.columns)}")
+        return cls(cells.columns, cells.levels, columns)
+
+    def labels(self, points: Points) -> list[str]:
+        """Name the counts of all groups, then the means of the first column, and so on."""
+        groups = self.cells.labels(points.x)
+        counts = [f"records in {group}" for group in groups]
+        return counts + [f"mean of {column} in {group}" for column in self.columns for group in groups]
+
+    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
+        """Compute counts and means.
+
+        Raises
+        ------
+        ValueError
+            If a group has no records, and so no mean.
+        """
+        group, table = self.cells.places(points.x), self.table(points.x)
+        count = np.bincount(group[group >= 0], minlength=self.cells.n_cells)
+        if not count.all():
+            raise ValueError(_no_mean(self, points, int(np.argmin(count)), 0))
+        means = [self._sums(group, column) / count for column in table.T]
+        return np.concatenate([count, *means])
+
+    def table(self, x: Any) -> Float[Array, "N c"]:
+        """Return the columns whose means are taken."""
+        names = columns_of(x)
+        places = [names.index(name) for name in self.columns]
+        return numbers(x[:, places] if isinstance(x, np.ndarray) else x.iloc[:, places])
+
+    def _sums(self, group: Int[Array, " N"], column: Float[Array, " N"]) -> Float[Array, " g"]:
+        inside = group >= 0
+        return np.bincount(group[inside], weights=column[inside], minlength=self.cells.n_cells)
+
+
+def left_out_group_means(
+    groups: GroupMeans, points: Points, units: Units
+) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:
+    """Compute counts and means of groups of all records, and without the records of each unit.
+
+    With z a record's deviation from the mean of its column, the mean of a group with c records without m of them is
+    ``mean of the column + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
+
+    Parameters
+    ----------
+    groups : GroupMeans
+    points : Points
+    units : Units
+
+    Returns
+    -------
+    of_all : array of shape (d,)
+    without : array of shape (n, d)
+
+    Raises
+    ------
+    ValueError
+        If a group has no mean without some unit, because all of its records are that unit's.
+    """
+    group, table, unit_of = groups.cells.places(points.x), groups.table(points.x), units.of_row
+    n_groups = groups.cells.n_cells
+    centre = table.mean(axis=0)
+    deviations = table - centre
+    of_all = np.empty(n_groups * (1 + table.shape[1]))
+    changes = []  # of each group, the units that have records in it, and what they change
+    for place in range(n_groups):
+        rows = np.flatnonzero(group == place)
+        unit, of_row = np.unique(unit_of[rows], return_inverse=True)
+        if len(unit) < 2:
+            raise ValueError(_no_mean(groups, points, place, len(unit)))
+        at = place + n_groups * np.arange(1 + table.shape[1])  # the count of the group, and its means
+        own_count = np.bincount(of_row)
+        own_sums = np.column_stack([np.bincount(of_row, weights=column) for column in deviations[rows].T])
+        total = deviations[rows].sum(axis=0)
+        of_all[at] = [len(rows), *(centre + total / len(rows))]
+        left = len(rows) - own_count
+        changes.append((unit, at, np.column_stack([left, centre + (total - own_sums) / left[:, None]])))
+    without = np.tile(of_all, (units.n, 1))
+    for unit, at, values in changes:
+        without[unit[:, None], at] = values
+    return of_all, without
+
+
+def _no_mean(groups: GroupMeans, points: Points, place: int, n_units: int) -> str:
+    """Say that a group has too few units, and what to do."""
+    has = "has no records" if n_units == 0 else "has the records of one alone"
+    name = groups.cells.labels(points.x)[place]
+    return f"the group {name} {has}, so that there is no mean without them; join its level with another one in the file"

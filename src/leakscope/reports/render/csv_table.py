@@ -1,0 +1,82 @@
+"""What a protected release publishes, as a CSV file: a row a number, with its noise and the interval of that."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from leakscope.reports import Report
+from leakscope.reports.about import ProtectedAbout, PublishedTable, about_as
+from leakscope.reports.sections.protected.result import protected_result
+from leakscope.reports.sections.protected.table import label_of, total_name
+
+_OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
+_NUMBERS = ("value", "noise_std", "low", "high", "sampling_std")
+
+
+def released_csv(report: Report) -> str:
+    """Write the released numbers as CSV.
+
+    Parameters
+    ----------
+    report : Report
+        Of a release.
+
+    Returns
+    -------
+    str
+        A header and a row a number. Of a table the columns of its levels and ``quantity``, of other statistics
+        ``name``, and of several statistics ``statistic`` and ``name``; then ``value``, ``noise_std`` (standard
+        deviation of the noise), ``low`` and ``high`` (its central 95 % interval; empty where the noise is not
+        Gaussian), ``sampling_std`` (empty where it is no function of released numbers). Values have all their digits,
+        the others six.
+    """
+    about = about_as(ProtectedAbout, report.about)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if about.statistics:
+        writer.writerow(["statistic", "name", *_NUMBERS])
+        for name, own in protected_result(report).by_statistic:
+            writer.writerows([name, *row] for row in _rows_of_one(own.about))
+    elif about.table is None:
+        writer.writerow(["name", *_NUMBERS])
+        writer.writerows(_rows_of_values(about))
+    else:
+        writer.writerow([*about.table.by, "quantity", *_NUMBERS])
+        writer.writerows(_rows_of_table(about.table))
+    return text.getvalue()
+
+
+def _rows_of_one(about: ProtectedAbout) -> Iterator[Sequence[str]]:
+    """Write the numbers of one of several statistics; those of a table under the names of its cells."""
+    if about.table is None:
+        yield from _rows_of_values(about)
+        return
+    for cell, row in zip(about.table.cells, _rows_of_table(about.table), strict=True):
+        yield [label_of(cell, about.table), *row[len(about.table.by) + 1 :]]
+
+
+def _rows_of_table(table: PublishedTable) -> Iterator[Sequence[str]]:
+    total = total_name(table)
+    for cell in table.cells:
+        levels = [total if level is None else level for level in cell.levels]
+        value = f"{cell.value:.0f}" if cell.quantity == "count" else repr(cell.value)
+        errors = (cell.noise_std, cell.low, cell.high, cell.sampling_std)
+        yield [*levels, cell.quantity, value, *(_six_digits(error) for error in errors)]
+
+
+def _rows_of_values(about: ProtectedAbout) -> Iterator[Sequence[str]]:
+    factor = _OF_95_PERCENT.get(about.certificate.noise.family.lower())
+    for row in about.values:
+        low = high = None
+        if row.value is not None and factor is not None:
+            low, high = row.value - factor * row.noise_std, row.value + factor * row.noise_std
+        errors = (row.noise_std, low, high, row.sampling_std)
+        value = "" if row.value is None else repr(row.value)
+        yield [row.name, value, *(_six_digits(error) for error in errors)]
+
+
+def _six_digits(value: float | None) -> str:
+    """Write a number with six digits; nothing for none."""
+    return "" if value is None else f"{value:.6g}"

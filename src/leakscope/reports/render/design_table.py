@@ -1,0 +1,24 @@
+"""The designs side by side, as a text for a terminal."""
+
+from __future__ import annotations
+
+from leakscope.reports.about import DesignsCompared
+from leakscope.reports.render.text import columns, wrapped
+from leakscope.reports.sections.protected import compared
+
+
+def designs_as_text(facts: DesignsCompared) -> str:
+    """Write the errors of all designs, why some have none, and which one is recommended.
+
+    Parameters
+    ----------
+    facts : DesignsCompared
+
+    Returns
+    -------
+    str
+        Lines that fit a terminal.
+    """
+    below = [*compared.reasons(facts), compared.RECOMMENDED[facts.why], compared.FOR_THE_OWNER]
+    lines = [line for text in below for line in wrapped(text)]
+    return "\n".join([*wrapped(compared.title(facts)), "", columns(compared.rows(facts)), "", *lines])

@@ -1,0 +1,70 @@
+"""The designs side by side, for the owner: what each would cost for the same accuracy, and which is recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from markupsafe import Markup
+
+from leakscope.reports.about import DesignErrors, DesignsCompared
+from leakscope.reports.numbers import powers, significant
+from leakscope.reports.sections.words import say
+
+MOST_COLUMNS = 6  # numbers that stand beside each other
+HEADS = {"design": "Design", "promise": "Promise"}
+NOTHING = Markup("\u2014")
+RECOMMENDED: Mapping[str, str] = {
+    "counts": (
+        "Recommended: --promise anyone. It is a table of counts, for which differential privacy needs about as much "
+        "noise as any other promise, and promises the most."
+    ),
+    "ranges": (
+        "Recommended: --promise anyone. The ranges of the columns are declared, so that differential privacy can be "
+        "promised, also to people who are not in the file."
+    ),
+    "declared_scale": (
+        "Recommended: --promise file --design per-instance. The noise scale was declared beforehand, so that nothing "
+        "of the noise tells of the file."
+    ),
+    "no_ranges": (
+        "Recommended: --promise file. Nothing was declared that bounds what one record changes, and leaving one record "
+        "out needs no such bound. If you know ranges from a codebook, declare them (--ranges) and compare again."
+    ),
+}
+FOR_THE_OWNER = (
+    "These errors are exact functions of the data, for their owner alone. The recommendation follows from the kind of "
+    "statistic and from what was declared, and tells nothing."
+)
+
+
+def title(facts: DesignsCompared) -> str:
+    """Say what the table is of, and in which unit."""
+    in_errors = ", in standard errors of the statistic of all records" if _has_unit(facts) else ""
+    n = len(facts.labels)
+    more = f" (the first {MOST_COLUMNS} of {n:,} numbers)" if n > MOST_COLUMNS else ""
+    return f"Total error of each design for the same accuracy of any attacker{in_errors}{more}:"
+
+
+def rows(facts: DesignsCompared) -> list[Mapping[str, Markup]]:
+    """List the errors of each design that has any, by heading."""
+    known = [design for design in facts.designs if design.errors is not None]
+    return [_row(facts, design) for design in known]
+
+
+def reasons(facts: DesignsCompared) -> list[Markup]:
+    """Say why a design has no errors."""
+    return [say("{design}: {reason}.", design=row.design, reason=row.reason) for row in facts.designs if row.reason]
+
+
+def _row(facts: DesignsCompared, design: DesignErrors) -> Mapping[str, Markup]:
+    row = {HEADS["design"]: Markup.escape(design.design), HEADS["promise"]: Markup.escape(design.promise)}
+    has_unit = _has_unit(facts)
+    for label, error, unit in zip(facts.labels, design.errors or (), facts.standard_errors, strict=True):
+        if len(row) < len(HEADS) + MOST_COLUMNS:
+            row[label] = powers(significant(error / unit if has_unit and unit else error))
+    return row
+
+
+def _has_unit(facts: DesignsCompared) -> bool:
+    """Whether all standard errors are known."""
+    return all(facts.standard_errors)
