@@ -805,6 +805,8 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
     "per instance": {"design": "per-instance", "noise_scale": 2.0, "id": "person"},
     "per instance, quantiles": {"design": "per-instance", "noise_scale": 2.0, "statistic": "quantiles"},
     "private": {"promise": "anyone", "ranges": "pay=10:60,hours=0:50"},
+    "private, means of groups": {"promise": "anyone", "statistic": "mean", "by": "sector", "ranges": "pay=10:60",
+                                 "levels": {"sector": ["care", "trade", "none"]}},
     "private, counts": {"promise": "anyone", "statistic": "table", "by": "sector",
                         "levels": {"sector": ["care", "trade", "none"]}},
 }  # fmt: skip
@@ -838,7 +840,7 @@ def publish_both(folders: list[Path], monkeypatch: pytest.MonkeyPatch, words: Ma
 OF_THE_VALUES = {
     ".sha256",
     ".about.values[].value",
-    *(f".about.table.cells[].{name}" for name in ("value", "low", "high", "sampling_std")),
+    *(f".about.table.cells[].{name}" for name in ("value", "noise_std", "low", "high", "sampling_std")),
     ".about.certificate.entry.digest",
 }
 
@@ -909,6 +911,8 @@ class TestPublication:
         ("hours", np.inf, {"ranges": "pay=10:60,hours=0:50", "statistic": "covariance"}),
         ("person", 7, {"ranges": "pay=10:60,hours=0:50"}),
         ("sector", "fishing", {"statistic": "table", "by": "sector", "levels": {"sector": ["care", "trade"]}}),
+        ("pay", "x", {"ranges": "pay=10:60", "by": "sector", "levels": {"sector": ["care", "trade"]}}),
+        ("sector", np.nan, {"ranges": "pay=10:60", "by": "sector", "levels": {"sector": ["care", "trade"]}}),
         ("hours", "x", {"statistic": "table", "by": "hours", "levels": {"hours": [str(hour) for hour in range(60)]}}),
         ("hours", "x", {"statistic": "histogram", "by": "hours", "set": {"edges": [0, 20, 40, 60]}}),
     ],

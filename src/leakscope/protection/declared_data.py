@@ -7,6 +7,8 @@ number or outside is moved, or counted nowhere, instead of being refused. How ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from leakscope.core.checks import one_of
@@ -15,6 +17,7 @@ from leakscope.data.content import columns_as_numbers, columns_as_texts, text_of
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
+from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.of_plan import statistic_of
 from leakscope.releases.statistics.statistic import Covariance, Linear, Statistic
 
@@ -39,12 +42,7 @@ def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
     ValueError
         If a column or a parameter is unknown, or levels are not declared.
     """
-    if plan.statistic == GROUPED and plan.by:
-        raise ValueError(
-            "differential privacy has no noise here for means of groups; release statistic = table for their "
-            "counts, or promise = file"
-        )
-    if plan.statistic != "table":
+    if plan.statistic != "table" and not (plan.statistic == GROUPED and plan.by):
         return statistic_of(plan, points)
     for name in plan.by:
         one_of("column of a table", name, columns_of(points.x))
@@ -53,6 +51,10 @@ def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
                 f"differential privacy counts declared levels: those of {name} are missing, as --levels {name}=a,b,c"
             )
     levels = tuple(tuple(text_of(level) for level in plan.levels[name]) for name in plan.by)
+    if plan.statistic == GROUPED:
+        ranges = _ranges_in_order(plan, columns_of(points.x))
+        sums = GroupSums(tuple(plan.by), levels, tuple(ranges), tuple(ranges.values()))
+        return Linear("count and sum", sums, "sum")
     return Linear("count", Cells(tuple(plan.by), levels), "sum")
 
 
@@ -79,6 +81,8 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
     features = statistic.features if isinstance(statistic, Linear) else None
     if isinstance(features, Cells):
         return _levels_view(features, points)
+    if isinstance(features, GroupSums):
+        return _groups_view(features, plan, points)
     if isinstance(features, Histogram):
         edges = {name: (of[0], of[-1]) for name, of in zip(features.columns, features.edges, strict=True)}
         return _bins_view(points, edges)
@@ -101,23 +105,40 @@ def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
 def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
     """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges."""
     names = columns_of(points.x)
-    if not plan.ranges:
-        raise ValueError(
-            "differential privacy needs the range of each column that is used, declared and not taken from the file, "
-            f"as --ranges {names[0]}=0:100"
-        )
-    for name in plan.declared_ranges:
-        one_of("column of ranges", name, names)
-    ranges = {name: plan.declared_ranges[name] for name in names if name in plan.declared_ranges}
+    ranges = _ranges_in_order(plan, names)
     numbers, n_missing = columns_as_numbers(points, tuple(ranges))
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
     notes = _notes(n_missing, _n_outside(values, low, high), "were moved to the nearer end")
     moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
-    unused = [name for name in names if name not in ranges]
+    unused = [name for name in names if name not in (*ranges, *plan.by)]
     if unused:
         notes = [*notes, f"columns without a declared range are not used: {', '.join(unused[:6])}"]
     return moved, notes
+
+
+def _ranges_in_order(plan: CalibrationPlan, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the declared ranges in the order of the columns."""
+    used = [name for name in names if name not in plan.by]
+    if not plan.ranges:
+        raise ValueError(
+            "differential privacy needs the range of each column that is used, declared and not taken from the file, "
+            f"as --ranges {used[0] if used else 'wage'}=0:100"
+        )
+    for name in plan.declared_ranges:
+        one_of("column of ranges", name, used)
+    return {name: plan.declared_ranges[name] for name in used if name in plan.declared_ranges}
+
+
+def _groups_view(groups: GroupSums, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
+    """Write the columns of the groups as texts, and move the values of the others into their ranges."""
+    texts, notes_of_levels = _levels_view(groups.means.cells, points)
+    moved, notes_of_ranges = _ranges_view(plan, points)
+    frame = moved.x.copy()
+    for name in groups.by:
+        frame[name] = np.asarray(texts.x[name])
+    view = Points(frame, points.y, points.group, points.digest, points.names)
+    return view, [*notes_of_levels, *notes_of_ranges]
 
 
 def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[Points, list[str]]:

@@ -14,14 +14,18 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import NotApplicable
+from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
 from leakscope.protection.comparison import total_errors
+from leakscope.protection.declared_data import declared_statistic
 from leakscope.protection.jobs import Job
 from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.noise_search import search_noise
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
+from leakscope.releases.statistics.group_means import GroupSums
+from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import DesignErrors, DesignsCompared
 from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
@@ -169,6 +173,8 @@ def _with_design(request: Request, design: Design) -> Request:
 
 def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise and what moving values into their ranges changes: all records are used."""
+    if request.plan.statistic == GROUPED and request.plan.by:
+        return _dp_of_groups(request, of_all)
     prepared = differential_privacy.prepare(request)
     if len(prepared.labels) != len(of_all):
         raise ValueError(
@@ -176,6 +182,22 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
         )
     moved = prepared.value_of(0) / prepared.divisor - of_all
     return np.hypot(prepared.rms, moved)
+
+
+def _dp_of_groups(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the errors of means that are made of noisy counts and sums."""
+    statistic = declared_statistic(request.plan, request.data.points)
+    prepared = differential_privacy.prepare(replace(request, statistic=statistic))
+    if not isinstance(statistic, Linear) or not isinstance(statistic.features, GroupSums):
+        raise TypeError(f"expected counts and sums of groups, got {type(statistic).__name__}")
+    if len(prepared.labels) != len(of_all):
+        raise ValueError("columns without a declared range are not used: declare theirs, or leave them out")
+    means, errors = statistic.features.as_means(prepared.value_of(0), prepared.rms)
+    if not np.isfinite(errors).all():
+        raise ValueError(
+            "the noise of a count is as large as a quarter of it, so that a mean of its group says nothing"
+        )
+    return np.hypot(errors, means - of_all)
 
 
 def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:

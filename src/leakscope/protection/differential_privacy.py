@@ -8,7 +8,7 @@ Neighbours have the same number of records, which is public. Nothing of the nois
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.algorithms import Quantiles
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
+from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.runtime.all_but_one import values_of
 
@@ -89,8 +90,8 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     _check_declared(request, request.statistic)
     points, owner_notes = declared_view(request.statistic, plan, request.data.points)
     statistic, n = settled(request.statistic, points), len(points)
-    ranges = None
-    if not counts_records(statistic):
+    ranges, groups = None, _groups(statistic)
+    if not counts_records(statistic) and groups is None:
         ranges = Ranges.of(Mechanism(statistic, points, n), None, plan.declared_ranges)
     mechanism = Mechanism(statistic, points, n, request.execution)
     try:
@@ -104,8 +105,12 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     assumptions = [Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
     if ranges is None:
         assumptions.append(Term("levels_declared"))
-    else:
-        assumptions += [Term("ranges_declared", ranges=_listed(ranges, columns_of(points.x))), Term("values_clamped")]
+    if groups is not None:
+        listed = _listed(groups.columns, groups.ranges)
+        assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
+    if ranges is not None:
+        listed = _listed(columns_of(points.x), zip(ranges.low, ranges.high, strict=True))
+        assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
     assumptions += [Term("ledger_not_rolled_back"), Term("on_a_grid")]
     prepared = Prepared(
         request,
@@ -161,11 +166,14 @@ def _check_declared(request: Request, statistic: Statistic) -> None:
         )
 
 
-def _listed(ranges: Ranges, columns: Sequence[str]) -> str:
-    listed = [
-        f"{name} from {low:g} to {high:g}" for name, low, high in zip(columns, ranges.low, ranges.high, strict=True)
-    ]
-    return ", ".join(listed)
+def _groups(statistic: Statistic) -> GroupSums | None:
+    """Return the groups of a statistic that counts and adds up by groups; None for others."""
+    is_of_groups = isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums)
+    return statistic.features if is_of_groups else None  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+
+
+def _listed(columns: Sequence[str], ranges: Iterable[tuple[float, float]]) -> str:
+    return ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(columns, ranges, strict=True))
 
 
 def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism, ranges: Ranges | None) -> tuple[GaussianNoise, Grid]:
@@ -209,6 +217,8 @@ def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None)
         return None
     if isinstance(statistic.features, Cells):
         return 1 / bound.l2
+    if isinstance(statistic.features, GroupSums):
+        return math.sqrt(1 + len(statistic.features.columns)) / bound.l2
     if isinstance(statistic.features, Histogram):
         return math.sqrt(len(statistic.features.edges)) / bound.l2
     if isinstance(statistic.features, Columns) and ranges is not None:

@@ -24,7 +24,7 @@ from leakscope.core.types import Points
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.plans.statistics import REGRESSIONS
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
-from leakscope.releases.statistics.group_means import GroupMeans
+from leakscope.releases.statistics.group_means import GroupMeans, GroupSums
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import OfficeRule
 
@@ -51,6 +51,8 @@ def check_office_rules(plan: ProtectionPlan, statistic: Statistic, points: Point
     if isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram):
         counts = np.rint(statistic.features(points.x).sum(axis=0))
         return (_minimum_frequency(counts, statistic.features.labels(points.x), thresholds),)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
+        return _rules_of_groups(statistic.features.means, points, thresholds)
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _rules_of_groups(statistic.algorithm, points, thresholds)
     if isinstance(statistic, Linear) and isinstance(statistic.features, Columns):

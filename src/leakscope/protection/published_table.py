@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.group_means import GroupMeans
+from leakscope.releases.statistics.group_means import GroupMeans, GroupSums
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import PublishedCell, PublishedTable
 
@@ -114,6 +114,9 @@ def table_for_publication(
         return None
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _table_of_means(statistic.algorithm, values, deviations, is_gaussian)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
+        means, errors = statistic.features.as_means(values, deviations)
+        return _table_of_means(statistic.features.means, means, errors, is_gaussian)
     if plan.statistic != "table" or not isinstance(statistic, Linear) or not isinstance(statistic.features, Cells):
         return None
     counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels)
@@ -266,9 +269,19 @@ def _table_of_means(
         if place < n_groups:
             cells.append(_count(levels, float(np.rint(value)), float(np.sqrt(deviation**2 + _ROUNDING)), is_gaussian))
         else:
-            column = groups.columns[place // n_groups - 1]
-            cells.append(_cell(levels, f"mean of {column}", value, deviation, is_gaussian))
+            quantity = f"mean of {groups.columns[place // n_groups - 1]}"
+            if np.isfinite(value):
+                cells.append(_cell(levels, quantity, value, deviation, is_gaussian))
+            else:
+                cells.append(_unknown(levels, quantity))
     return PublishedTable(by=groups.cells.columns, cells=tuple(cells), total=None, non_negative=False)
+
+
+def _unknown(levels: tuple[str | None, ...], quantity: str) -> PublishedCell:
+    """Make the cell of a mean of so few that it would say nothing."""
+    return PublishedCell(
+        levels=levels, quantity=quantity, value=None, noise_std=None, low=None, high=None, sampling_std=None
+    )
 
 
 def _count(levels: tuple[str | None, ...], value: float, deviation: float, is_gaussian: bool) -> PublishedCell:

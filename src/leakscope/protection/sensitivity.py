@@ -20,6 +20,7 @@ from leakscope.plans.statistics import REGRESSIONS
 from leakscope.protection.mechanism import Mechanism
 from leakscope.releases.statistics.algorithms import Quantiles
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
+from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Covariance, Linear
 
 Array = np.ndarray
@@ -123,8 +124,9 @@ class Sensitivity:
 def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records: int | None = None) -> Sensitivity:
     """Bound how far replacing one record can move a statistic, whatever the data.
 
-    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Means and sums of
-    columns, quantiles: each coordinate by at most the width of its range, over the number of records for a mean.
+    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Counts and sums
+    of groups: see `_of_groups`. Means, sums, quantiles: each coordinate by at most the width of its range,
+    over the number of records for a mean.
     Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
     (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
     to at most p^2, those of the triangle to (p^2 + p)/2, and the triangle has at most p in l2; where no column changes
@@ -194,6 +196,8 @@ def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivit
         sizes = [len(edges) - 1 for edges in features.edges] if isinstance(features, Histogram) else [d]
         moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
         return Sensitivity(np.ones(d), float(moved), math.sqrt(moved))
+    if isinstance(features, GroupSums):
+        return _of_groups(features)
     if isinstance(features, Columns):
         return Sensitivity(_known(ranges).width, float(d), math.sqrt(d))
     if isinstance(features, SecondMoments):
@@ -206,6 +210,18 @@ def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivit
         two = min(math.sqrt(d), float(len(largest))) if one_sign else float(len(largest))
         return Sensitivity(largest[first] * largest[second], float(d), two)
     raise NotApplicable("no_sensitivity", statistic=statistic.name)
+
+
+def _of_groups(groups: GroupSums) -> Sensitivity:
+    """Bound the sensitivity of counts and sums of groups, a sum in units of half of its range.
+
+    A record that leaves a group for another one moves two counts by 1 and, of each of the c columns, two sums by at
+    most 1; one that stays moves c sums by at most 2. So l1 is at most 2 + 2 c, and l2 the root of the larger of 2 + 2 c
+    and 4 c.
+    """
+    c, n_groups = len(groups.columns), groups.means.cells.n_cells
+    unit = np.concatenate([np.ones(n_groups), np.repeat(groups.half_width, n_groups)])
+    return Sensitivity(unit, 2.0 + 2.0 * c, math.sqrt(max(2 + 2 * c, 4 * c)))
 
 
 def _known(ranges: Ranges | None) -> Ranges:

@@ -305,8 +305,10 @@ class PublishedCell(Facts):
 
     levels: tuple[Text | None, ...] = Field(description="Of each column; null where its levels are added up.")
     quantity: Text = Field(description="What the number is: count, or mean of a column.")
-    value: Real = Field(description="Of a count a whole number.")
-    noise_std: NonNegative = Field(description="Of the noise, rounding to a whole number included.")
+    value: Real | None = Field(
+        description="Of a count a whole number; null for a mean whose count is less than 4 deviations of its noise."
+    )
+    noise_std: NonNegative | None = Field(description="Of the noise, rounding to a whole number included.")
     low: Real | None = Field(
         description="End of the central 95 % interval of the noise, of a count whole; null if it is not Gaussian."
     )

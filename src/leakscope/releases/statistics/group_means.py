@@ -96,6 +96,98 @@ class GroupMeans:
         return np.bincount(group[inside], weights=column[inside], minlength=self.cells.n_cells)
 
 
+@final
+@dataclass(frozen=True)
+class GroupSums:
+    """Membership of groups, and in the own group the distance of columns from the middle of their declared range.
+
+    Their sums are the counts of the groups, and what their means are made of: ``middle + sum/count``. One record moves
+    each of them by a bounded amount, which it does not move a mean by.
+
+    Parameters
+    ----------
+    by : tuple of str
+    levels : tuple of tuples
+        As in `GroupMeans`; a record with another level is in no group.
+    columns : tuple of str
+    ranges : tuple of (float, float)
+        The least and the largest value of each column, within which its values lie.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.releases.statistics.group_means import GroupSums
+    >>> frame = pd.DataFrame({"sector": ["care", "care", "trade"], "wage": [10.0, 30.0, 40.0]})
+    >>> sums = GroupSums(("sector",), (("care", "trade"),), ("wage",), ((0.0, 80.0),))
+    >>> sums(frame).sum(axis=0).tolist(), sums.labels(frame)[2]
+    ([2.0, 1.0, -40.0, 0.0], 'sum of wage - 40 in care')
+    """
+
+    by: tuple[str, ...]
+    levels: tuple[tuple[Any, ...], ...]
+    columns: tuple[str, ...]
+    ranges: tuple[tuple[float, float], ...]
+
+    @property
+    def means(self) -> GroupMeans:
+        """The means of the same groups."""
+        return GroupMeans(self.by, self.levels, self.columns)
+
+    @property
+    def middle(self) -> Float[Array, " c"]:
+        """The middle of each range."""
+        return np.array([(low + high) / 2 for low, high in self.ranges])
+
+    @property
+    def half_width(self) -> Float[Array, " c"]:
+        """What a record of a group can add to the sum of each column at most."""
+        return np.array([(high - low) / 2 for low, high in self.ranges])
+
+    def labels(self, x: Any) -> list[str]:
+        """Name the counts of all groups, then the sums of the first column, and so on."""
+        groups = self.means.cells.labels(x)
+        sums = [
+            f"sum of {column} - {middle:g} in {group}"
+            for column, middle in zip(self.columns, self.middle, strict=True)
+            for group in groups
+        ]
+        return [f"records in {group}" for group in groups] + sums
+
+    def __call__(self, x: Any) -> Float[Array, "N d"]:
+        """Return 1 for the group of the record and 0 elsewhere, and so for each column."""
+        inside = self.means.cells(x)
+        deviations = self.means.table(x) - self.middle
+        return np.hstack([inside, *(inside * column[:, None] for column in deviations.T)])
+
+    def as_means(
+        self, sums: Float[Array, " d"], deviations: Float[Array, " d"]
+    ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+        """Turn counts and sums into counts and means, with the errors of these.
+
+        Parameters
+        ----------
+        sums : array of shape (d,)
+        deviations : array of shape (d,)
+            Standard deviations of their noise, which is independent.
+
+        Returns
+        -------
+        values, errors : arrays of shape (d,)
+            Errors of the means to first order: ``sqrt(var of sum + (mean - middle)^2 var of count)/count``. NaN where
+            the count is less than 4 deviations of its noise: a mean would say nothing there.
+        """
+        n_groups = self.means.cells.n_cells
+        count, count_error = sums[:n_groups], deviations[:n_groups]
+        known = (count > 0) & (count >= 4 * count_error)
+        values, errors = [count], [count_error]
+        for place, middle in enumerate(self.middle, start=1):
+            of_column = slice(place * n_groups, (place + 1) * n_groups)
+            distance = np.divide(sums[of_column], count, out=np.full(n_groups, np.nan), where=known)
+            values.append(middle + distance)
+            errors.append(np.hypot(deviations[of_column], distance * count_error) / np.where(known, count, np.nan))
+        return np.concatenate(values), np.concatenate(errors)
+
+
 def left_out_group_means(
     groups: GroupMeans, points: Points, units: Units
 ) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:

@@ -61,7 +61,9 @@ def _rows_of_table(table: PublishedTable) -> Iterator[Sequence[str]]:
     total = total_name(table)
     for cell in table.cells:
         levels = [total if level is None else level for level in cell.levels]
-        value = f"{cell.value:.0f}" if cell.quantity == "count" else repr(cell.value)
+        value = "" if cell.value is None else repr(cell.value)
+        if cell.value is not None and cell.quantity == "count":
+            value = f"{cell.value:.0f}"
         errors = (cell.noise_std, cell.low, cell.high, cell.sampling_std)
         yield [*levels, cell.quantity, value, *(_six_digits(error) for error in errors)]
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from leakscope.core import reasons
 from leakscope.core.findings import Finding
 from leakscope.reports import phrases
-from leakscope.reports.about import ReleasedValue
+from leakscope.reports.about import PublishedTable, ReleasedValue
 from leakscope.reports.numbers import THIN, count, near, percent, powers, significant
 from leakscope.reports.phrases import title
 from leakscope.reports.sections.protected.designs import fill, words_of
@@ -55,23 +55,27 @@ def values(result: ProtectedResult) -> list[Cells]:
     factor = WIDE.get(family, 1.0)
     noise = "noise_95" if family in WIDE else "noise_std"
     exact = _text(words_of(result).exact)
+    if result.about.table is not None:
+        return _published(result.about.table, noise, exact)
     rows = []
-    table = result.about.table
-    for cell in () if table is None else table.cells:
-        if is_crossed(table) and None in cell.levels:
-            continue  # the margins are with the rows and columns
-        half = half_of(cell)
-        cells = {"statistic": _text(label_of(cell, table)), "released": value_of(cell)}
-        cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
-        rows.append(cells)
-    if rows:
-        return rows
     for row in result.values:
         half = factor * (row.noise_std)
         cells = {"statistic": _text(capital(row.name)), "released": _released(row.value, half)}
         cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
         rows.append(cells | {"unit": _unit(row.unit)})
     return _without_empty(rows, "unit")
+
+
+def _published(table: PublishedTable, noise: str, exact: Markup) -> list[Cells]:
+    """Tabulate the numbers of a table as they are published; margins only where no rows and columns show them."""
+    shown = [cell for cell in table.cells if not (is_crossed(table) and None in cell.levels)]
+    rows = []
+    for cell in shown:
+        half = half_of(cell)
+        said = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
+        cells = {"statistic": _text(label_of(cell, table)), "released": value_of(cell)}
+        rows.append(cells | {noise: NOTHING if cell.value is None else said})
+    return rows
 
 
 def costs(result: ProtectedResult) -> list[Cells]:

@@ -25,6 +25,7 @@ RULES_INTRO = (
     "the promise, which holds whether they pass or fail."
 )
 RULE_HEADS = {"rule": "Rule", "asks": "Asks for", "failing": "Fails"}
+NOTHING = Markup("\u2014")
 Cells = Mapping[str, Markup]
 
 
@@ -87,6 +88,8 @@ def note(result: ProtectedResult) -> Markup:
         parts.append(say("Margins are sums of the cells, and cost nothing."))
     if table.non_negative:
         parts.append(say("Negative counts were set to 0, so that small counts are too large on average."))
+    if any(cell.value is None for cell in table.cells):
+        parts.append(say("A mean is left out where the noise of its count is as large as a quarter of the count."))
     if any(cell.low is not None for cell in table.cells):
         parts.append(say("± is half of a 95 % interval of the noise."))
     return joined(parts)
@@ -116,18 +119,22 @@ def _rule(rule: OfficeRule) -> Cells:
 
 def value_of(cell: PublishedCell) -> Markup:
     """Write a count as a whole number, a mean to the second digit of its noise."""
+    if cell.value is None:
+        return NOTHING
     if cell.quantity == "count":
         return Markup.escape(near(cell.value))
-    places = 0
-    if cell.noise_std > 0:
-        digits = significant(cell.noise_std)
-        places = len(digits.partition(".")[2]) if "e" not in digits and "sup" not in digits else 0
-    return Markup.escape(near(cell.value, places)) if cell.noise_std else Markup.escape(f"{cell.value:,.12g}")
+    if not cell.noise_std:
+        return Markup.escape(f"{cell.value:,.12g}")
+    digits = significant(cell.noise_std)
+    is_plain = "e" not in digits and "sup" not in digits
+    return Markup.escape(near(cell.value, len(digits.partition(".")[2]) if is_plain else 0))
 
 
 def half_of(cell: PublishedCell) -> float:
-    """Return half of the interval of the noise, or its deviation where there is no interval."""
-    return cell.noise_std if cell.high is None else cell.high - cell.value
+    """Return half of the interval of the noise, or its deviation where there is no interval; 0 where there is none."""
+    if cell.value is None or cell.high is None:
+        return cell.noise_std or 0.0
+    return cell.high - cell.value
 
 
 def _value(cell: PublishedCell) -> Markup:
