@@ -105,13 +105,13 @@ def protecting(monkeypatch) -> Protecting:
         (
             "calibrate",
             CalibrationPlan,
-            {"--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+            {"--plan", "--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
         ),
         ("calibrate dpsgd", MultiplierPlan, {"--json", "--help"}),
         (
             "protect",
             ProtectionPlan,
-            {"--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+            {"--plan", "--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
         ),
     ],
 )

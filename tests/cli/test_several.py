@@ -134,3 +134,31 @@ def test_a_second_design(leakscope) -> None:
     entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
     assert others == [{"design": "dp", "date": "2027-01-04", "number": 1, "digest": entry["digest"]}]
     assert "differential privacy, release 1 of 2027-01-04" in " ".join(left.out.split())
+
+
+def test_tables_rules_and_csv_are_those_of_each_statistic(leakscope) -> None:
+    text = PLAN.replace('by = ["town"]', 'by = ["town"]\nnon_negative = true\nrules = { minimum = 30 }')
+    Path("plan.toml").write_text(text)
+    left = leakscope("protect --plan plan.toml --n-jobs 1 --out survey")
+    assert left.code == 0
+    public, owner = (
+        json.loads(Path("survey", name).read_text())["about"] for name in ("release.json", "owner/private.json")
+    )
+    mean, table = public["statistics"]
+    assert (mean["table"], public["table"]) == (None, None)
+    assert [cell["levels"] for cell in table["table"]["cells"]] == [["Bonn"], ["Ulm"], [None]]
+    assert table["table"]["cells"][-1]["value"] == 59  # all but one
+    assert [len(each["rules"]) for each in public["statistics"]] == [0, 0]
+    (rule,) = owner["statistics"][1]["rules"]
+    assert (rule["rule"], rule["failing"]) == ("minimum_frequency", ["Bonn"])
+    rows = Path("survey/release.csv").read_text().splitlines()
+    assert rows[0] == "statistic,name,value,noise_std,low,high,sampling_std"
+    names = [row.split(",")[:2] for row in rows[1:]]
+    assert names == [["mean", "mean of wage"], *(["table by town", name] for name in ("Bonn", "Ulm", "Total"))]
+
+
+def test_compare_is_for_one_statistic(leakscope) -> None:
+    line = (
+        "plan.toml: statistic 1: compare shows what each design would cost for one statistic; leave it out for several"
+    )
+    refused(leakscope("protect --plan plan.toml --compare --n-jobs 1"), line)
