@@ -45,8 +45,8 @@ class Request:
     name : str
         Of a statistic that is released together with others.
     parts : sequence of Request
-        The statistics, if several are released together: each of its own columns of the same records, with the plan of
-        all in which it has its own eta. ``statistic`` is then that of the first one.
+        The statistics, if several are released together, each of its own columns of the same records. ``plan`` then has
+        what all of them share, and ``statistic`` is that of the first one.
     """
 
     plan: CalibrationPlan
@@ -58,11 +58,6 @@ class Request:
     notes: Sequence[str] = ()
     name: str = ""
     parts: Sequence[Request] = ()
-
-    @property
-    def statistics(self) -> Sequence[Request]:
-        """The requests of single statistics: the parts, or this one."""
-        return self.parts or (self,)
 
     @property
     def of_a_file(self) -> bool:
