@@ -30,6 +30,7 @@ from scipy import special
 from leakscope.core.checks import gain_over_prior, same_length
 from leakscope.core.lengths import p_norm
 from leakscope.core.numerics import bisect, smallest_where
+from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of, variance, with_rows
 from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.norms import Lp, Mahalanobis
@@ -70,7 +71,7 @@ class LeftOut:
 
     Parameters
     ----------
-    values : array of shape (n, d)
+    values : array of shape (n, d), or RepeatedRows
         Row i is the statistic of all records but i; n >= 2. A row that is not finite is a failure, which is seen: it
         hides among other failures alone.
 
@@ -90,10 +91,10 @@ class LeftOut:
     (4, 0.5641)
     """
 
-    values: Num[Array, "n d"]
+    values: Table
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=float)
+        values = self.values if isinstance(self.values, RepeatedRows) else np.asarray(self.values, dtype=float)
         if values.ndim != 2 or len(values) < 2 or not values.shape[1]:
             raise ValueError(f"leave-one-out values must have shape (n, d), n >= 2 and d >= 1; got {values.shape}")
         object.__setattr__(self, "values", values)
@@ -120,10 +121,7 @@ class LeftOut:
 
         It does not hold for quantiles, minima and maxima, which are not smooth.
         """
-        if self.distinct.n_failed:
-            return np.full(self.values.shape[1], np.nan)
-        deviations = self.values - self.values[0]
-        return np.sqrt((self.n - 1) * deviations.var(axis=0))
+        return jackknife_std(self.values)
 
     def worst(self, noise: Noise) -> WorstLeftOut:
         """Bound the total variation of the record that is told best.
@@ -203,23 +201,49 @@ class Distinct:
     n_failed: int
 
     @classmethod
-    def of(cls, values: Float[Array, "n d"]) -> Distinct:
+    def of(cls, table: Table) -> Distinct:
         """Find the distinct rows."""
+        values = rows_of(table)
         finite = np.isfinite(values).all(axis=1)
-        which = np.full(len(values), -1)
-        known = values[finite] + 0.0  # there is one zero
-        # Equal rows have equal sums of products; unequal ones hardly ever, and then all columns are compared.
-        weights = np.random.default_rng(0).uniform(0.5, 1.0, known.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            _, first, label, count = np.unique(
-                (known * weights).sum(axis=1), return_index=True, return_inverse=True, return_counts=True
-            )
-        if not np.array_equal(known[first[label]], known):
-            _, first, label, count = np.unique(
-                known, axis=0, return_index=True, return_inverse=True, return_counts=True
-            )
-        which[finite] = label.reshape(-1)
-        return cls(known[first], count, which, int((~finite).sum()))
+        all_finite = bool(finite.all())
+        known = (values if all_finite else values[finite]) + 0.0  # there is one zero
+        first, label = _places_of_distinct(known)
+        place = np.full(len(values), -1, dtype=np.int32)
+        place[finite] = label
+        if isinstance(table, RepeatedRows):
+            count = np.bincount(label, weights=table.count[finite], minlength=len(first)).astype(int)
+            return cls(known[first], count, place[table.which], int(table.count[~finite].sum()))
+        return cls(known[first], np.bincount(label, minlength=len(first)), place, len(values) - len(known))
+
+
+def _places_of_distinct(known: Float[Array, "m d"]) -> tuple[Int[Array, " k"], Int[Array, " m"]]:
+    """Return where each distinct row is found first, and which of these every row equals, in an order of the rows."""
+    # Equal rows have equal sums of products; unequal ones hardly ever, and then all columns are compared.
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, known.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, first, label = np.unique((known * weights).sum(axis=1), return_index=True, return_inverse=True)
+    if len(first) < len(known) and not np.array_equal(known[first[label]], known):
+        _, first, label = np.unique(known, axis=0, return_index=True, return_inverse=True)
+    return first, label.reshape(-1)
+
+
+def jackknife_std(values: Table) -> Float[Array, " d"]:
+    """Compute the jackknife standard error from the values without each record; NaN where a value failed.
+
+    It does not hold for quantiles, minima and maxima, which are not smooth.
+
+    Parameters
+    ----------
+    values : array of shape (n, d), or RepeatedRows
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    rows = rows_of(values)
+    if not np.isfinite(rows).all():
+        return np.full(rows.shape[1], np.nan)
+    return np.sqrt((len(values) - 1) * variance(with_rows(values, rows - rows[0])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +485,7 @@ class _Measured:
 
 def _standardised(norm: Lp | Mahalanobis, rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
     """Map rows to the coordinates in which a norm is the plain p-norm: by one product, where that is a linear map."""
-    if isinstance(norm, Lp):
+    if isinstance(norm, Lp) or norm.shape.ndim == 1:
         return norm.standardise(rows)
     return rows @ norm.standardise(np.eye(rows.shape[1]))
 
@@ -535,13 +559,13 @@ def _end(shifts: Float[Array, " m"], count: Int[Array, " m"], n: int) -> tuple[f
 
 
 def calibrate_left_out(
-    values: Num[Array, "n d"] | LeftOut, eta: float, family: Callable[[float], Noise] = GaussianNoise
+    values: Num[Array, "n d"] | RepeatedRows | LeftOut, eta: float, family: Callable[[float], Noise] = GaussianNoise
 ) -> Noise:
     """Return noise of the least scale with which nobody tells which record was left out.
 
     Parameters
     ----------
-    values : array of shape (n, d), or LeftOut
+    values : array of shape (n, d), RepeatedRows, or LeftOut
         Row i is the statistic of all records but i.
     eta : float
         Accuracy above 1/2 that is allowed for every record and every attacker, > 0 and < 1/2.
@@ -643,7 +667,7 @@ def _where_it_vanishes(excess: Callable[[float], float], inside: float, outside:
 
 
 def least_left_out_noise(
-    values: Num[Array, "n d"] | LeftOut, eta: float, weights: Num[Array, " d"] | None = None
+    values: Num[Array, "n d"] | RepeatedRows | LeftOut, eta: float, weights: Num[Array, " d"] | None = None
 ) -> GaussianNoise:
     """Return Gaussian noise of the least weighted variance that is found, its shape suited to the worst record.
 
@@ -655,7 +679,7 @@ def least_left_out_noise(
 
     Parameters
     ----------
-    values : array of shape (n, d), or LeftOut
+    values : array of shape (n, d), RepeatedRows, or LeftOut
         Row i is the statistic of all records but i.
     eta : float
         As in `calibrate_left_out`.

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import NotApplicable
+from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
 from leakscope.protection.comparison import total_errors
@@ -152,7 +153,7 @@ def cost_of_designs(request: Request) -> DesignTable:
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
     rows = [_row(request, design, of_all) for design in DESIGNS_IN_ORDER]
     recommended, why = recommendation(request)
-    errors = leave_one_out.standard_error(without)
+    errors = jackknife_std(without)
     return DesignTable(statistic.labels(points), errors, rows, recommended, why)
 
 

@@ -21,8 +21,9 @@ from leakscope.core.grid import Grid
 from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import NotApplicable, Points
 from leakscope.noise import GaussianNoise, dp_gaussian_scale
+from leakscope.noise.left_out import jackknife_std
 from leakscope.protection.declared_data import declared_view
-from leakscope.protection.leave_one_out import counts_records, settled, standard_error
+from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.left_out_noise import deviations_of
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.prepared import Prepared
@@ -207,4 +208,4 @@ def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] 
     """Compute the standard error for the owner, unless that takes much memory."""
     if len(points) * len(statistic.labels(points)) > _MOST_JACKKNIFE or len(points) < 2:
         return None
-    return standard_error(values_of(statistic, points)[1])
+    return jackknife_std(values_of(statistic, points)[1])

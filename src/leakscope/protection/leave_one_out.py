@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
-
 from leakscope.core.findings import EVERY, Finding, Term
 from leakscope.core.types import Points
+from leakscope.noise.left_out import jackknife_std
 from leakscope.protection.left_out_attack import attack_left_out
 from leakscope.protection.left_out_noise import LeftOutNoise, search_left_out_noise
 from leakscope.protection.prepared import Prepared
@@ -85,7 +84,7 @@ def prepare(request: Request) -> Prepared:
         source=SOURCE,
         per_unit=found.whitened,
         value_of=found.table.__getitem__,
-        sampling_std=standard_error(values),
+        sampling_std=jackknife_std(values),
         accuracy=0.5 + found.worst.advantage / 2,
     )
     named = named_right(prepared, plan.eta)
@@ -114,13 +113,6 @@ def settled(statistic: Statistic, points: Points) -> Statistic:
 def counts_records(statistic: Statistic) -> bool:
     """Tell whether a statistic counts records: the cells of a table, or the bins of a histogram."""
     return isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram)
-
-
-def standard_error(values: Float[Array, "n d"]) -> Float[Array, " d"]:
-    """Compute the jackknife standard error, which does not hold for quantiles; NaN where a value failed."""
-    if not np.isfinite(values).all():
-        return np.full(values.shape[1], np.nan)
-    return np.sqrt((len(values) - 1) * (values - values[0]).var(axis=0))
 
 
 def _attacks(found: LeftOutNoise, prepared: Prepared) -> tuple[Finding, ...]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.grid import Grid
+from leakscope.core.repeated_rows import Table, rows_of, variance, with_rows
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.noise.left_out import WorstLeftOut
@@ -31,7 +33,7 @@ class LeftOutNoise:
 
     Parameters
     ----------
-    table : array of shape (n, d)
+    table : array of shape (n, d), or RepeatedRows
         The values on the grid, as one of them is released.
     noise : GaussianNoise or None
         Of the coordinates with noise; None where there is none.
@@ -45,7 +47,7 @@ class LeftOutNoise:
         The scale was declared beforehand.
     """
 
-    table: Float[Array, "n d"]
+    table: Table
     noise: GaussianNoise | None
     shape: PrintedShape | None
     noisy_coords: Bool[Array, " d"]
@@ -61,18 +63,19 @@ class LeftOutNoise:
             rms[self.noisy_coords] = deviations_of(self.noise, int(self.noisy_coords.sum()))
         return rms
 
-    @property
-    def whitened(self) -> Float[Array, "n e"]:
+    @cached_property
+    def whitened(self) -> Table:
         """The table in units of the noise, in coordinates in which it is standard normal; zeros where there is none."""
+        rows = rows_of(self.table)
         if self.noise is None:
-            return np.zeros((len(self.table), 1))
-        noisy = self.table[:, self.noisy_coords]
+            return with_rows(self.table, np.zeros((len(rows), 1)))
+        noisy = rows[:, self.noisy_coords]
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
-        return self.noise.norm.standardise(noisy - lowest) / self.noise.scale
+        return with_rows(self.table, self.noise.norm.standardise(noisy - lowest) / self.noise.scale)
 
 
 def search_left_out_noise(
-    values: Float[Array, "n d"],
+    values: Table,
     eta: float,
     labels: Sequence[str],
     *,
@@ -85,7 +88,7 @@ def search_left_out_noise(
 
     Parameters
     ----------
-    values : array of shape (n, d)
+    values : array of shape (n, d), or RepeatedRows
         Row i is the statistic of all records but i.
     eta : float
         Accuracy above 1/2 that is allowed.
@@ -125,8 +128,9 @@ def search_left_out_noise(
     if constant.all():
         grid = Grid(1.0)
         return LeftOutNoise(values, None, None, ~constant, grid, WorstLeftOut(0.0, 0), False)
-    shape = _printed_shape(values[:, ~constant], eta, noise, counts)
-    return _least(values, ~constant, eta, shape)
+    left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]))
+    shape = _printed_shape(left_out, eta, noise, counts)
+    return _least(values, left_out, ~constant, eta, shape)
 
 
 def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
@@ -138,67 +142,90 @@ def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
     return noise.scale * np.sqrt(variances)
 
 
-def _constant(values: Float[Array, "n d"]) -> Bool[Array, " d"]:
+def _finite(values: Table) -> Table:
+    """Leave out failures."""
+    is_finite = np.isfinite(rows_of(values)).all(axis=1)
+    return values if is_finite.all() else np.asarray(values)[np.isfinite(np.asarray(values)).all(axis=1)]
+
+
+def _constant(values: Table) -> Bool[Array, " d"]:
     """Find the coordinates that are the same in all rows; failures, which are rows, concern none of them."""
-    finite = values[np.isfinite(values).all(axis=1)]
+    finite = rows_of(_finite(values))
     if not len(finite):
         raise ValueError("the statistic fails whoever is left out")
-    if len(finite) < len(values):
+    if len(finite) < len(rows_of(values)):
         return np.zeros(values.shape[1], dtype=bool)
     return (finite == finite[0]).all(axis=0)
 
 
-def _printed_shape(values: Float[Array, "n e"], eta: float, noise: str, counts: bool) -> PrintedShape | None:
+def _printed_shape(left_out: LeftOut, eta: float, noise: str, counts: bool) -> PrintedShape | None:
     """Choose a shape and round it, before any scale is calibrated for it."""
-    d = values.shape[1]
+    d = left_out.values.shape[1]
     if d == 1 or counts or noise == "gaussian_isotropic":
         return None
-    finite = values[np.isfinite(values).all(axis=1)]
-    errors = finite.std(axis=0)
+    errors = np.sqrt(variance(_finite(left_out.values)))
     # one digit of the standard errors is all that the weights take from the data
     errors = np.array([float(f"{error:.0e}") if error > 0 else 1.0 for error in errors])
     if noise == "gaussian_diagonal" or d > _MOST_SHAPED:
         return PrintedShape.of(np.diag(np.square(errors)), independent=True)
     try:
-        best = least_left_out_noise(values, eta, 1 / np.square(errors))
+        best = least_left_out_noise(left_out, eta, 1 / np.square(errors))
     except NotApplicable as reason:
         raise ValueError(str(reason)) from None
     return PrintedShape.of(np.asarray(best.shape))
 
 
 def _least(
-    values: Float[Array, "n d"], noisy_coords: Bool[Array, " d"], eta: float, shape: PrintedShape | None
+    values: Table, left_out: LeftOut, noisy_coords: Bool[Array, " d"], eta: float, shape: PrintedShape | None
 ) -> LeftOutNoise:
-    """Find the least scale of two digits that keeps the promise for the values on its own grid."""
-    covariance = None if shape is None else shape.covariance
-    noisy = values[:, noisy_coords]
+    """Find the least scale of two digits that keeps the promise for the values on its own grid.
+
+    Parameters
+    ----------
+    values : array of shape (n, d), or RepeatedRows
+    left_out : LeftOut
+        The coordinates with noise.
+    noisy_coords : bool array of shape (d,)
+    eta : float
+    shape : PrintedShape or None
+    """
+    covariance = _covariance(shape)
+    noisy = rows_of(left_out.values)
 
     def of_scale(scale: float) -> GaussianNoise:
         return GaussianNoise(scale, covariance)
 
     try:
-        least = float(calibrate_left_out(noisy, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
+        least = float(calibrate_left_out(left_out, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
     except NotApplicable as reason:
         raise ValueError(str(reason)) from None
     printed = rounded_up(least)
     while printed <= _MOST_GROWTH * least:
         noise = of_scale(printed)
         grid = _grid(noise, noisy, noisy_coords)
-        table = values.copy()
-        table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
-        worst = LeftOut(table[:, noisy_coords]).worst(noise)
+        on_grid = _noisy_grid(grid, noisy_coords).snap(noisy)
+        worst = LeftOut(with_rows(values, on_grid)).worst(noise)
         if worst.advantage <= 2 * eta:
-            return LeftOutNoise(table, noise, shape, noisy_coords, grid, worst, declared=False)
+            rows = rows_of(values).copy()
+            rows[:, noisy_coords] = on_grid
+            return LeftOutNoise(with_rows(values, rows), noise, shape, noisy_coords, grid, worst, declared=False)
         printed = next_scale(printed)
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
 
 
-def _checked_declared(values: Float[Array, "n d"], eta: float, declared: Sequence[float]) -> LeftOutNoise:
+def _covariance(shape: PrintedShape | None) -> Float[Array, "e e"] | Float[Array, " e"] | None:
+    """Return the covariance of a printed shape; its diagonal where the coordinates are independent."""
+    if shape is None:
+        return None
+    return np.square(shape.deviations) if shape.correlations is None else shape.covariance
+
+
+def _checked_declared(values: Table, eta: float, declared: Sequence[float]) -> LeftOutNoise:
     """Take the declared noise if it keeps the promise."""
     noise = declared_noise(declared, values.shape[1])
     every = np.ones(values.shape[1], dtype=bool)
-    grid = _grid(noise, values, every)
-    table = grid.snap(values)
+    grid = _grid(noise, rows_of(values), every)
+    table = with_rows(values, grid.snap(rows_of(values)))
     worst = LeftOut(table).worst(noise)
     if worst.advantage > 2 * eta:
         raise ValueError(

@@ -16,7 +16,8 @@ from scipy import special
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.lengths import p_norm
 from leakscope.noise import GaussianNoise
-from leakscope.protection.leave_one_out import settled, standard_error
+from leakscope.noise.left_out import jackknife_std
+from leakscope.protection.leave_one_out import settled
 from leakscope.protection.left_out_noise import declared_noise, deviations_of
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
@@ -88,7 +89,7 @@ def prepare(request: Request) -> Prepared:
         value_of=lambda left_out: of_all,
         owner_findings=_exactly(worst, shifts),
         owner_notes=(_uncovered(accuracy, plan.eta, plan.unit),),
-        sampling_std=standard_error(without),
+        sampling_std=jackknife_std(without),
         accuracy=float(accuracy[worst]),
     )
 

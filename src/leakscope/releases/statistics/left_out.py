@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from leakscope.core.repeated_rows import RepeatedRows, Table
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles
 from leakscope.releases.statistics.correlation import Correlation, centred
-from leakscope.releases.statistics.features import numbers, products
+from leakscope.releases.statistics.features import Cells, Histogram, numbers, products
 from leakscope.releases.statistics.leave_one_out import Solution, fit_without, records_of
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.losses import LogisticLoss
@@ -22,7 +23,7 @@ from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Sta
 from leakscope.releases.statistics.units import Units
 
 Array = np.ndarray
-Values = tuple[Float[Array, " d"], Float[Array, "n d"]]
+Values = tuple[Float[Array, " d"], Table]
 _ROUGHEST = 1e-5  # part of a variance that stays without a unit, with which no digits are lost
 
 
@@ -52,8 +53,9 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     -------
     of_all : array of shape (d,)
         The statistic of all records, by the same formulas.
-    without : array of shape (n, d)
-        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Quantiles equal those
+    without : array of shape (n, d), or RepeatedRows
+        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Counts without each
+        record, which differ by their cell alone, are `RepeatedRows`. Quantiles equal those
         of a fit bit by bit, as do sums of whole numbers; the others to rounding, logistic, Poisson and Huber
         regressions to 1e-4 of a standard error. None for other statistics, which take a fit for each unit.
 
@@ -78,6 +80,8 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     units = Units.single(len(points)) if unit is None else Units.of(unit)
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
+            case Linear(features=(Cells() | Histogram()) as counted, statistic="sum") if unit is None:
+                return _counts(counted.repeated(points.x))
             case Linear():
                 values = _linear(statistic.features(points.x), statistic.statistic, units)
             case Covariance():
@@ -96,6 +100,12 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     of_all, without = values
     without[~np.isfinite(without).all(axis=1)] = np.nan
     return of_all, without
+
+
+def _counts(features: RepeatedRows) -> Values:
+    """Count records: without one of them its own cell has one less, so there are no more distinct rows than cells."""
+    total = features.count @ features.rows
+    return total, features.with_rows(total - features.rows)
 
 
 def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:
