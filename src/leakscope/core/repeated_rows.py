@@ -75,7 +75,7 @@ class RepeatedRows:
         return replace(self, which=self.which[records])
 
 
-Table = Float[Array, "n d"] | RepeatedRows
+Table = Float[Array, "n _"] | RepeatedRows
 
 
 def rows_of(table: Table) -> Float[Array, "m d"]:

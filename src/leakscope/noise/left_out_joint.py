@@ -26,8 +26,8 @@ from scipy.special import erf, ndtri
 
 from leakscope.core.checks import gain_over_prior, non_negative
 from leakscope.core.numerics import bisect
-from leakscope.core.repeated_rows import RepeatedRows, rows_of, with_rows
-from leakscope.noise.left_out import Distinct, WorstLeftOut
+from leakscope.core.repeated_rows import RepeatedRows, rows_of
+from leakscope.noise.left_out import Distinct, LeftOut, WorstLeftOut
 
 Array = np.ndarray
 LARGEST_VALUE = 1e140  # of a table: sums of squares of distances do not overflow
@@ -82,12 +82,12 @@ def joint_advantage(table: Num[Array, "n D"] | RepeatedRows, reserve: float = 0.
     return _Rows(table).worst(min(non_negative("reserve", reserve), _FAR))
 
 
-def largest_reserve(table: Num[Array, "n D"] | RepeatedRows, eta: float) -> float:
+def largest_reserve(table: Num[Array, "n D"] | RepeatedRows | LeftOut, eta: float) -> float:
     """Return the largest reserve with which the joint promise is kept.
 
     Parameters
     ----------
-    table : array of shape (n, D), or RepeatedRows
+    table : array of shape (n, D), RepeatedRows, or LeftOut
         The whitened table of all releases that were declared beforehand, as in `joint_advantage`.
     eta : float
         Accuracy above 1/2 that all releases together may allow, > 0 and < 1/2.
@@ -152,19 +152,21 @@ def largest_distance(table: Num[Array, "n D"] | RepeatedRows) -> float:
 class _Rows:
     """The distinct rows of a whitened table around their mean, farthest first."""
 
-    def __init__(self, table: Num[Array, "n D"] | RepeatedRows) -> None:
-        table = table if isinstance(table, RepeatedRows) else np.asarray(table, dtype=float)
+    def __init__(self, of: Num[Array, "n D"] | RepeatedRows | LeftOut) -> None:
+        given = of.values if isinstance(of, LeftOut) else of
+        table = given if isinstance(given, RepeatedRows) else np.asarray(given, dtype=float)
         if table.ndim != 2 or len(table) < 2:
             raise ValueError(f"a whitened table must have shape (n, D), n >= 2; got {table.shape}")
         values = rows_of(table)
         if not (np.abs(values) <= LARGEST_VALUE).all():
             raise ValueError(f"a whitened table must be finite, and no value above {LARGEST_VALUE:g}")
         self.n = len(table)
+        distinct = of.distinct if isinstance(of, LeftOut) else Distinct.of(table)
         # Differences to the first row lose no digits of values that are far from zero.
-        distinct = Distinct.of(with_rows(table, values - table[0]))
-        rows = distinct.rows - distinct.count @ distinct.rows / self.n
+        rows = distinct.rows - distinct.rows[:1]
+        rows -= distinct.count @ rows / self.n
         rows -= distinct.count @ rows / self.n  # what the first mean lost by rounding
-        radius = np.sqrt(np.square(rows).sum(axis=1))
+        radius = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         order = np.argsort(-radius, kind="stable")
         self.rows, self.radius, self.count = rows[order], radius[order], distinct.count[order]
         self.order, self.which = order, distinct.which

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from leakscope.core.findings import EVERY, Finding, Term
 from leakscope.core.types import Points
 from leakscope.noise.left_out import jackknife_std

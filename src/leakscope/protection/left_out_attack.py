@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import logsumexp
 
 from leakscope.core.findings import Finding, Scope, Term

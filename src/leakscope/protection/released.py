@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,11 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding, Term
 from leakscope.core.grid import Grid
+from leakscope.core.repeated_rows import taken
 from leakscope.noise.families import describe
-from leakscope.noise.keyed import SCHEME, canonical_digest, new_key
+from leakscope.noise.keyed import SCHEME, canonical_digest
 from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import Release, ReleaseLedger
+from leakscope.noise.release_ledger import Release, ReleaseLedger, content_digest, order_of
 from leakscope.protection import leave_one_out
 from leakscope.protection.ledger_query import describe_statistic
 from leakscope.protection.prepared import Prepared
@@ -74,10 +76,10 @@ def declare(prepare: Prepare, request: Request) -> str:
     """
     place = _Place.of(request)
     prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    release = _entry(ledger, prepared)
     if place.ledger is None:
-        place.check(prepared)
-    ledger = place.ledger or place.created(prepared)
-    release = _entry(ledger, prepared, None)
+        ledger.check(release)  # that it fits
     ledger = ledger.declare(_query(prepared), _today(request), release.table, release.hashes)
     return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
@@ -112,19 +114,22 @@ def release(
     """
     place = _Place.of(request)
     prepared = prepare(request)
-    place.check(prepared)
+    ledger = place.ledger or place.begun(prepared)
+    entry = _entry(ledger, prepared)
+    number = ledger.place_of(entry.query, entry.subject)
+    is_new = number == len(ledger.releases)
+    # Only the digest of the released value is not known yet, and it decides nothing here.
+    checked = ledger.check(entry) if is_new else ledger
     before()
-    ledger = place.ledger or place.created(prepared)
     # Who is left out is looked up only now: nothing above depends on it.
     left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
     exact = prepared.value_of(left_out)
-    entry = _entry(ledger, prepared, exact)
-    number = ledger.place_of(entry.query, entry.subject)
-    if number == len(ledger.releases):
-        ledger = ledger.append(entry)
-    elif ledger.releases[number].release != entry.release:
-        ledger.check(entry)  # says why a second release of this query is refused
-    value = _with_noise(ledger, prepared, exact, entry.release)
+    digest = _digest(entry.subject, exact)
+    if is_new:
+        ledger = checked.completed(digest)
+    elif ledger.releases[number].release != digest:
+        ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
+    value = _with_noise(ledger, prepared, exact, digest)
     of_ledger = _of_ledger(ledger, prepared, number)
     declared = prepared.declared and AFTER_LOOKING not in of_ledger
     prepared = replace(prepared, assumptions=(*prepared.assumptions, *of_ledger), declared=declared)
@@ -141,7 +146,7 @@ def release(
     public = public_half(prepared, value, facts, joint)
     owner = owner_half(prepared, value, facts, [*joint, _spent(ledger, prepared)], place.notes)
     publish(public, owner)
-    _mark_published(place.path, prepared, number)
+    _mark_published(ledger, number)
     return Protected(value, prepared.noise, public, owner)
 
 
@@ -178,21 +183,11 @@ class _Place:
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
         return cls(path, ledger, request)
 
-    def check(self, prepared: Prepared) -> None:
-        """Refuse a new release that does not fit, before anything is written: not even a ledger is begun for it."""
-        ledger = self.ledger
-        if ledger is None:
-            ledger = ReleaseLedger(self.path, prepared.design, self._budget, (), None, (), "", new_key())
-        # Only the digest of the released value is not known yet, and it decides nothing here.
-        entry = _entry(ledger, prepared, None)
-        if ledger.place_of(entry.query, entry.subject) == len(ledger.releases):
-            ledger.check(entry)
-
-    def created(self, prepared: Prepared) -> ReleaseLedger:
-        """Begin a ledger: its budget is fixed here."""
+    def begun(self, prepared: Prepared) -> ReleaseLedger:
+        """Begin a ledger, without a file: its budget is fixed here."""
         seed = self.request.insecure_seed
         key = None if seed is None else _insecure_key(seed)
-        return ReleaseLedger.create(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
+        return ReleaseLedger.begun(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
 
     @property
     def notes(self) -> list[str]:
@@ -232,39 +227,53 @@ def _statistic(prepared: Prepared) -> str:
     return canonical_digest({"of": describe_statistic(prepared.request.statistic), **content})
 
 
-def _entry(ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"] | None) -> Release:
-    """Make the entry of a release; its digest is that of the value, where that is known."""
+def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
+    """Compute the digest of a release: of what its noise is drawn for, and of the value."""
+    return canonical_digest({"subject": subject, "exact": exact})
+
+
+def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
+    """Make the entry of a release whose value is not known yet."""
     noise = None if prepared.noise is None else describe(prepared.noise)
     of_units = prepared.design != "dp"
     is_table = prepared.design == "leave-one-out"
     names = prepared.units.names
-    by_name = sorted(range(len(names)), key=names.__getitem__)  # whatever the order of the records
+    values: Any = prepared.per_unit
+    hashes, first = None, 0
+    if of_units:  # in the order of their hashes, whatever the order of the records
+        hashes = ledger.unit_hashes(names)
+        order = order_of(hashes)
+        hashes, values, first = hashes[order], taken(values, order), int(order[0])
+        content = content_digest(hashes, values)
+    else:
+        content = hashlib.sha256(names[order_of(names)]).hexdigest()
+        values = float(values)
     subject = canonical_digest(
         {
             "scheme": SCHEME,
             "design": prepared.design,
             "query": _query(prepared).digest,
-            "units": hashlib.sha256("\n".join(names[unit] for unit in by_name).encode()).hexdigest(),
-            "values": prepared.per_unit[by_name] if of_units else prepared.per_unit,
-            "value": prepared.value_of(by_name[0]),  # a table holds differences alone
+            "content": content,
+            "mu": None if of_units else values,
+            "value": prepared.value_of(first),  # a table holds differences alone
             "noise": noise,
             "noisy": prepared.noisy_coords,
             "grid": np.broadcast_to(prepared.grid.steps, prepared.noisy_coords.shape),
         }
     )
-    mu = prepared.per_unit if of_units else float(prepared.per_unit)
     return Release(
         query=_query(prepared).digest,
         eta=prepared.eta,
         date=_today(prepared.request),
         subject=subject,
-        release=canonical_digest({"subject": subject, "exact": exact}),
+        release=_digest(subject, None),
         noise_digest=canonical_digest(noise),
         scale=1.0 if prepared.noise is None else prepared.noise.scale,
-        hashes=ledger.unit_hashes(names) if of_units else None,
-        table=prepared.per_unit if is_table else None,
-        mu=None if is_table else mu,
+        hashes=hashes,
+        table=values if is_table else None,
+        mu=None if is_table else values,
         statistic=_statistic(prepared),
+        content=content if of_units else "",
     )
 
 
@@ -337,7 +346,7 @@ def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
     return Finding("eta", ledger.spent(), release="spent", **common)
 
 
-def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
+def _mark_published(ledger: ReleaseLedger, number: int) -> None:
     """Mark a release as published; another process may have written the ledger since.
 
     Raises
@@ -347,7 +356,7 @@ def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            ReleaseLedger.open(path, prepared.design).published(number)
+            ledger.published(number)
             return
         except (OSError, ValueError) as reason:
             if attempt == _ATTEMPTS:
@@ -356,6 +365,8 @@ def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
                     "same release once more"
                 ) from None
         time.sleep(0.05 * attempt)
+        with suppress(OSError, ValueError):
+            ledger = ReleaseLedger.open(ledger.path, ledger.design)
 
 
 def _today(request: Request) -> str:

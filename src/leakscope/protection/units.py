@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+import pandas as pd
+from jaxtyping import Int, UInt8
 
 from leakscope import data as data_room
-from leakscope.core.types import Points
-from leakscope.data.content import row_names
+from leakscope.data.content import row_names, row_names_of_parquet
+from leakscope.data.files import columns_in_parquet
+from leakscope.noise.keyed import text_names
 from leakscope.protection.request import Request
 
 Array = np.ndarray
@@ -21,13 +24,13 @@ class Units:
 
     Parameters
     ----------
-    names : tuple of str
+    names : uint8 array of shape (n, 16)
         A name for each unit that does not depend on the order of the records, or on the format of their file.
     index : int array of shape (N,) or None
         The unit of each record; None where each record is a unit of its own.
     """
 
-    names: tuple[str, ...] = field(repr=False)
+    names: UInt8[Array, "n 16"] = field(repr=False)
     index: Int[Array, " N"] | None = field(default=None, repr=False)
 
     @property
@@ -50,21 +53,28 @@ class Units:
         plan, points = request.plan, request.data.points
         if plan.group is not None:
             names, index = np.unique(np.asarray(points.names, dtype=str), return_inverse=True)
-            units = cls(tuple(names.tolist()), index.reshape(-1))
+            units = cls(text_names(names.tolist()), index.reshape(-1))
         elif plan.id is not None:
-            units = cls(tuple(np.asarray(points.names, dtype=str).tolist()))
-            if len(set(units.names)) < units.n:
+            names = np.asarray(points.names).tolist()
+            units = cls(text_names(names))
+            if len(set(names)) < units.n:
                 raise ValueError(f"{plan.id} names several records alike: give it as group if they belong to a person")
         else:
-            units = cls(tuple(row_names(_whole(request))))
+            units = cls(_names_by_content(request))
         if units.n < 2:
             raise ValueError("leaving one out needs at least 2 records or people, got 1")
         return units
 
 
-def _whole(request: Request) -> Points:
-    """Return the data of a request with all columns."""
+def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
+    """Name the records of a request by all columns of its data; the file is read again if some are not in memory."""
+    plan, points = request.plan, request.data.points
     if not request.of_a_file:
-        return request.data.points
-    plan = request.plan
-    return data_room.read(plan.data, (), None, **plan.csv).points
+        return row_names(points)
+    is_frame = points.y is None and isinstance(points.x, pd.DataFrame)
+    if Path(plan.data).suffix == ".parquet":
+        has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
+        return row_names(points) if has_all else row_names_of_parquet(plan.data)
+    if is_frame and not plan.drop and not request.notes:  # a note says what is left out
+        return row_names(points)
+    return row_names(data_room.read(plan.data, (), None, **plan.csv).points)

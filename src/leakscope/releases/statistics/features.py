@@ -201,10 +201,11 @@ class Cells:
     @classmethod
     def of(cls, x: Any, columns: Sequence[str]) -> Cells:
         """Use the levels that occur among all records: the same whichever of them are in the data in use."""
-        levels = []
-        for name in columns:
-            levels.append(tuple(sorted(_occurring(x, name), key=lambda level: (str(type(level)), level))))
-        return cls(tuple(columns), tuple(levels))
+
+        def in_order(occurring: set[Any]) -> tuple[Any, ...]:
+            return tuple(sorted(occurring, key=lambda level: (str(type(level)), level)))
+
+        return cls(tuple(columns), tuple(in_order(_occurring(x, name)) for name in columns))
 
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
@@ -365,7 +366,7 @@ def _column(x: Any, name: str) -> Any:
 
 
 def _codes(x: Any, name: str) -> tuple[Int[Array, " N"], Array]:
-    """Number the values of a column that holds texts or categories; -1 is a missing one.
+    """Return a number for each value of a column of texts or categories; -1 for a missing one.
 
     Such a column keeps every text once, or in few bytes: as an array of Python objects it would take much more memory.
     """
