@@ -52,6 +52,8 @@ _N_SECANTS = 20
 _MARGIN = 1e-3  # beside a secant's zero, of the width of the bracket
 _N_SHAPES = 12  # steps of the search for a shape
 _N_CALIBRATED = 3  # shapes of the search whose noise is calibrated on all records
+_CACHED = 1 << 17  # numbers whose intermediate results stay in the cache
+_LEAST_VARIANCE = 1e-12  # of a direction, over the largest one, in the coordinates of the moments
 _FARTHEST = 20_000  # values, far from the mean, on which shapes are compared
 _POWER = 6  # of what a record has of its limit, in the weights of the next shape
 
@@ -108,6 +110,11 @@ class LeftOut:
     def distinct(self) -> Distinct:
         """The distinct finite values, with how often each occurs."""
         return Distinct.of(self.values)
+
+    @cached_property
+    def moments(self) -> _Moments:
+        """Second and fourth moments of the finite values."""
+        return _Moments.of(self.distinct)
 
     @property
     def all_equal(self) -> bool:
@@ -337,6 +344,8 @@ class _Measured:
         distinct = left_out.distinct
         self.n, self.n_failed, self.which = left_out.n, distinct.n_failed, distinct.which
         self.count, self.order = distinct.count, norm.order
+        self.linear = norm.standardise(np.eye(distinct.rows.shape[1]))  # where the norm is Euclidean
+        self._left_out = left_out
         rows = _standardised(norm, distinct.rows - distinct.rows[:1])
         rows -= self._mean(rows)
         rows -= self._mean(rows)  # what the first mean lost by rounding
@@ -345,6 +354,11 @@ class _Measured:
         largest = float(self.radius.max(initial=0.0))
         self.unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < math.inf else 1.0
         self._lengths: dict[int, Float[Array, " m"]] = {}
+
+    @property
+    def moments(self) -> _Moments:
+        """Of all values, whatever the norm."""
+        return self._left_out.moments
 
     @property
     def n_values(self) -> int:
@@ -451,36 +465,99 @@ class _Measured:
 
     @cached_property
     def _gaussian_spread(self) -> _Spread:
-        return replace(self._spread, moments=self._moments())
+        largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
+        moments = self.moments.through(self.linear / self.unit, largest)
+        return replace(self._spread, moments=(*moments, largest))
 
     @cached_property
     def _products(self) -> Float[Array, "m m"]:
         rows = self.rows / self.unit
         return rows @ rows.T
 
-    def _moments(self) -> tuple[float, float, float]:
-        """Compute the means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t."""
-        d = self.rows.shape[1]
-        largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
-        with_fourth = d**4 <= _BLOCK
-        weight = self.count / self.n_values
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Second and fourth moments of distinct rows around their mean, from which those of any linear map of them follow.
+
+    They are computed in coordinates in which the rows have a covariance near the identity, so that no map of them that
+    a shape of noise makes loses digits.
+
+    Parameters
+    ----------
+    coordinates : array of shape (d, d)
+        From the rows to these coordinates: rows times this matrix.
+    covariance : array of shape (d, d)
+        In these coordinates.
+    fourth : array of shape (p, p), or None
+        Means of the products of two products of coordinates, p = d(d + 1)/2; None for many coordinates.
+    """
+
+    coordinates: Float[Array, "d d"]
+    covariance: Float[Array, "d d"]
+    fourth: Float[Array, "p p"] | None
+
+    @classmethod
+    def of(cls, distinct: Distinct) -> _Moments:
+        """Compute the moments in blocks of rows."""
+        d, weight = distinct.rows.shape[1], distinct.count / distinct.count.sum()
+        first = distinct.rows[0]
+        size = max(1, _CACHED // (d * (d + 1) // 2 if d**4 <= _BLOCK else d))
+        blocks = [slice(start, start + size) for start in range(0, len(weight), size)]
+        # differences to one of the rows lose no digits of values that are far from zero
+        mean = np.sum([weight[block] @ (distinct.rows[block] - first) for block in blocks], axis=0)
+        farthest = np.max([np.abs(distinct.rows[block] - first - mean).max(axis=0) for block in blocks], axis=0)
+        unit = np.exp2(np.floor(np.log2(np.where(farthest > 0, farthest, 1.0))))  # so that no square overflows
         covariance = np.zeros((d, d))
+        for block in blocks:
+            deviations = (distinct.rows[block] - first - mean) / unit
+            covariance += (deviations * weight[block, None]).T @ deviations
+        whitening = _whitening(covariance)
+        coordinates, covariance = whitening / unit[:, None], whitening.T @ covariance @ whitening
+        if d**4 > _BLOCK:
+            return cls(coordinates, covariance, None)
         # t^4 = <b_j x b_j, b_k x b_k>^2: products of coordinates, where one of two different ones stands for both
-        of_products = np.zeros((d * (d + 1) // 2, d * (d + 1) // 2))
-        factor = np.full((d, 1), math.sqrt(2))
-        factor[0] = 1.0
-        size = max(1, _BLOCK // (len(of_products) if with_fourth else d))
-        for start in range(0, len(self.rows), size):
-            root = weight[start : start + size] ** 0.25
-            columns = np.ascontiguousarray(self.rows[start : start + size].T / self.unit) * root
-            covariance += (columns * root) @ (columns * root).T
-            if with_fourth:
-                products = np.concatenate([columns[i] * columns[i:] * factor[: d - i] for i in range(d)])
-                of_products += products @ products.T
-        mean_square = float(np.square(covariance).sum())
-        if not with_fourth:
-            return mean_square, mean_square * largest**2, largest
-        return mean_square, float(np.square(of_products).sum()), largest
+        fourth = np.zeros((d * (d + 1) // 2, d * (d + 1) // 2))
+        for block in blocks:
+            columns = ((distinct.rows[block] - first - mean) @ coordinates).T * weight[block] ** 0.25
+            products = np.concatenate([columns[i] * columns[i:] for i in range(d)])
+            fourth += products @ products.T
+        return cls(coordinates, covariance, fourth)
+
+    def through(self, linear: Float[Array, "d d"], largest: float) -> tuple[float, float]:
+        """Compute the means over all pairs of t^2 and of t^4, ``t_jk = <b_j, b_k>``, b the rows times a matrix.
+
+        Parameters
+        ----------
+        linear : array of shape (d, d)
+            The matrix.
+        largest : float
+            Square of the largest length of a row times the matrix: with many coordinates, of which no fourth moments
+            are known, ``t^4 <= t^2 largest^2``.
+
+        Returns
+        -------
+        mean_square, mean_fourth : float
+            The second may be an upper bound.
+        """
+        linear = np.linalg.solve(self.coordinates, linear)
+        mean_square = float(np.square(linear.T @ self.covariance @ linear).sum())
+        if self.fourth is None:
+            return mean_square, mean_square * largest**2
+        first, second = np.triu_indices(len(linear))
+        by_products = linear[first][:, first] * linear[second][:, second]
+        by_products += linear[first][:, second] * linear[second][:, first]
+        by_products[first == second] /= 2  # a square occurs once in a product of two sums, other products twice
+        by_products *= np.where(first == second, 1.0, math.sqrt(2))
+        return mean_square, float(np.square(by_products.T @ self.fourth @ by_products).sum())
+
+
+def _whitening(covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Return a matrix that makes a covariance nearly the identity; directions without any variance stay finite."""
+    deviation = np.sqrt(np.diagonal(covariance))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    values, vectors = np.linalg.eigh(covariance / deviation / deviation[:, None])
+    smallest = _LEAST_VARIANCE * max(float(values[-1]), 1e-300)
+    return vectors / np.sqrt(np.maximum(values, smallest)) / deviation[:, None]
 
 
 def _standardised(norm: Lp | Mahalanobis, rows: Float[Array, "m d"]) -> Float[Array, "m d"]:

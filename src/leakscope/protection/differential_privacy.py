@@ -148,7 +148,7 @@ def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism, ranges: Ranges 
     """Compute the noise, and a grid so fine that rounding adds next to nothing to a shift; from what is public."""
     least = dp_gaussian_scale(eta, 1.0)
     deviations = least * bound.l2 * bound.unit
-    is_sum = mechanism.features is not None  # of whole steps, which has no arithmetic error
+    is_sum = isinstance(mechanism.statistic, Linear)  # of whole steps, which has no arithmetic error
     steps, magnitude = (_STEPS_OF_PARTS, 0.0) if is_sum or ranges is None else (_STEPS, _largest(mechanism, ranges))
     grid = Grid.for_noise(deviations * mechanism.divisor * (1024 / steps), magnitude)
     # one record that is replaced moves each number by at most a step more than without the grid, and by twice the
@@ -172,6 +172,9 @@ def _largest(mechanism: Mechanism, ranges: Ranges) -> float:
 
 def _value(mechanism: Mechanism, grid: Grid) -> Float[Array, " d"]:
     """Compute the statistic of all records, on the grid; of a mean the sum."""
+    if mechanism.counts:
+        counted = mechanism.statistic.features.repeated(mechanism.points.x)  # pyright: ignore[reportAttributeAccessIssue] -- cells or bins
+        return grid.value(counted.count @ grid.round(counted.rows))
     everybody = np.ones(mechanism.n, dtype=bool)
     exact = mechanism.exact(everybody, grid, np.random.default_rng(0))  # no statistic here draws numbers
     if exact is None:
@@ -205,7 +208,8 @@ def _epsilons(prepared: Prepared, mu: float, delta: float, add_remove: float | N
 
 
 def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] | None:
-    """Compute the standard error for the owner, unless that takes much memory."""
-    if len(points) * len(statistic.labels(points)) > _MOST_JACKKNIFE or len(points) < 2:
+    """Compute the standard error for the owner, unless that takes much memory: counts take little."""
+    n_values = len(points) * len(statistic.labels(points))
+    if len(points) < 2 or (n_values > _MOST_JACKKNIFE and not counts_records(statistic)):
         return None
     return jackknife_std(values_of(statistic, points)[1])
