@@ -998,7 +998,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "kept": [] if query.values is None else [*query.values.shape, len(rows_of(query.values))],
                 "units": query.hashes,
                 "which": _which(query.values),
-                "values": None if query.values is None else rows_of(query.values),
+                "values": None if query.values is None else rows_of(query.values).astype("<f8", copy=False),
             }
             for query in ledger.queries
         ],
@@ -1017,7 +1017,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "d": _values_of(release).shape[1],
                 "rows": len(rows_of(_values_of(release))),
                 "which": _which(_values_of(release)),
-                "values": rows_of(_values_of(release)),
+                "values": rows_of(_values_of(release)).astype("<f8", copy=False),
                 "declared": release.declared,
                 "published": release.published,
             }
