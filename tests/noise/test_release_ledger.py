@@ -714,8 +714,16 @@ def test_units_and_values_that_no_ledger_writes(written) -> None:
     [
         (("queries", 0, "kept"), [12], "queries[0].kept must be a number of units, one of columns, and one of rows"),
         (("queries", 0, "kept"), [12, 2, 3], "queries[0] has 3 rows for 12 units, and does not say which one each has"),
-        (("queries", 0, "kept"), [10**15, 2, 2], "queries[0].units must be 1,000,000,000,000,000 x 16 numbers in base 64"),
-        (("queries", 0, "kept"), [12, 10**15, 12], "queries[0].values must be 12 x 1,000,000,000,000,000 numbers in base"),
+        (
+            ("queries", 0, "kept"),
+            [10**15, 2, 2],
+            "queries[0].units must be 1,000,000,000,000,000 x 16 numbers in base 64",
+        ),
+        (
+            ("queries", 0, "kept"),
+            [12, 10**15, 12],
+            "queries[0].values must be 12 x 1,000,000,000,000,000 numbers in base",
+        ),
         (("queries", 0, "kept"), [], "queries[0] has values of no kept table"),
         (("queries", 1, "units"), "A" * 256, "queries[1].units must be in order, each of them once"),
         (("design",), "dp", "queries must keep values before the first output under leave-one-out, and else none"),

@@ -113,7 +113,10 @@ def largest_reserve(table: Num[Array, "n D"] | RepeatedRows | LeftOut, eta: floa
     >>> round(reserve, 4), bool(joint_advantage(table, reserve).advantage <= 0.2)
     (0.0835, True)
     """
-    return _Rows(table).reserve(2 * gain_over_prior(eta, 0.5))
+    limit = 2 * gain_over_prior(eta, 0.5)
+    if isinstance(table, LeftOut) and table.is_told_by_pairs(limit):
+        return 0.0
+    return _Rows(table).reserve(limit)
 
 
 def largest_distance(table: Num[Array, "n D"] | RepeatedRows) -> float:

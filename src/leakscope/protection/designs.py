@@ -19,9 +19,7 @@ from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.reports import Report
 
 Simulated = Callable[[Signals], Any]
-_OF_HALF = (
-    "leakscope.protection.half"  # it imports what audits need, which takes a second
-)
+_OF_HALF = "leakscope.protection.half"  # it imports what audits need, which takes a second
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from leakscope.core.grid import Grid
 from leakscope.core.repeated_rows import Table, rows_of, variance, with_rows
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
-from leakscope.noise.left_out import WorstLeftOut
+from leakscope.noise.left_out import WorstLeftOut, standardised
 from leakscope.noise.norms import Mahalanobis
 from leakscope.protection.rounding import PrintedShape, next_scale, printed_grid, rounded_up
 
@@ -71,7 +71,7 @@ class LeftOutNoise:
             return with_rows(self.table, np.zeros((len(rows), 1)))
         noisy = rows[:, self.noisy_coords]
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
-        return with_rows(self.table, self.noise.norm.standardise(noisy - lowest) / self.noise.scale)
+        return with_rows(self.table, standardised(self.noise.norm, noisy - lowest) / self.noise.scale)
 
 
 def search_left_out_noise(
