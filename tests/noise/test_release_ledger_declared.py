@@ -147,10 +147,10 @@ class TestDamage:
         [
             (("insecure",), 0, "insecure must be true or false, got a number"),
             (("insecure",), ..., "it has no insecure"),
-            (("queries", 0, "kept"), [12], "queries[0].kept must be a number of units, one of columns, and o"),
+            (("queries", 0, "kept"), [12], "queries[0].kept must be a number of units, one of columns"),
             (("queries", 0, "kept"), [12, 0, 12], "queries[0].kept must be"),
-            (("queries", 0, "kept"), [10**15, 2, 12], "queries[0].units must be 1,000,000,000,000,000 x 16 numbers in b"),
-            (("queries", 0, "kept"), [12, 10**12, 12], "queries[0].values must be 12 x 1,000,000,000,000 numbers in base"),
+            (("queries", 0, "kept"), [10**15, 2, 12], "queries[0].units must be 1,000,000,000,000,000 x 16 numbers"),
+            (("queries", 0, "kept"), [12, 10**12, 12], "queries[0].values must be 12 x 1,000,000,000,000 numbers"),
             (("queries", 0, "kept"), [], "queries[0] has values of no kept table"),
             (("queries", 0, "units"), None, "queries[0].units must be a text, got nothing"),
             (("queries", 0, "values"), None, "queries[0].values must be a text, got nothing"),

@@ -157,7 +157,7 @@ class LeftOut:
         return _Measured(self, EUCLIDEAN)
 
     def is_told_by_pairs(self, limit: float) -> bool:
-        """Tell whether the mean over pairs of the value farthest from the mean, in units of its noise, is above a limit.
+        """Tell whether the mean over pairs of the value farthest from the mean, in units of its noise, exceeds a limit.
 
         Then the largest of these means is, too, and this one costs next to nothing beside `worst`.
         """

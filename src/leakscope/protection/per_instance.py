@@ -15,6 +15,7 @@ from scipy import special
 
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.lengths import p_norm
+from leakscope.core.repeated_rows import of_records, rows_of
 from leakscope.noise import GaussianNoise
 from leakscope.noise.left_out import jackknife_std
 from leakscope.protection.leave_one_out import settled
@@ -61,7 +62,7 @@ def prepare(request: Request) -> Prepared:
     rms = deviations_of(noise, len(labels))
     grid = printed_grid(rms, 1.0, np.abs(of_all))
     of_all = grid.snap(of_all)
-    shifts = _shifts(of_all, grid.snap(without), noise)
+    shifts = of_records(without, _shifts(of_all, grid.snap(rows_of(without)), noise))
     accuracy = special.ndtr(shifts / 2)
     worst = int(shifts.argmax())
     return Prepared(
