@@ -133,7 +133,7 @@ def test_a_whole_release_of_counts(tmp_path, monkeypatch) -> None:
     for mine, theirs in zip(one.values, other.values, strict=True):
         assert mine.noise_std == theirs.noise_std
         assert (mine.sampling_std or 0) == pytest.approx(theirs.sampling_std or 0, rel=1e-12)
-    findings = [[(each.metric, each.release, each.value) for each in report.owner.findings] for report in made]
+    findings = [[(each.quantity, each.release, each.value) for each in report.owner.findings] for report in made]
     assert findings[0] == findings[1]
 
 

@@ -128,7 +128,7 @@ def _canonical(content: Any) -> Iterator[bytes]:
         yield b"]"
     elif isinstance(content, np.ndarray):
         yield b'"'
-        raw = memoryview(np.ascontiguousarray(content).reshape(-1).view(np.uint8))
+        raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8).data
         for start in range(0, len(raw), _BLOCK):
             yield base64.b64encode(raw[start : start + _BLOCK])
         yield b'"'

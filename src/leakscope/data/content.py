@@ -164,7 +164,7 @@ def columns_as_texts(points: Points, columns: Sequence[str]) -> Points:
     The columns are categories, so that every text is kept once.
     """
     table = _frame(points.x)
-    return replace(points, x=pd.DataFrame({name: _as_texts(table[name]) for name in columns}))
+    return replace(points, x=pd.DataFrame({name: _as_texts(pd.Series(table[name])) for name in columns}))
 
 
 def _as_texts(column: pd.Series) -> pd.Categorical:

@@ -1138,9 +1138,9 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
     if design == "leave-one-out":
         table = values
     elif design == "per-instance":
-        mu = values[:, 0]
+        mu = np.asarray(values)[:, 0]
     else:
-        mu = float(values[0, 0])
+        mu = float(values[0][0])
     decoded = Release(
         plain_json.hexadecimal(f"{name}.query", release["query"], _DIGEST_BYTES),
         plain_json.positive(f"{name}.eta", release["eta"]),

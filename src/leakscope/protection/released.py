@@ -246,7 +246,7 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
         hashes, values, first = hashes[order], taken(values, order), int(order[0])
         content = content_digest(hashes, values)
     else:
-        content = hashlib.sha256(names[order_of(names)]).hexdigest()
+        content = hashlib.sha256(names[order_of(names)].data).hexdigest()
         values = float(values)
     subject = canonical_digest(
         {

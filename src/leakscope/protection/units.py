@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Int, UInt8
 
 from leakscope import data as data_room
@@ -71,7 +70,7 @@ def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
     plan, points = request.plan, request.data.points
     if not request.of_a_file:
         return row_names(points)
-    is_frame = points.y is None and isinstance(points.x, pd.DataFrame)
+    is_frame = points.y is None and hasattr(points.x, "columns")
     if Path(plan.data).suffix == ".parquet":
         has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
         return row_names(points) if has_all else row_names_of_parquet(plan.data)

@@ -23,11 +23,13 @@ from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Sta
 from leakscope.releases.statistics.units import Units
 
 Array = np.ndarray
-Values = tuple[Float[Array, " d"], Table]
+Values = tuple[Float[Array, " d"], Float[Array, "n d"]]
 _ROUGHEST = 1e-5  # part of a variance that stays without a unit, with which no digits are lost
 
 
-def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None) -> Values | None:
+def left_out_values(
+    statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None
+) -> tuple[Float[Array, " d"], Table] | None:
     """Compute a statistic of all N records, and of all but those of one unit for each of n units.
 
     With z a record's deviation from the mean of all, and N' the number of records that are left,
@@ -102,7 +104,7 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     return of_all, without
 
 
-def _counts(features: RepeatedRows) -> Values:
+def _counts(features: RepeatedRows) -> tuple[Float[Array, " d"], RepeatedRows]:
     """Count records: without one of them its own cell has one less, so there are no more distinct rows than cells."""
     total = features.count @ features.rows
     return total, features.with_rows(total - features.rows)
