@@ -1,12 +1,13 @@
 """Values without each record, and the noise that they need, against refitting each and all pairs of values.
 
 Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.left_out``: the ratios, CPU time of both sides in
-one process. With ``--costs`` the seconds of large tables and of the least noise for them, and the most memory that
-each has held in a process of its own.
+one process. With ``--costs`` the seconds of large tables and of the least noise for them, then of whole releases by the
+command line (file, noise, ledger, pages), and the most memory that each has held in a process of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import time
@@ -17,14 +18,18 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.peak import peak_bytes
 from benchmarks.scoring import Row, cpu_seconds
 from leakscope.core.types import Points
+from leakscope.data.content import row_names
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
+from leakscope.noise.keyed import keyed_hashes
+from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import named
+from leakscope.releases.statistics.statistic import Linear, named
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 ETA = 0.05
 N_LINEAR, N_LOGISTIC, N_NOISE, N_COLUMNS = 20_000, 5_000, 20_000, 3
+N_COUNTED, N_LEVELS, N_NAMED = 50_000, 20, 20_000
 PART = 20  # records that the naive sides leave out
 COSTS = {  # statistic, records, columns
     "means": ("mean", 1_000_000, 10),
@@ -98,9 +103,54 @@ def noise() -> Row:
     )
 
 
+def counts() -> Row:
+    """A table of counts and its noise, against a row of all cells for each record."""
+    x = np.random.default_rng(0).integers(N_LEVELS, size=(N_COUNTED, 2))
+    table = Linear("count", Cells.of(x, ["x0", "x1"]), "sum")
+
+    def compact() -> None:
+        values = left_out_values(table, Points(x))
+        assert values is not None
+        calibrate_left_out(values[1], ETA)
+
+    def dense() -> None:
+        cell = N_LEVELS * x[:, 0] + x[:, 1]
+        indicators = (cell[:, None] == np.arange(N_LEVELS**2)).astype(float)
+        calibrate_left_out(indicators.sum(axis=0) - indicators, ETA)
+
+    return Row(
+        f"counts without each, n={N_COUNTED:,}, {N_LEVELS**2} cells, and noise, against dense rows",
+        cpu_seconds(compact),
+        cpu_seconds(dense),
+        5,
+    )
+
+
+def names() -> Row:
+    """Keyed hashes of records by their content, against a loop over the records."""
+    x = records(N_NAMED, N_COLUMNS).x
+    key = bytes(32)
+
+    def in_a_loop() -> list[bytes]:
+        seen: dict[bytes, int] = {}
+        hashes = []
+        for row in x:
+            content = hashlib.sha256(" ".join(f"{value:.6e}" for value in row.tolist()).encode()).digest()
+            seen[content] = seen.get(content, -1) + 1
+            hashes.append(hashlib.blake2b(content + str(seen[content]).encode(), key=key, digest_size=16).digest())
+        return hashes
+
+    return Row(
+        f"keyed hashes of records by content, n={N_NAMED:,}, d={N_COLUMNS}, against a loop",
+        cpu_seconds(lambda: keyed_hashes(key, "unit", row_names(Points(x)))),
+        cpu_seconds(in_a_loop),
+        4,
+    )
+
+
 def rows() -> list[Row]:
-    """All three."""
-    return [least_squares(), logistic(), noise()]
+    """All of them."""
+    return [least_squares(), logistic(), noise(), counts(), names()]
 
 
 def cost(name: str) -> str:
@@ -127,6 +177,7 @@ def main() -> None:
     elif "--costs" in sys.argv:
         for name in COSTS:
             subprocess.run([sys.executable, "-m", "benchmarks.left_out", "--cost", name], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.whole_releases"], check=True)
     else:
         for row in rows():
             print(f"{row.name:80} {row.ours_seconds * 1e3:8.1f} ms {row.ratio:8,.0f}x (wanted {row.wanted:g}x)")

@@ -141,7 +141,7 @@ PROTECTIONS: list[tuple[str, ...]] = [
     (f"{FINE} --statistic covariance --coupling mixture_swap", "coupling mixture_swap does not promise every for"),
     (f"{FINE} --statistic table", "calibrate: statistic table needs by: the columns that it counts"),
     (f"{FINE} --statistic table --by c", "unknown column 'c'; known: a, b, label"),
-    (f"{FINE} --by a", "calibrate: statistic mean takes no by"),
+    (f"{FINE} --statistic sum --by a", "calibrate: statistic sum takes no by"),
     (f"{FINE} --statistic histogram --by a --set bins=0", "bins must be >= 1, got 0"),
     (f"{FINE} --statistic histogram --by a --set bins=many", "bins must be a number, got 'many'"),
     (
@@ -207,11 +207,11 @@ PROTECTIONS: list[tuple[str, ...]] = [
     ),
     (
         "protect --data fine.csv --promise drawn --eta 0.1 --out empty.json",
-        "--out empty.json: a release is a folder with release.json and",
+        "--out empty.json: a release is a folder with release.json, ",
     ),
     (
         "protect --data fine.csv --promise drawn --eta 0.1 --out there.html",
-        "--out there.html: a release is a folder with release.json and",
+        "--out there.html: a release is a folder with release.json, ",
     ),
     (
         "protect --data fine.csv --promise drawn --eta 0.1 --out taken/r",

@@ -174,7 +174,7 @@ class TestErrors:
         values = {}
         for _ in range(20_000):
             noisy = truth + deviation * rng.standard_normal((2, 2))
-            counts = Counts(("x", "y"), levels, noisy, np.square(deviation))
+            counts = Counts(("x", "y"), levels, noisy, 1.0, np.square(deviation))
             table = published_table(counts, total=total, n_records=None)
             for cell in table.cells:
                 values.setdefault(cell.levels, []).append((cell.value, cell.low, cell.high, cell.noise_std))
@@ -197,20 +197,20 @@ class TestErrors:
         found = minimize(
             lambda u: np.sum((u - values) ** 2 / variance), values, constraints=LinearConstraint(np.ones(3), 55, 55)
         )
-        table = published_table(Counts(("x",), (("a", "b", "c"),), values, variance), total=55, n_records=None)
+        table = published_table(Counts(("x",), (("a", "b", "c"),), values, 1.0, variance), total=55, n_records=None)
         assert [cell.value for cell in table.cells[:3]] == np.rint(found.x).tolist()
         noise = np.diag(variance) - np.outer(variance, variance) / variance.sum()
         stated = [cell.noise_std for cell in table.cells[:3]]
         assert stated == pytest.approx(np.sqrt(np.diag(noise) + 1 / 12), rel=1e-12)
 
     def test_sampling_error_of_a_count(self) -> None:
-        counts = Counts(("x",), (("a", "b"),), np.array([25.0, 75.0]), np.ones(2))
+        counts = Counts(("x",), (("a", "b"),), np.array([25.0, 75.0]), 1.0, np.ones(2))
         cells = published_table(counts, total=100, n_records=100).cells
         assert [cell.sampling_std for cell in cells] == pytest.approx([np.sqrt(18.75), np.sqrt(18.75), 0.0])
 
     def test_exact_counts_stay(self) -> None:
         """Where no noise was needed nothing is moved."""
-        counts = Counts(("x",), (("a", "b"),), np.array([3.0, 4.0]), np.zeros(2))
+        counts = Counts(("x",), (("a", "b"),), np.array([3.0, 4.0]), 1.0, np.zeros(2))
         cells = published_table(counts, total=7, n_records=7, non_negative=True).cells
         assert [(cell.value, cell.noise_std) for cell in cells] == [
             (3.0, pytest.approx(np.sqrt(1 / 12))),
@@ -250,7 +250,7 @@ def test_rounding_keeps_the_total(values: list[float], more: int) -> None:
 
 def test_merged_levels() -> None:
     values = np.arange(8.0).reshape(4, 2)
-    counts = Counts(("x", "y"), (("a", "b", "c", "d"), ("e", "f")), values, np.ones((4, 2)))
+    counts = Counts(("x", "y"), (("a", "b", "c", "d"), ("e", "f")), values, 1.0, np.ones((4, 2)))
     merged = counts.merged({"x": [(1, 2)], "y": [(0, 1)]})
     assert merged.levels == (("a", "b to c", "d"), ("e to f",))
     assert merged.values.tolist() == [[1.0], [2.0 + 3 + 4 + 5], [13.0]]

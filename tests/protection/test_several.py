@@ -147,7 +147,7 @@ class TestLeaveOneOut:
         tables = [without_each(columns[:, [place]]) for place in range(4)]
         eta_of_each = float(stats.norm.cdf(mu_of(ETA) / 2 / 2)) - 0.5  # a fourth of the square of mu
         alone = [search_left_out_noise(table, eta_of_each, ["a"]) for table in tables]
-        together = search_joint_noise(tables, alone, ETA)
+        together = search_joint_noise(tables, [["a"]] * len(tables), alone, ETA)
         ratios = [one.noise.scale / other.noise.scale for one, other in zip(together, alone, strict=True)]
         assert max(ratios) < 0.7
         stacked = np.hstack([table / one.noise.scale for table, one in zip(tables, together, strict=True)])
@@ -240,7 +240,7 @@ def people(tmp_path, monkeypatch) -> dict[str, Any]:
     """A plan of a file."""
     monkeypatch.chdir(tmp_path)
     PEOPLE.to_csv("people.csv", index=False)
-    tables = [{**MEAN, "drop": ["age"]}, TABLE, {"statistic": "ols", "label": "wage"}]
+    tables = [MEAN, TABLE, {"statistic": "ols", "label": "wage", "drop": ["town"]}]
     return {"data": "people.csv", "promise": "file", "eta": ETA, "games": 0, "n_jobs": 1, "statistic": tables}
 
 
@@ -342,5 +342,5 @@ def test_columns_that_are_not_there(ledger) -> None:
 def test_all_of_it_without_noise() -> None:
     same = [np.ones((5, 1)), np.full((5, 1), 3.0)]
     alone = [search_left_out_noise(table, ETA, ["a"], allow_exact=True) for table in same]
-    found = search_joint_noise(same, alone, ETA)
+    found = search_joint_noise(same, [["a"]] * 2, alone, ETA)
     assert all(isinstance(each, LeftOutNoise) and each.noise is None for each in found)

@@ -13,6 +13,7 @@ from leakscope.bounding.from_data import EXACTLY, ranked, record_scope, with_nam
 from leakscope.bounds import Bound
 from leakscope.core.findings import Finding, Kind, Scope, Term
 from leakscope.core.lengths import p_norm
+from leakscope.core.repeated_rows import of_records, rows_of
 from leakscope.core.tradeoff import Gaussian
 from leakscope.data import Data
 from leakscope.data.columns import repeated_names
@@ -43,7 +44,7 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
             f"noise_scale has {len(scales)} numbers, the statistic {len(of_all)}: give one, or one for each"
         )
     with np.errstate(over="ignore"):
-        shifts = p_norm((np.abs(without - of_all) + error) / scales)
+        shifts = of_records(without, p_norm((np.abs(rows_of(without) - of_all) + error) / scales))
     mu = np.where(np.isfinite(shifts), shifts, np.inf)  # a failure is seen
     accuracy = special.ndtr(mu / 2)
     order = np.argsort(-mu, kind="stable")

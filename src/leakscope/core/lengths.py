@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 Array = np.ndarray
+_BLOCK = 1 << 16  # numbers whose intermediate results stay in the cache
 
 
 def p_norm(z: Float[Array, "*batch d"], p: float = 2.0) -> Float[Array, "*batch"]:
@@ -36,8 +37,20 @@ def p_norm(z: Float[Array, "*batch d"], p: float = 2.0) -> Float[Array, "*batch"
     >>> float(p_norm(np.array([3e200, 4e200, 12e200])))
     1.3e+201
     """
+    if z.ndim == 2 and z.size > _BLOCK and z.shape[1]:
+        step = max(1, _BLOCK // z.shape[1])
+        lengths = np.empty(len(z))
+        for start in range(0, len(z), step):
+            lengths[start : start + step] = _p_norm(z[start : start + step], p)
+        return lengths
+    return _p_norm(z, p)
+
+
+def _p_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"]:
+    """Compute `p_norm` of few vectors."""
     size = np.abs(z)
-    largest = np.asarray(size.max(axis=-1))
+    # the largest of ten columns takes a fifth of the time that the largest of ten neighbours takes
+    largest = np.asarray(np.ascontiguousarray(size.T).max(axis=0) if size.ndim == 2 else size.max(axis=-1))
     if size.shape[-1] == 1 or p == math.inf:
         return largest
     with np.errstate(invalid="ignore"):  # infinity over infinity

@@ -7,17 +7,19 @@ few times its own size.
 
 from __future__ import annotations
 
+import base64
 import errno
 import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from leakscope.core import temporary
@@ -25,6 +27,8 @@ from leakscope.core.system import OWNER_ALONE, open_new, open_there, open_to_oth
 
 LARGEST = 2**30  # bytes of a file
 _HEAD, _TAIL = b'{"content":', b',"sha256":"%b"}'  # the canonical JSON of the content is between them
+_LENGTH_OF_TAIL = len(_TAIL % (b"0" * 64))
+_BLOCK = 3 << 20  # bytes that are read or encoded at once; a multiple of 3, so that base 64 has no padding inside
 _WRITTEN = re.compile(rb'\{"content":(?P<content>\{.*\}),"sha256":"(?P<digest>[0-9a-f]{64})"\}', re.DOTALL)
 
 
@@ -38,7 +42,7 @@ def read(path: Path) -> tuple[Mapping[str, Any], str]:
     """
     text, digest = _verified(path)
     try:
-        content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_unique)
+        content = json.loads(bytes(text), parse_constant=_no_number, object_pairs_hook=_unique)
     except (ValueError, RecursionError, MemoryError):
         content = None
     if not isinstance(content, dict):
@@ -53,7 +57,7 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
     ----------
     path : Path
     content : mapping
-        Plain JSON.
+        Plain JSON, and arrays, which become their bytes in base 64.
     replaces : str or None
         Digest of the content that is there now; None where no file may be there.
 
@@ -70,39 +74,91 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
     OSError
         In one line, if the folder cannot be written.
     """
-    canonical = _canonical(content)
-    digest = hashlib.sha256(canonical).hexdigest()
-    text = _HEAD + canonical + _TAIL % digest.encode()
-    if len(text) > LARGEST:
-        raise ValueError(f"{path} would have {len(text):,} bytes, allowed are {LARGEST:,}: take fewer fits")
+    sha = hashlib.sha256()
     try:
         with _locked(path):
-            there = _verified(path)[1] if path.exists() else None
+            there = _digest_there(path) if path.exists() else None
             if there != replaces:
                 what = "exists already" if replaces is None else "was changed since it was opened; open it again"
                 raise ValueError(f"{path} {what}")
-            _replace(path, text)
+            _replace(path, _text(path, content, sha))
     except OSError as error:
         raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
-    return digest
+    return sha.hexdigest()
+
+
+def _text(path: Path, content: Mapping[str, Any], sha: Any) -> Iterator[bytes]:
+    """Make the text of a file piece by piece, and hash the content meanwhile."""
+    n_bytes = len(_HEAD) + _LENGTH_OF_TAIL
+    yield _HEAD
+    for piece in _canonical(content):
+        n_bytes += len(piece)
+        if n_bytes > LARGEST:
+            raise ValueError(f"{path} would have more than {LARGEST:,} bytes, which are allowed: take fewer fits")
+        sha.update(piece)
+        yield piece
+    yield _TAIL % sha.hexdigest().encode()
 
 
 def digest_of(content: Any) -> str:
     """SHA-256 of the canonical JSON."""
-    return hashlib.sha256(_canonical(content)).hexdigest()
+    sha = hashlib.sha256()
+    for piece in _canonical(content):
+        sha.update(piece)
+    return sha.hexdigest()
 
 
-def _canonical(content: Any) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+def _canonical(content: Any) -> Iterator[bytes]:
+    """Encode a content as JSON with sorted keys and without spaces, piece by piece, so that a file is never in memory.
+
+    An array is the base 64 of its bytes in C order.
+    """
+    if isinstance(content, Mapping):
+        yield b"{"
+        for number, name in enumerate(sorted(content)):
+            yield (b"," if number else b"") + json.dumps(name).encode() + b":"
+            yield from _canonical(content[name])
+        yield b"}"
+    elif isinstance(content, list | tuple):
+        yield b"["
+        for number, item in enumerate(content):
+            if number:
+                yield b","
+            yield from _canonical(item)
+        yield b"]"
+    elif isinstance(content, np.ndarray):
+        yield b'"'
+        raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8).data
+        for start in range(0, len(raw), _BLOCK):
+            yield base64.b64encode(raw[start : start + _BLOCK])
+        yield b'"'
+    else:
+        yield json.dumps(content, allow_nan=False).encode()
 
 
-def _verified(path: Path) -> tuple[bytes, str]:
+def _digest_there(path: Path) -> str:
+    """Return the digest of the content of a file, which is checked; only a part of the file is in memory at a time."""
+    with _opened(path) as (file, size):
+        left = size - len(_HEAD) - _LENGTH_OF_TAIL
+        whole, sha = left > 0 and file.read(len(_HEAD)) == _HEAD, hashlib.sha256()
+        while whole and left > 0:
+            block = file.read(min(left, _BLOCK))
+            whole = len(block) > 0
+            sha.update(block)
+            left -= len(block)
+        if not whole or file.read() != _TAIL % sha.hexdigest().encode():
+            raise ValueError(f"{path} is damaged: its content does not have the digest that was written")
+        return sha.hexdigest()
+
+
+def _verified(path: Path) -> tuple[memoryview, str]:
     """Return the bytes of the content and their digest, which is checked."""
     text = _bytes_of(path)
     written = _WRITTEN.fullmatch(text)
     if written is None:
         raise ValueError(f"{path} is damaged: not the JSON that was written")
-    content, digest = written["content"], written["digest"].decode()
+    content = memoryview(text)[slice(*written.span("content"))]
+    digest = written["digest"].decode()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{path} is damaged: its content does not have the digest that was written")
     return content, digest
@@ -110,6 +166,13 @@ def _verified(path: Path) -> tuple[bytes, str]:
 
 def _bytes_of(path: Path) -> bytes:
     """Read a file, if it is a regular file, not too large, and nobody else may read it."""
+    with _opened(path) as (file, size):
+        return file.read(size + 1)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
+    """Open a file, if it is a regular file, not too large, and nobody else may read it; return also its size."""
     try:
         opened = open_there(path)
     except OSError as error:
@@ -118,12 +181,11 @@ def _bytes_of(path: Path) -> bytes:
         state = os.fstat(opened)
         _check_state(path, state)
         with os.fdopen(opened, "rb", closefd=False) as file:
-            text = file.read(state.st_size + 1)
+            yield file, state.st_size
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
     finally:
         os.close(opened)
-    return text
 
 
 def _check_state(path: Path, state: os.stat_result) -> None:
@@ -166,7 +228,7 @@ def _locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _replace(path: Path, text: bytes) -> None:
+def _replace(path: Path, pieces: Iterable[bytes]) -> None:
     """Replace the old file by a complete new one; parts that dead writers left next to it are removed first.
 
     A lock on a network drive may not reach other hosts: a part file of a living writer is left alone.
@@ -175,7 +237,7 @@ def _replace(path: Path, text: bytes) -> None:
     part = temporary.part_of(path)
     try:
         with os.fdopen(open_new(part), "wb") as file:
-            file.write(text)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)

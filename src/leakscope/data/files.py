@@ -6,9 +6,10 @@ Nothing is unpickled, and the memory that a file would take is computed before i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ Array = np.ndarray
 NAMED = ("digits", "breast_cancer", "wine")
 READERS = (".csv", ".parquet", ".npz")
 _FEWEST_ROWS, _MOST_ROWS = 16, 1 << 20  # of a batch of a Parquet file
+_CHECKED = FREE // 8  # bytes after which the free memory is asked for again
 
 
 @in_one_line
@@ -266,7 +268,9 @@ def _refuse_csv_flags(source: str | Path, separator: str | None, decimal: str | 
         raise ValueError(f"{source}: separator and decimal say how a .csv file is written, and this is none")
 
 
-def read_table(path: Path, separator: str | None = None, decimal: str | None = None) -> tuple[pd.DataFrame, list[str]]:
+def read_table(
+    path: Path, separator: str | None = None, decimal: str | None = None, columns: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV or Parquet file.
 
     Parameters
@@ -274,6 +278,8 @@ def read_table(path: Path, separator: str | None = None, decimal: str | None = N
     path : Path
     separator, decimal : str, optional
         As in ``load``.
+    columns : sequence of str, optional
+        Those of a Parquet file that are read, all of which it has; the whole file is read unless given.
 
     Returns
     -------
@@ -288,23 +294,41 @@ def read_table(path: Path, separator: str | None = None, decimal: str | None = N
     """
     _refuse_csv_flags(path, separator, decimal)
     notes: list[str] = []
-    frame = _parsed(path, notes, separator, decimal)
+    frame = _parsed(path, notes, separator, decimal, columns)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
     return frame, notes
 
 
-def _parsed(path: Path, notes: list[str], separator: str | None, decimal: str | None) -> pd.DataFrame:
+def columns_in_parquet(path: str | Path) -> list[str]:
+    """List the columns of a Parquet file by its schema, in their order; a saved index is none of them.
+
+    Raises
+    ------
+    ValueError
+        In one line, if it cannot be read.
+    """
+    with parsing(path, "parquet"):
+        schema = _parquet(path).read_schema(path)
+        return [str(name) for name in schema.empty_table().to_pandas().columns]
+
+
+def _parquet(path: str | Path) -> Any:
+    try:
+        return import_module("pyarrow.parquet")
+    except ImportError:
+        raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
+
+
+def _parsed(
+    path: Path, notes: list[str], separator: str | None, decimal: str | None, columns: Sequence[str] | None
+) -> pd.DataFrame:
     with parsing(path, path.suffix[1:]):
         if path.suffix == ".csv":
             return _csv(path, notes, separator, decimal)
-        try:
-            parquet = import_module("pyarrow.parquet")
-        except ImportError:
-            raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
-        _refuse_large_parquet(path, parquet)
-        frame = pd.read_parquet(path)
-        _decode_texts(frame)
+        _refuse_large_parquet(path, _parquet(path))
+        frame = pd.read_parquet(path, columns=None if columns is None else list(columns))
+        _check_texts(frame)
         return frame
 
 
@@ -332,13 +356,14 @@ def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | Non
     return frame
 
 
-def _decode_texts(frame: pd.DataFrame) -> None:
-    """Decode all texts once: pyarrow keeps their bytes, and finds what is no UTF-8 only when they are read."""
+def _check_texts(frame: pd.DataFrame) -> None:
+    """Check that all texts are UTF-8: pyarrow keeps their bytes, and finds what is none only when they are read."""
+    pyarrow = import_module("pyarrow")
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
         values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
         if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
-            values.to_numpy(dtype=object)
+            pyarrow.array(values.array).validate(full=True)
     frame.columns.to_numpy(dtype=object)
 
 
@@ -362,11 +387,46 @@ def _refuse_large_parquet(path: Path, parquet: Any) -> None:
         longest = max(n_bytes, default=0)
         if not open_ended or longest * meta.num_rows <= FREE:
             return
-        # so few rows that a batch of the longest texts takes at most FREE bytes, but at least 16
-        total_bytes, n_rows = 0, min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
-        for batch in file.iter_batches(n_rows, columns=open_ended, use_threads=False):
-            total_bytes += batch.nbytes
+        texts = [name for name in open_ended if _is_text(file.schema_arrow, name)]
+        others = [name for name in open_ended if name not in texts]
+    total_bytes = checked = 0
+    for n_more in chain(_bytes_of_texts(path, parquet, texts), _bytes_of_values(path, parquet, others, longest)):
+        total_bytes += n_more
+        if total_bytes > checked + _CHECKED:
             refuse_large(path, total_bytes)
+            checked = total_bytes
+    refuse_large(path, total_bytes)
+
+
+def _is_text(schema: Any, name: str) -> bool:
+    """Whether a column holds texts or bytes, and no list or structure of them."""
+    kinds = ("string", "large_string", "binary", "large_binary")
+    return name in schema.names and str(schema.field(name).type) in kinds
+
+
+def _bytes_of_texts(path: Path, parquet: Any, names: Sequence[str]) -> Iterator[int]:
+    """Compute what texts take in memory, batch by batch, while every different one is in memory once."""
+    if not names:
+        return
+    compute = import_module("pyarrow.compute")
+    with parquet.ParquetFile(path, read_dictionary=names) as file:
+        for batch in file.iter_batches(_MOST_ROWS, columns=names, use_threads=False):
+            for column in batch.columns:
+                length = compute.binary_length(column.dictionary).to_numpy(zero_copy_only=False)
+                place = column.indices.drop_null().to_numpy(zero_copy_only=False)
+                n_times = np.bincount(place, minlength=len(length))
+                yield 8 * len(column) + int(n_times @ np.nan_to_num(length))
+
+
+def _bytes_of_values(path: Path, parquet: Any, names: Sequence[str], longest: int) -> Iterator[int]:
+    """Compute what other values of any length take in memory, in batches so small that the longest ones fit."""
+    if not names:
+        return
+    # so few rows that a batch of the longest takes at most FREE bytes, but at least 16
+    n_rows = min(max(FREE // longest, _FEWEST_ROWS), _MOST_ROWS)
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(n_rows, columns=names, use_threads=False):
+            yield batch.nbytes
 
 
 def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice: Sequence[str]) -> Data:

@@ -23,6 +23,7 @@ from leakscope.data.records import Fields, Sequences, Sparse, Texts, fields, seq
 Array = np.ndarray
 MOST_CLASSES = 100  # integer labels with more values are numbers, not names of classes
 _HASHED = Images | Texts | Sparse | Fields | Sequences  # records that hash their own content
+_HASHED_ROWS = 1 << 20  # rows of a frame that are hashed at once
 
 
 @dataclass(frozen=True)
@@ -412,7 +413,8 @@ def _digest(x: Any, *columns: Array | None) -> str:
     sha = hashlib.sha256()
     if isinstance(x, pd.DataFrame):
         sha.update(repr([(str(name), str(kind)) for name, kind in x.dtypes.items()]).encode())
-        sha.update(_hashes(x).tobytes())
+        for start in range(0, len(x), _HASHED_ROWS):
+            sha.update(_hashes(x.iloc[start : start + _HASHED_ROWS]).tobytes())
     if isinstance(x, Images):
         sha.update(f"{x.shape}".encode() + x.content.tobytes())
     if isinstance(x, Texts):

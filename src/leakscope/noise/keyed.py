@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, UInt64
+from jaxtyping import Float, UInt8, UInt64
 from numpy.typing import ArrayLike
 from scipy.special import gammainccinv, gammaincinv, ndtri
 
@@ -27,6 +27,7 @@ Size = int | tuple[int, ...] | None
 # subtracted from new noise of the same bits would show a part of the value.
 SCHEME = "leakscope keyed noise 1"
 KEY_BYTES = 32
+NAME_BYTES = 16  # of a unit, and of its keyed hashes
 _LARGEST_EXACT = 2**53  # whole numbers up to here are doubles
 
 
@@ -45,6 +46,59 @@ def new_key() -> bytes:
     (32, False)
     """
     return secrets.token_bytes(KEY_BYTES)
+
+
+def text_names(texts: Sequence[str]) -> UInt8[Array, "n 16"]:
+    """Name units, which are known by a text each, by 16 bytes: the BLAKE2b hash of the text (RFC 7693).
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    uint8 array of shape (n, 16)
+
+    Examples
+    --------
+    >>> from leakscope.noise.keyed import text_names
+    >>> text_names(["Ada", "Ben"]).shape
+    (2, 16)
+    """
+    hashes = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=NAME_BYTES) for text in texts)
+    return np.frombuffer(b"".join(each.digest() for each in hashes), np.uint8).reshape(len(texts), NAME_BYTES)
+
+
+def keyed_hashes(key: bytes, purpose: str, names: UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
+    """Compute a hash of each name that only the holder of a key can compute: keyed BLAKE2b of 16 bytes (RFC 7693).
+
+    Parameters
+    ----------
+    key : bytes
+        Secret, at most 64 bytes.
+    purpose : str
+        At most 16 bytes. Hashes for another purpose are independent.
+    names : uint8 array of shape (n, 16)
+
+    Returns
+    -------
+    uint8 array of shape (n, 16)
+
+    Examples
+    --------
+    >>> from leakscope.noise.keyed import keyed_hashes, new_key, text_names
+    >>> names = text_names(["Ada", "Ben"])
+    >>> hashes = keyed_hashes(new_key(), "unit", names)
+    >>> hashes.shape, bool((hashes == names).any(axis=None) and (hashes == names).all())
+    ((2, 16), False)
+    """
+    begun = hashlib.blake2b(key=key, person=purpose.encode(), digest_size=NAME_BYTES)
+    content, hashes = np.ascontiguousarray(names).data.cast("B"), bytearray()
+    for start in range(0, len(content), NAME_BYTES):
+        each = begun.copy()  # with the block of the key, which is the same for all
+        each.update(content[start : start + NAME_BYTES])
+        hashes += each.digest()
+    return np.frombuffer(hashes, np.uint8).reshape(len(names), NAME_BYTES)
 
 
 def canonical_digest(subject: Any) -> str:
@@ -130,8 +184,9 @@ def _part(kind: bytes, content: bytes) -> bytes:
 
 def _doubles(values: ArrayLike) -> bytes:
     """Encode numbers as little-endian float64 in C order; minus zero as zero, every NaN as the same one."""
-    numbers = np.asarray(values, dtype="<f8") + 0.0
-    return np.where(np.isnan(numbers), np.nan, numbers).astype("<f8").tobytes(order="C")
+    numbers = np.asarray(np.asarray(values, dtype="<f8") + 0.0)
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers.tobytes(order="C")
 
 
 @final

@@ -30,9 +30,10 @@ from scipy import special
 from leakscope.core.checks import gain_over_prior, same_length
 from leakscope.core.lengths import p_norm
 from leakscope.core.numerics import bisect, smallest_where
+from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of, variance, with_rows
 from leakscope.core.types import Noise, NotApplicable
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.norms import Lp, Mahalanobis
+from leakscope.noise.norms import EUCLIDEAN, Lp, Mahalanobis
 from leakscope.noise.shape import best_covariance
 
 Array = np.ndarray
@@ -51,6 +52,8 @@ _N_SECANTS = 20
 _MARGIN = 1e-3  # beside a secant's zero, of the width of the bracket
 _N_SHAPES = 12  # steps of the search for a shape
 _N_CALIBRATED = 3  # shapes of the search whose noise is calibrated on all records
+_CACHED = 1 << 17  # numbers whose intermediate results stay in the cache
+_LEAST_VARIANCE = 1e-12  # of a direction, over the largest one, in the coordinates of the moments
 _FARTHEST = 20_000  # values, far from the mean, on which shapes are compared
 _POWER = 6  # of what a record has of its limit, in the weights of the next shape
 
@@ -70,7 +73,7 @@ class LeftOut:
 
     Parameters
     ----------
-    values : array of shape (n, d)
+    values : array of shape (n, d), or RepeatedRows
         Row i is the statistic of all records but i; n >= 2. A row that is not finite is a failure, which is seen: it
         hides among other failures alone.
 
@@ -90,10 +93,10 @@ class LeftOut:
     (4, 0.5641)
     """
 
-    values: Num[Array, "n d"]
+    values: Table
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=float)
+        values = self.values if isinstance(self.values, RepeatedRows) else np.asarray(self.values, dtype=float)
         if values.ndim != 2 or len(values) < 2 or not values.shape[1]:
             raise ValueError(f"leave-one-out values must have shape (n, d), n >= 2 and d >= 1; got {values.shape}")
         object.__setattr__(self, "values", values)
@@ -108,6 +111,11 @@ class LeftOut:
         """The distinct finite values, with how often each occurs."""
         return Distinct.of(self.values)
 
+    @cached_property
+    def moments(self) -> _Moments:
+        """Second and fourth moments of the finite values."""
+        return _Moments.of(self.distinct)
+
     @property
     def all_equal(self) -> bool:
         """Whether the release is the same whoever is left out."""
@@ -120,10 +128,7 @@ class LeftOut:
 
         It does not hold for quantiles, minima and maxima, which are not smooth.
         """
-        if self.distinct.n_failed:
-            return np.full(self.values.shape[1], np.nan)
-        deviations = self.values - self.values[0]
-        return np.sqrt((self.n - 1) * deviations.var(axis=0))
+        return jackknife_std(self.values)
 
     def worst(self, noise: Noise) -> WorstLeftOut:
         """Bound the total variation of the record that is told best.
@@ -142,7 +147,23 @@ class LeftOut:
             An upper bound of the total variation of every record, as in `advantages`, and the record where it was
             found. No attacker is right more often than ``1/2 + advantage/2`` at even odds.
         """
-        return _Measured(self, noise.norm).worst(noise)
+        is_plain = isinstance(noise, GaussianNoise) and noise.shape is None
+        measured = self.whitened if is_plain else _Measured(self, noise.norm)
+        return measured.worst(noise)
+
+    @cached_property
+    def whitened(self) -> _Measured:
+        """The values in the Euclidean norm, where they are in units of their noise already."""
+        return _Measured(self, EUCLIDEAN)
+
+    def is_told_by_pairs(self, limit: float) -> bool:
+        """Tell whether the mean over pairs of the value farthest from the mean, in units of its noise, exceeds a limit.
+
+        Then the largest of these means is, too, and this one costs next to nothing beside `worst`.
+        """
+        measured = self.whitened
+        pairs = _shift_tv(GaussianNoise(1.0), measured.lengths(int(measured.radius.argmax())))
+        return not self.distinct.n_failed and float(self.distinct.count @ pairs) / (self.n - 1) > limit
 
     def advantages(self, noise: Noise) -> Float[Array, " n"]:
         """Bound the total variation of every record.
@@ -203,23 +224,49 @@ class Distinct:
     n_failed: int
 
     @classmethod
-    def of(cls, values: Float[Array, "n d"]) -> Distinct:
+    def of(cls, table: Table) -> Distinct:
         """Find the distinct rows."""
+        values = rows_of(table)
         finite = np.isfinite(values).all(axis=1)
-        which = np.full(len(values), -1)
-        known = values[finite] + 0.0  # there is one zero
-        # Equal rows have equal sums of products; unequal ones hardly ever, and then all columns are compared.
-        weights = np.random.default_rng(0).uniform(0.5, 1.0, known.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            _, first, label, count = np.unique(
-                (known * weights).sum(axis=1), return_index=True, return_inverse=True, return_counts=True
-            )
-        if not np.array_equal(known[first[label]], known):
-            _, first, label, count = np.unique(
-                known, axis=0, return_index=True, return_inverse=True, return_counts=True
-            )
-        which[finite] = label.reshape(-1)
-        return cls(known[first], count, which, int((~finite).sum()))
+        all_finite = bool(finite.all())
+        known = (values if all_finite else values[finite]) + 0.0  # there is one zero
+        first, label = _places_of_distinct(known)
+        place = np.full(len(values), -1, dtype=np.int32)
+        place[finite] = label
+        if isinstance(table, RepeatedRows):
+            count = np.bincount(label, weights=table.count[finite], minlength=len(first)).astype(int)
+            return cls(known[first], count, place[table.which], int(table.count[~finite].sum()))
+        return cls(known[first], np.bincount(label, minlength=len(first)), place, len(values) - len(known))
+
+
+def _places_of_distinct(known: Float[Array, "m d"]) -> tuple[Int[Array, " k"], Int[Array, " m"]]:
+    """Return where each distinct row is found first, and which of these every row equals, in an order of the rows."""
+    # Equal rows have equal sums of products; unequal ones hardly ever, and then all columns are compared.
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, known.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, first, label = np.unique((known * weights).sum(axis=1), return_index=True, return_inverse=True)
+    if len(first) < len(known) and not np.array_equal(known[first[label]], known):
+        _, first, label = np.unique(known, axis=0, return_index=True, return_inverse=True)
+    return first, label.reshape(-1)
+
+
+def jackknife_std(values: Table) -> Float[Array, " d"]:
+    """Compute the jackknife standard error from the values without each record; NaN where a value failed.
+
+    It does not hold for quantiles, minima and maxima, which are not smooth.
+
+    Parameters
+    ----------
+    values : array of shape (n, d), or RepeatedRows
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    rows = rows_of(values)
+    if not np.isfinite(rows).all():
+        return np.full(rows.shape[1], np.nan)
+    return np.sqrt((len(values) - 1) * variance(with_rows(values, rows - rows[0])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +360,9 @@ class _Measured:
         distinct = left_out.distinct
         self.n, self.n_failed, self.which = left_out.n, distinct.n_failed, distinct.which
         self.count, self.order = distinct.count, norm.order
-        rows = _standardised(norm, distinct.rows - distinct.rows[:1])
+        self.linear = norm.standardise(np.eye(distinct.rows.shape[1]))  # where the norm is Euclidean
+        self._left_out = left_out
+        rows = standardised(norm, distinct.rows - distinct.rows[:1])
         rows -= self._mean(rows)
         rows -= self._mean(rows)  # what the first mean lost by rounding
         self.rows = rows
@@ -321,6 +370,11 @@ class _Measured:
         largest = float(self.radius.max(initial=0.0))
         self.unit = 2.0 ** math.floor(math.log2(largest)) if 0 < largest < math.inf else 1.0
         self._lengths: dict[int, Float[Array, " m"]] = {}
+
+    @property
+    def moments(self) -> _Moments:
+        """Of all values, whatever the norm."""
+        return self._left_out.moments
 
     @property
     def n_values(self) -> int:
@@ -427,41 +481,104 @@ class _Measured:
 
     @cached_property
     def _gaussian_spread(self) -> _Spread:
-        return replace(self._spread, moments=self._moments())
+        largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
+        moments = self.moments.through(self.linear / self.unit, largest)
+        return replace(self._spread, moments=(*moments, largest))
 
     @cached_property
     def _products(self) -> Float[Array, "m m"]:
         rows = self.rows / self.unit
         return rows @ rows.T
 
-    def _moments(self) -> tuple[float, float, float]:
-        """Compute the means over all pairs of t^2 and of t^4 (or a bound of it), and the largest t."""
-        d = self.rows.shape[1]
-        largest = float(np.square(self.radius.max(initial=0.0) / self.unit))
-        with_fourth = d**4 <= _BLOCK
-        weight = self.count / self.n_values
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Second and fourth moments of distinct rows around their mean, from which those of any linear map of them follow.
+
+    They are computed in coordinates in which the rows have a covariance near the identity, so that no map of them that
+    a shape of noise makes loses digits.
+
+    Parameters
+    ----------
+    coordinates : array of shape (d, d)
+        From the rows to these coordinates: rows times this matrix.
+    covariance : array of shape (d, d)
+        In these coordinates.
+    fourth : array of shape (p, p), or None
+        Means of the products of two products of coordinates, p = d(d + 1)/2; None for many coordinates.
+    """
+
+    coordinates: Float[Array, "d d"]
+    covariance: Float[Array, "d d"]
+    fourth: Float[Array, "p p"] | None
+
+    @classmethod
+    def of(cls, distinct: Distinct) -> _Moments:
+        """Compute the moments in blocks of rows."""
+        d, weight = distinct.rows.shape[1], distinct.count / distinct.count.sum()
+        first = distinct.rows[0]
+        size = max(1, _CACHED // (d * (d + 1) // 2 if d**4 <= _BLOCK else d))
+        blocks = [slice(start, start + size) for start in range(0, len(weight), size)]
+        # differences to one of the rows lose no digits of values that are far from zero
+        mean = np.sum([weight[block] @ (distinct.rows[block] - first) for block in blocks], axis=0)
+        farthest = np.max([np.abs(distinct.rows[block] - first - mean).max(axis=0) for block in blocks], axis=0)
+        unit = np.exp2(np.floor(np.log2(np.where(farthest > 0, farthest, 1.0))))  # so that no square overflows
         covariance = np.zeros((d, d))
+        for block in blocks:
+            deviations = (distinct.rows[block] - first - mean) / unit
+            covariance += (deviations * weight[block, None]).T @ deviations
+        whitening = _whitening(covariance)
+        coordinates, covariance = whitening / unit[:, None], whitening.T @ covariance @ whitening
+        if d**4 > _BLOCK:
+            return cls(coordinates, covariance, None)
         # t^4 = <b_j x b_j, b_k x b_k>^2: products of coordinates, where one of two different ones stands for both
-        of_products = np.zeros((d * (d + 1) // 2, d * (d + 1) // 2))
-        factor = np.full((d, 1), math.sqrt(2))
-        factor[0] = 1.0
-        size = max(1, _BLOCK // (len(of_products) if with_fourth else d))
-        for start in range(0, len(self.rows), size):
-            root = weight[start : start + size] ** 0.25
-            columns = np.ascontiguousarray(self.rows[start : start + size].T / self.unit) * root
-            covariance += (columns * root) @ (columns * root).T
-            if with_fourth:
-                products = np.concatenate([columns[i] * columns[i:] * factor[: d - i] for i in range(d)])
-                of_products += products @ products.T
-        mean_square = float(np.square(covariance).sum())
-        if not with_fourth:
-            return mean_square, mean_square * largest**2, largest
-        return mean_square, float(np.square(of_products).sum()), largest
+        fourth = np.zeros((d * (d + 1) // 2, d * (d + 1) // 2))
+        for block in blocks:
+            columns = ((distinct.rows[block] - first - mean) @ coordinates).T * weight[block] ** 0.25
+            products = np.concatenate([columns[i] * columns[i:] for i in range(d)])
+            fourth += products @ products.T
+        return cls(coordinates, covariance, fourth)
+
+    def through(self, linear: Float[Array, "d d"], largest: float) -> tuple[float, float]:
+        """Compute the means over all pairs of t^2 and of t^4, ``t_jk = <b_j, b_k>``, b the rows times a matrix.
+
+        Parameters
+        ----------
+        linear : array of shape (d, d)
+            The matrix.
+        largest : float
+            Square of the largest length of a row times the matrix: with many coordinates, of which no fourth moments
+            are known, ``t^4 <= t^2 largest^2``.
+
+        Returns
+        -------
+        mean_square, mean_fourth : float
+            The second may be an upper bound.
+        """
+        linear = np.linalg.solve(self.coordinates, linear)
+        mean_square = float(np.square(linear.T @ self.covariance @ linear).sum())
+        if self.fourth is None:
+            return mean_square, mean_square * largest**2
+        first, second = np.triu_indices(len(linear))
+        by_products = linear[first][:, first] * linear[second][:, second]
+        by_products += linear[first][:, second] * linear[second][:, first]
+        by_products[first == second] /= 2  # a square occurs once in a product of two sums, other products twice
+        by_products *= np.where(first == second, 1.0, math.sqrt(2))
+        return mean_square, float(np.square(by_products.T @ self.fourth @ by_products).sum())
 
 
-def _standardised(norm: Lp | Mahalanobis, rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
+def _whitening(covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Return a matrix that makes a covariance nearly the identity; directions without any variance stay finite."""
+    deviation = np.sqrt(np.diagonal(covariance))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    values, vectors = np.linalg.eigh(covariance / deviation / deviation[:, None])
+    smallest = _LEAST_VARIANCE * max(float(values[-1]), 1e-300)
+    return vectors / np.sqrt(np.maximum(values, smallest)) / deviation[:, None]
+
+
+def standardised(norm: Lp | Mahalanobis, rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
     """Map rows to the coordinates in which a norm is the plain p-norm: by one product, where that is a linear map."""
-    if isinstance(norm, Lp):
+    if isinstance(norm, Lp) or norm.shape.ndim == 1:
         return norm.standardise(rows)
     return rows @ norm.standardise(np.eye(rows.shape[1]))
 
@@ -535,13 +652,13 @@ def _end(shifts: Float[Array, " m"], count: Int[Array, " m"], n: int) -> tuple[f
 
 
 def calibrate_left_out(
-    values: Num[Array, "n d"] | LeftOut, eta: float, family: Callable[[float], Noise] = GaussianNoise
+    values: Num[Array, "n d"] | RepeatedRows | LeftOut, eta: float, family: Callable[[float], Noise] = GaussianNoise
 ) -> Noise:
     """Return noise of the least scale with which nobody tells which record was left out.
 
     Parameters
     ----------
-    values : array of shape (n, d), or LeftOut
+    values : array of shape (n, d), RepeatedRows, or LeftOut
         Row i is the statistic of all records but i.
     eta : float
         Accuracy above 1/2 that is allowed for every record and every attacker, > 0 and < 1/2.
@@ -644,7 +761,7 @@ def _where_it_vanishes(excess: Callable[[float], float], inside: float, outside:
 
 
 def least_left_out_noise(
-    values: Num[Array, "n d"] | LeftOut, eta: float, weights: Num[Array, " d"] | None = None
+    values: Num[Array, "n d"] | RepeatedRows | LeftOut, eta: float, weights: Num[Array, " d"] | None = None
 ) -> GaussianNoise:
     """Return Gaussian noise of the least weighted variance that is found, its shape suited to the worst record.
 
@@ -656,7 +773,7 @@ def least_left_out_noise(
 
     Parameters
     ----------
-    values : array of shape (n, d), or LeftOut
+    values : array of shape (n, d), RepeatedRows, or LeftOut
         Row i is the statistic of all records but i.
     eta : float
         As in `calibrate_left_out`.
@@ -736,7 +853,7 @@ class _Shapes:
         covariance = (deviations * fraction[:, None]).T @ deviations
         if len(deviations) > _FARTHEST:
             shapes = (np.diag(1 / cost), _positive_definite(covariance, cost))
-            radii = (p_norm(_standardised(Mahalanobis(shape), deviations)) for shape in shapes)
+            radii = (p_norm(standardised(Mahalanobis(shape), deviations)) for shape in shapes)
             farthest = np.unique([np.argpartition(-radius, _FARTHEST // 2)[: _FARTHEST // 2] for radius in radii])
             deviations, fraction = deviations[farthest], fraction[farthest]
         return cls(left_out.n, distinct.n_failed, deviations, fraction, covariance, cost)

@@ -26,7 +26,8 @@ from scipy.special import erf, ndtri
 
 from leakscope.core.checks import gain_over_prior, non_negative
 from leakscope.core.numerics import bisect
-from leakscope.noise.left_out import Distinct, WorstLeftOut
+from leakscope.core.repeated_rows import RepeatedRows, rows_of
+from leakscope.noise.left_out import Distinct, LeftOut, WorstLeftOut
 
 Array = np.ndarray
 LARGEST_VALUE = 1e140  # of a table: sums of squares of distances do not overflow
@@ -39,7 +40,7 @@ _MOST_ROWS = 256  # rows of a block of distances
 _MOST_DISTANCES = 100_000_000  # that are computed for one number; beyond it a larger bound takes their place
 
 
-def joint_advantage(table: Num[Array, "n D"], reserve: float = 0.0) -> WorstLeftOut:
+def joint_advantage(table: Num[Array, "n D"] | RepeatedRows, reserve: float = 0.0) -> WorstLeftOut:
     """Bound the total variation of the record that all releases together tell best.
 
     Records are visited in decreasing order of their distance from the mean. F(sqrt(t + R^2)) is concave in t, so the
@@ -48,7 +49,7 @@ def joint_advantage(table: Num[Array, "n D"], reserve: float = 0.0) -> WorstLeft
 
     Parameters
     ----------
-    table : array of shape (n, D)
+    table : array of shape (n, D), or RepeatedRows
         The whitened table, row i without record i; n >= 2. Without releases D = 0.
     reserve : float
         R >= 0, the largest distance that later releases may have for any pair of records, in units of their noises.
@@ -81,12 +82,12 @@ def joint_advantage(table: Num[Array, "n D"], reserve: float = 0.0) -> WorstLeft
     return _Rows(table).worst(min(non_negative("reserve", reserve), _FAR))
 
 
-def largest_reserve(table: Num[Array, "n D"], eta: float) -> float:
+def largest_reserve(table: Num[Array, "n D"] | RepeatedRows | LeftOut, eta: float) -> float:
     """Return the largest reserve with which the joint promise is kept.
 
     Parameters
     ----------
-    table : array of shape (n, D)
+    table : array of shape (n, D), RepeatedRows, or LeftOut
         The whitened table of all releases that were declared beforehand, as in `joint_advantage`.
     eta : float
         Accuracy above 1/2 that all releases together may allow, > 0 and < 1/2.
@@ -112,10 +113,13 @@ def largest_reserve(table: Num[Array, "n D"], eta: float) -> float:
     >>> round(reserve, 4), bool(joint_advantage(table, reserve).advantage <= 0.2)
     (0.0835, True)
     """
-    return _Rows(table).reserve(2 * gain_over_prior(eta, 0.5))
+    limit = 2 * gain_over_prior(eta, 0.5)
+    if isinstance(table, LeftOut) and table.is_told_by_pairs(limit):
+        return 0.0
+    return _Rows(table).reserve(limit)
 
 
-def largest_distance(table: Num[Array, "n D"]) -> float:
+def largest_distance(table: Num[Array, "n D"] | RepeatedRows) -> float:
     """Return the largest distance between two rows.
 
     Rows are visited in decreasing order of their distance r from the mean. Two of them are at most ``r_x + r_j``
@@ -124,7 +128,7 @@ def largest_distance(table: Num[Array, "n D"]) -> float:
 
     Parameters
     ----------
-    table : array of shape (n, D)
+    table : array of shape (n, D), or RepeatedRows
         As in `joint_advantage`.
 
     Returns
@@ -151,22 +155,24 @@ def largest_distance(table: Num[Array, "n D"]) -> float:
 class _Rows:
     """The distinct rows of a whitened table around their mean, farthest first."""
 
-    def __init__(self, table: Num[Array, "n D"]) -> None:
-        values = np.asarray(table, dtype=float)
-        if values.ndim != 2 or len(values) < 2:
-            raise ValueError(f"a whitened table must have shape (n, D), n >= 2; got {values.shape}")
+    def __init__(self, of: Num[Array, "n D"] | RepeatedRows | LeftOut) -> None:
+        given = of.values if isinstance(of, LeftOut) else of
+        table = given if isinstance(given, RepeatedRows) else np.asarray(given, dtype=float)
+        if table.ndim != 2 or len(table) < 2:
+            raise ValueError(f"a whitened table must have shape (n, D), n >= 2; got {table.shape}")
+        values = rows_of(table)
         if not (np.abs(values) <= LARGEST_VALUE).all():
             raise ValueError(f"a whitened table must be finite, and no value above {LARGEST_VALUE:g}")
-        self.n = len(values)
+        self.n = len(table)
+        distinct = of.distinct if isinstance(of, LeftOut) else Distinct.of(table)
         # Differences to the first row lose no digits of values that are far from zero.
-        distinct = Distinct.of(values - values[0])
-        rows = distinct.rows - distinct.count @ distinct.rows / self.n
+        rows = distinct.rows - distinct.rows[:1]
+        rows -= distinct.count @ rows / self.n
         rows -= distinct.count @ rows / self.n  # what the first mean lost by rounding
-        radius = np.sqrt(np.square(rows).sum(axis=1))
+        radius = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         order = np.argsort(-radius, kind="stable")
         self.rows, self.radius, self.count = rows[order], radius[order], distinct.count[order]
-        _, first = np.unique(distinct.which, return_index=True)
-        self.record = first[order]  # the first record of each distinct row
+        self.order, self.which = order, distinct.which
         self.mean_square = float(self.count @ np.square(self.radius)) / self.n
 
     def worst(self, reserve: float) -> WorstLeftOut:
@@ -179,7 +185,7 @@ class _Rows:
             too_many = (place + 1) * len(self.rows) > _MOST_DISTANCES
             advantage = ceiling if too_many else self._mean(self._squares_from(place), reserve)
             if advantage > best:
-                best, record = advantage, int(self.record[place])
+                best, record = advantage, int(np.flatnonzero(self.which == self.order[place])[0])
             if too_many:  # the ceilings of all others are lower
                 break
         return WorstLeftOut(min(best, 1.0), record)

@@ -22,24 +22,33 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, Num, UInt8
+from jaxtyping import Float, Int, Num, UInt8, UInt32, UInt64
 from scipy.special import ndtr, ndtri
 
 from leakscope.core import plain_json, private_file
 from leakscope.core.checks import gain_over_prior, one_of
 from leakscope.core.numerics import bisect
+from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
 from leakscope.noise.gaussian import GaussianNoise
-from leakscope.noise.keyed import KEY_BYTES, KeyedGenerator, canonical_digest, new_key
+from leakscope.noise.keyed import (
+    KEY_BYTES,
+    NAME_BYTES,
+    KeyedGenerator,
+    canonical_digest,
+    keyed_hashes,
+    new_key,
+    text_names,
+)
 from leakscope.noise.ledger import Query
 from leakscope.noise.left_out import LeftOut
 from leakscope.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
 
 Array = np.ndarray
 DESIGNS = ("leave-one-out", "per-instance", "dp")
-HASH_BYTES = 16  # of a unit
+HASH_BYTES = NAME_BYTES  # of a unit
 MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
 OF_HALF_DRAWS = ("leakscope ledger 1", "leakscope ledger 2")  # formats of the ledgers of design half
-_FORMAT = "leakscope ledger 3"
+_FORMAT = "leakscope ledger 4"
 _DIGEST_BYTES = 32
 # A table is multiplied and divided on its way here: noise that was calibrated for the whole budget must not be refused
 # because of the last bits.
@@ -66,7 +75,7 @@ class DeclaredQuery:
         Digest of the table that was counted for it; None before the first output, and in designs without tables.
     hashes : uint8 array of shape (n, 16), optional
         Of the units of that table, in order, until it is counted.
-    values : array of shape (n, d), optional
+    values : array of shape (n, d), or RepeatedRows, optional
         The table, until it is counted.
     """
 
@@ -75,7 +84,7 @@ class DeclaredQuery:
     date: str
     table: str | None = None
     hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False, compare=False)
-    values: Float[Array, "n d"] | None = field(default=None, repr=False, compare=False)
+    values: Table | None = field(default=None, repr=False, compare=False)
 
 
 @final
@@ -123,7 +132,7 @@ class Release:
         Of the noise.
     hashes : uint8 array of shape (n, 16), optional
         Of the units, from `ReleaseLedger.unit_hashes`; needed except under the design "dp".
-    table : array of shape (n, d), optional
+    table : array of shape (n, d), or RepeatedRows, optional
         Whitened leave-one-out values: row i without unit i, times ``S^(-1/2)/s`` of the noise. "leave-one-out" alone.
     mu : array of shape (n,) or float, optional
         Largest change of the release by one record, in units of the noise: of each record under "per-instance",
@@ -136,6 +145,10 @@ class Release:
         Whether the value was published. If not, the same query gives the same release once more.
     others : tuple of OtherRelease
         What other ledgers of the same data held when it was counted, so that its certificate stays the same.
+    content : str
+        `content_digest` of units and values in the order of the hashes, where it was computed; it is not written.
+    advantage : float, optional
+        Total variation by which the table alone tells a unit, where it was computed; it is not written.
     """
 
     query: str
@@ -146,12 +159,14 @@ class Release:
     noise_digest: str
     scale: float
     hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False)
-    table: Num[Array, "n d"] | None = field(default=None, repr=False)
+    table: Num[Array, "n d"] | RepeatedRows | None = field(default=None, repr=False)
     mu: Num[Array, " n"] | float | None = field(default=None, repr=False)
     statistic: str = ""
     declared: bool = False
     published: bool = False
     others: tuple[OtherRelease, ...] = ()
+    content: str = field(default="", repr=False)
+    advantage: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("query", "subject", "release", "noise_digest"):
@@ -248,7 +263,26 @@ class ReleaseLedger:
         *,
         is_insecure: bool = False,
     ) -> ReleaseLedger:
-        """Make a new file, with a new key.
+        """Make a new file, with a new key: see `begun`.
+
+        Raises
+        ------
+        ValueError
+            If the file exists, or a value is out of its range.
+        """
+        return cls.begun(path, design, budget, key, is_insecure=is_insecure)._written()
+
+    @classmethod
+    def begun(
+        cls,
+        path: str | os.PathLike[str],
+        design: str,
+        budget: float,
+        key: bytes | None = None,
+        *,
+        is_insecure: bool = False,
+    ) -> ReleaseLedger:
+        """Begin a ledger with a new key, without a file: its first declaration or release makes the file.
 
         Parameters
         ----------
@@ -264,13 +298,13 @@ class ReleaseLedger:
         Raises
         ------
         ValueError
-            If the file exists, or a value is out of its range.
+            If a value is out of its range.
         """
         one_of("design", design, DESIGNS)
         budget = gain_over_prior(budget, 0.5)
         key = new_key() if key is None else key
         plain_json.hexadecimal("key", key.hex(), KEY_BYTES)
-        return cls(Path(path), design, budget, (), None, (), "", key, is_insecure)._written(None)
+        return cls(Path(path), design, budget, (), None, (), "", key, is_insecure)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: str) -> ReleaseLedger:
@@ -311,7 +345,7 @@ class ReleaseLedger:
                 found.append(release.hashes)
         return tuple(found)
 
-    def left_out(self, units: Sequence[str]) -> int:
+    def left_out(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> int:
         """Return the place of the unit that is left out: the one whose identifier has the smallest keyed hash.
 
         The key is random, so every unit of a file is equally likely. Which one it is depends on nothing but the set of
@@ -319,8 +353,8 @@ class ReleaseLedger:
 
         Parameters
         ----------
-        units : sequence of str
-            Identifiers; of equal ones, the first counts.
+        units : sequence of str, or uint8 array of shape (n, 16)
+            Identifiers, or their `text_names`; of equal ones, the first counts.
 
         Returns
         -------
@@ -333,17 +367,19 @@ class ReleaseLedger:
         """
         if len(units) == 0:
             raise ValueError("there are no units, so none can be left out")
-        hashes = [self._hash(b"left out", unit) for unit in units]
-        return min(range(len(hashes)), key=hashes.__getitem__)
+        words = _words(keyed_hashes(self.key, "left out", _names(units)))
+        (smallest,) = np.nonzero(words[:, 0] == words[:, 0].min())
+        return int(smallest[words[smallest, 1].argmin()])
 
-    def unit_hashes(self, units: Sequence[str]) -> UInt8[Array, "_ 16"]:
+    def unit_hashes(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
         """Compute the hashes that take the place of identifiers in the ledger.
 
         They are not those by which `left_out` chooses: whose hash is the smallest of these tells nothing.
 
         Parameters
         ----------
-        units : sequence of str
+        units : sequence of str, or uint8 array of shape (n, 16)
+            As in `left_out`.
 
         Returns
         -------
@@ -354,10 +390,11 @@ class ReleaseLedger:
         ValueError
             If an identifier occurs twice.
         """
-        if len(set(units)) < len(units):
-            raise ValueError(f"{len(units):,} units have {len(set(units)):,} identifiers: every unit needs its own")
-        hashes = b"".join(self._hash(b"unit", unit)[:HASH_BYTES] for unit in units)
-        return np.frombuffer(hashes, np.uint8).reshape(len(units), HASH_BYTES)
+        hashes = keyed_hashes(self.key, "unit", _names(units))
+        n_different = _n_different(hashes)
+        if n_different < len(units):
+            raise ValueError(f"{len(units):,} units have {n_different:,} identifiers: every unit needs its own")
+        return hashes
 
     def generator(self, subject: str) -> KeyedGenerator:
         """Return the random numbers of a subject: the same for the same one, independent for others."""
@@ -367,7 +404,7 @@ class ReleaseLedger:
         self,
         query: Query,
         date: str,
-        table: Num[Array, "n d"] | None = None,
+        table: Num[Array, "n d"] | RepeatedRows | None = None,
         hashes: UInt8[Array, "n 16"] | None = None,
     ) -> ReleaseLedger:
         """Add a query before the first output; the file is written before this returns.
@@ -396,13 +433,13 @@ class ReleaseLedger:
         if table is not None and hashes is not None:
             if self.design != "leave-one-out":
                 raise ValueError("a query is declared with a table under the design leave-one-out, and under no other")
-            _check_table("the table", np.asarray(table), _check_hashes(hashes, 2))
-            order = _order(hashes)
-            values = np.asarray(table, dtype=float)[order]
+            _check_table("the table", _as_table(table), _check_hashes(hashes, 2))
+            order = order_of(hashes)
+            values = taken(_as_table(table), order)
             declared = replace(declared, hashes=np.ascontiguousarray(hashes)[order], values=values)
         ledger = replace(self, queries=(*self.queries, declared))
         _check_size(ledger)
-        return ledger._written(self.digest)
+        return ledger._written()
 
     def place_of(self, query: str, subject: str) -> int:
         """Find the place of a release: that of an earlier one of the same query and subject, else the next.
@@ -422,8 +459,10 @@ class ReleaseLedger:
                 return place
         return len(self.releases)
 
-    def check(self, release: Release, declared_tables: Sequence[Num[Array, "n _"]] = ()) -> None:
-        """Check that a release could be appended; nothing is written.
+    def check(
+        self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+    ) -> ReleaseLedger:
+        """Check that a release can be appended; nothing is written.
 
         Parameters
         ----------
@@ -431,14 +470,39 @@ class ReleaseLedger:
         declared_tables : sequence of arrays
             As of `append`.
 
+        Returns
+        -------
+        ReleaseLedger
+            With the release, for `completed`.
+
         Raises
         ------
         ValueError
             As `append`.
         """
-        self._with(release, declared_tables)
+        return self._with(release, declared_tables)
 
-    def append(self, release: Release, declared_tables: Sequence[Num[Array, "n _"]] = ()) -> ReleaseLedger:
+    def completed(self, release: str) -> ReleaseLedger:
+        """Append the release that was checked; the file is written before this returns.
+
+        Parameters
+        ----------
+        release : str
+            Its digest, now that its value is known.
+
+        Raises
+        ------
+        ValueError
+            If the ledger holds it already.
+        """
+        checked = replace(self.releases[-1], release=release)
+        earlier = self.releases[:-1]
+        replace(self, releases=earlier)._check_new(checked)
+        return replace(self, releases=(*earlier, checked))._written()
+
+    def append(
+        self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+    ) -> ReleaseLedger:
         """Add a release; the file is written before this returns.
 
         Parameters
@@ -458,7 +522,7 @@ class ReleaseLedger:
             If the release does not fit in the budget, or in the file; if it is there already, has other units than
             declared, or values that its design does not have.
         """
-        return self._with(release, declared_tables)._written(self.digest)
+        return self._with(release, declared_tables)._written()
 
     def published(self, place: int) -> ReleaseLedger:
         """Mark a release as published; the file is written before this returns."""
@@ -466,7 +530,7 @@ class ReleaseLedger:
             return self
         releases = list(self.releases)
         releases[place] = replace(releases[place], published=True)
-        return replace(self, releases=tuple(releases))._written(self.digest)
+        return replace(self, releases=tuple(releases))._written()
 
     def noise_factor(self, release: Release) -> float:
         """Compute how many times its noise must be as large for a release that was not declared to fit in.
@@ -506,9 +570,11 @@ class ReleaseLedger:
         if self.design == "per-instance":
             return _gain(float(self.joint_mu(_units(self.versions)[0]).max()))
         first = self.releases[0].hashes
-        table = np.hstack([each.table for each in self.releases if each.hashes is first and each.table is not None])
+        if len(self.releases) == 1 and self.releases[0].advantage is not None:
+            return self.releases[0].advantage / 2
+        table = side_by_side([_table_of(each) for each in self.releases if each.hashes is first])
         if all(release.declared for release in self.releases):
-            return _told_without_reserve(table) / 2
+            return _told_without_reserve(LeftOut(table)) / 2
         later = [release for release in self.releases if release.hashes is not first]
         return joint_advantage(table, _joint_distance(later)).advantage / 2
 
@@ -575,19 +641,21 @@ class ReleaseLedger:
         entry = f"entry {place + 1} {self.releases[place].release}"
         return hmac.digest(self.key, entry.encode(), "sha256").hex()
 
-    def _hash(self, purpose: bytes, unit: str) -> bytes:
-        return hmac.digest(self.key, purpose + b":" + unit.encode("utf-8", "surrogatepass"), "sha256")
-
-    def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"]]) -> ReleaseLedger:
+    def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows]) -> ReleaseLedger:
         """Return the ledger with one more release, not yet written."""
         self._check_new(release)
         _check_values(release, self.design)
         release, tables = _in_order(replace(release, declared=False, published=False), declared_tables)
         release, ledger = self._sharing(release), self
         if self.design == "leave-one-out":
-            if not self.releases:
-                ledger = self._begun(release, tables)
-            release = replace(release, declared=ledger._counted(release))
+            if self.releases:
+                release = replace(release, declared=self._counted(release))
+            elif self.queries:
+                ledger, _ = self._started(release, tables)
+                release = replace(release, declared=ledger._counted(release))
+            else:  # the only one that is declared
+                ledger, advantage = self._started(release, tables)
+                release = replace(release, declared=True, advantage=advantage)
             ledger._check_room(release)
         elif self.design == "dp":
             self._check_mu(release)
@@ -605,8 +673,8 @@ class ReleaseLedger:
                     "another machine or by other versions: a second release of it would show both"
                 )
 
-    def _begun(self, release: Release, declared_tables: Sequence[Float[Array, "n _"]]) -> ReleaseLedger:
-        """Count the declared queries, and fix the reserve."""
+    def _started(self, release: Release, declared_tables: Sequence[Table]) -> tuple[ReleaseLedger, float | None]:
+        """Count the declared queries, and fix the reserve; return also by how much they are told, where it decides."""
         queries, tables = self.queries, list(declared_tables)
         if not queries:
             queries = (DeclaredQuery(release.query, release.eta, release.date),)
@@ -617,11 +685,12 @@ class ReleaseLedger:
             raise ValueError(
                 f"at the first output the tables of all {len(queries)} declared queries are counted, got {len(tables)}"
             )
-        together = np.hstack(tables)
-        reserve = largest_reserve(together, self.budget)
+        together = LeftOut(side_by_side(tables))
+        reserve, advantage = largest_reserve(together, self.budget), None
         if reserve == 0:
             # Nothing else will be released, so the lesser of two bounds counts; noise was calibrated for that one.
-            told = _told_without_reserve(together) / 2
+            advantage = _told_without_reserve(together)
+            told = advantage / 2
             if told > self.budget * (1 + _ROUNDING):
                 raise ValueError(
                     f"the declared queries together take {_rounded_up(told):g} of a budget of {self.budget:g}: start "
@@ -629,12 +698,17 @@ class ReleaseLedger:
                 )
         counted = zip(queries, tables, strict=True)
         queries = tuple(
-            replace(query, table=_digest_of_table(release.hashes, table), hashes=None, values=None)
+            replace(
+                query,
+                table=_content_of(release) if table is release.table else content_digest(release.hashes, table),
+                hashes=None,
+                values=None,
+            )
             for query, table in counted
         )
-        return replace(self, queries=queries, reserve=reserve)
+        return replace(self, queries=queries, reserve=reserve), advantage
 
-    def _declared_tables(self, release: Release) -> list[Float[Array, "n _"]]:
+    def _declared_tables(self, release: Release) -> list[Table]:
         """Return the tables that were kept when the queries were declared, if they are of the units of a release."""
         tables = []
         for query in self.queries:
@@ -653,7 +727,7 @@ class ReleaseLedger:
         declared = [query for query in self.queries if query.digest == release.query]
         if not declared or any(known.query == release.query for known in self.releases):
             return False
-        if declared[0].table != _digest_of_table(release.hashes, _table_of(release)):
+        if declared[0].table != _content_of(release):
             raise ValueError(
                 f"the values of this declared query are not those that {self.path} counted before the first output: "
                 "data or noise have changed; ask it with another eta, as a query that was not declared"
@@ -688,7 +762,8 @@ class ReleaseLedger:
         undeclared = [known for known in self.releases if not known.declared]
 
         def fits(factor: float) -> bool:
-            weaker = replace(release, table=_table_of(release) / factor)
+            table = _table_of(release)
+            weaker = replace(release, table=with_rows(table, rows_of(table) / factor))
             return _joint_distance([*undeclared, weaker]) <= reserve
 
         if fits(1.0):
@@ -728,8 +803,9 @@ class ReleaseLedger:
         place = _place_in(versions, release.hashes)
         return release if place is None else replace(release, hashes=versions[place])
 
-    def _written(self, replaces: str | None) -> ReleaseLedger:
-        return replace(self, digest=private_file.write(self.path, _encoded(self), replaces))
+    def _written(self) -> ReleaseLedger:
+        """Write the file in the place of the one that was read; a ledger without a file makes one."""
+        return replace(self, digest=private_file.write(self.path, _encoded(self), self.digest or None))
 
 
 def _check_values(release: Release, design: str) -> None:
@@ -762,22 +838,22 @@ def _check_hashes(hashes: UInt8[Array, "n 16"], least: int) -> int:
     n = len(hashes)
     if hashes.shape != (n, HASH_BYTES) or n < least:
         raise ValueError(f"hashes must have shape (n, {HASH_BYTES}), n >= {least}; got {hashes.shape}")
-    if len(_units([hashes])[1]) < n:
+    if _n_different(hashes) < n:
         raise ValueError("a unit occurs twice")
     return n
 
 
-def _check_table(name: str, table: Num[Array, "n d"], n: int) -> None:
+def _check_table(name: str, table: Table, n: int) -> None:
     if table.ndim != 2 or len(table) != n or not table.shape[1]:
         raise ValueError(f"{name} must have shape ({n:,}, d), d >= 1; got {table.shape}")
-    if not (np.abs(table) <= LARGEST_VALUE).all():
+    if not (np.abs(rows_of(table)) <= LARGEST_VALUE).all():
         raise ValueError(f"{name} must be finite, and no value above {LARGEST_VALUE:g}: a failure has no noise")
 
 
 def _check_size(ledger: ReleaseLedger) -> None:
-    numbers = sum(_values_of(release).size for release in ledger.releases)
+    numbers = sum(_n_numbers(_values_of(release)) for release in ledger.releases)
     numbers += sum(version.size // 8 for version in ledger.versions)  # 8 bytes are a number
-    numbers += sum(query.values.size for query in ledger.queries if query.values is not None)
+    numbers += sum(_n_numbers(query.values) for query in ledger.queries if query.values is not None)
     numbers += sum(query.hashes.size // 8 for query in ledger.queries if query.hashes is not None)
     if numbers > MOST_NUMBERS:
         raise ValueError(
@@ -786,39 +862,75 @@ def _check_size(ledger: ReleaseLedger) -> None:
         )
 
 
+def _n_numbers(table: Table) -> int:
+    """Return how many float64 a table takes in the file."""
+    if isinstance(table, RepeatedRows):
+        return table.rows.size + -(-len(table) // 2)  # a place has 4 bytes
+    return table.size
+
+
 def _in_order(
-    release: Release, declared_tables: Sequence[Num[Array, "n _"]] = ()
-) -> tuple[Release, list[Float[Array, "n _"]]]:
+    release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+) -> tuple[Release, list[Table]]:
     """Sort the rows of a release, and of tables that have the same rows, by the hashes of their units."""
     if release.hashes is None:
         return release, []
     hashes = np.ascontiguousarray(release.hashes)
-    order = _order(hashes)
+    order = order_of(hashes)
+    if not declared_tables and (order[1:] > order[:-1]).all():
+        return release, []
     for place, table in enumerate(declared_tables):
-        _check_table(f"declared table {place + 1}", np.asarray(table), len(hashes))
-    tables = [np.asarray(table, dtype=float)[order] for table in declared_tables]
+        _check_table(f"declared table {place + 1}", _as_table(table), len(hashes))
+    tables = [taken(_as_table(table), order) for table in declared_tables]
     release = replace(release, hashes=hashes[order])
     if release.table is not None:
-        return replace(release, table=np.asarray(release.table, dtype=float)[order]), tables
+        return replace(release, table=taken(_table_of(release), order)), tables
     return replace(release, mu=np.asarray(release.mu, dtype=float)[order]), tables
 
 
-def _order(hashes: UInt8[Array, "n 16"]) -> Num[Array, " n"]:
-    """Return the places of units in the order of their hashes."""
-    words = np.ascontiguousarray(hashes).view(">u8")
+def _names(units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
+    """Return the names of units that are known by a text, or have a name already."""
+    return units if isinstance(units, np.ndarray) else text_names(units)
+
+
+def _words(hashes: UInt8[Array, "n 16"]) -> UInt64[Array, "n 2"]:
+    """Read hashes as two numbers each, which have the order of their bytes."""
+    return np.ascontiguousarray(hashes).view(">u8").astype(np.uint64)
+
+
+def order_of(hashes: UInt8[Array, "n 16"]) -> Int[Array, " n"]:
+    """Return the places of units in the order of their hashes, or of their names."""
+    first = np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64)
+    order = np.argsort(first)
+    first = first[order]
+    if (first[1:] != first[:-1]).all():  # nearly always, of random numbers of 64 bits
+        return order
+    words = _words(hashes)
     return np.lexsort((words[:, 1], words[:, 0]))
 
 
-def _table_of(release: Release) -> Float[Array, "n d"]:
+def _n_different(hashes: UInt8[Array, "n 16"]) -> int:
+    """Count different hashes."""
+    first = np.sort(np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64))
+    if (first[1:] != first[:-1]).all():
+        return len(hashes)
+    return len(_units([hashes])[1])
+
+
+def _as_table(table: Num[Array, "n d"] | RepeatedRows) -> Table:
+    return table if isinstance(table, RepeatedRows) else np.asarray(table, dtype=float)
+
+
+def _table_of(release: Release) -> Table:
     if release.table is None:
         raise ValueError("a release needs a table under the design leave-one-out")
-    return np.asarray(release.table, dtype=float)
+    return _as_table(release.table)
 
 
-def _values_of(release: Release) -> Float[Array, "n d"]:
+def _values_of(release: Release) -> Table:
     """Return what the file keeps of a release, in rows."""
     if release.table is not None:
-        return np.asarray(release.table)
+        return _as_table(release.table)
     return np.asarray(release.mu, dtype=float).reshape(-1, 1)
 
 
@@ -832,8 +944,7 @@ def _place_in(versions: Sequence[UInt8[Array, "_ 16"]], hashes: UInt8[Array, "n 
 def _units(versions: Sequence[UInt8[Array, "_ 16"]]) -> tuple[UInt8[Array, "m 16"], Num[Array, " m"]]:
     """Find the units of all versions, in order, and in how many of them each one is."""
     hashes = np.concatenate(versions)
-    words = hashes.view(">u8")
-    order = np.lexsort((words[:, 1], words[:, 0]))
+    words, order = _words(hashes), order_of(hashes)
     is_new = np.append(True, (words[order[1:]] != words[order[:-1]]).any(axis=1))
     count = np.diff(np.append(np.flatnonzero(is_new), len(order)))
     return hashes[order[is_new]], count
@@ -841,7 +952,7 @@ def _units(versions: Sequence[UInt8[Array, "_ 16"]]) -> tuple[UInt8[Array, "m 16
 
 def _common(first: UInt8[Array, "n 16"], second: UInt8[Array, "m 16"]) -> tuple[Num[Array, " k"], Num[Array, " k"]]:
     """Find the places of the units that are in both, none of them twice in one."""
-    words = np.concatenate([first, second]).view(">u8")
+    words = _words(np.concatenate([first, second]))
     order = np.lexsort((words[:, 1], words[:, 0]))  # stable: of equal ones, that of the first comes first
     same = (words[order[1:]] == words[order[:-1]]).all(axis=1)
     return order[:-1][same], order[1:][same] - len(first)
@@ -850,7 +961,7 @@ def _common(first: UInt8[Array, "n 16"], second: UInt8[Array, "m 16"]) -> tuple[
 def _joint_distance(releases: Sequence[Release]) -> float:
     """Compute how far apart releases can be for two units: side by side for the same units, else in sum of squares."""
     versions: list[UInt8[Array, "n 16"]] = []
-    tables: list[list[Float[Array, "n d"]]] = []
+    tables: list[list[Table]] = []
     for release in releases:
         place = None if release.hashes is None else _place_in(versions, release.hashes)
         if place is not None:
@@ -858,17 +969,25 @@ def _joint_distance(releases: Sequence[Release]) -> float:
         elif release.hashes is not None:
             versions.append(release.hashes)
             tables.append([_table_of(release)])
-    return math.hypot(*(largest_distance(np.hstack(side_by_side)) for side_by_side in tables))
+    return math.hypot(*(largest_distance(side_by_side(of_version)) for of_version in tables))
 
 
-def _told_without_reserve(table: Float[Array, "n d"]) -> float:
+def _told_without_reserve(together: LeftOut) -> float:
     """Bound the total variation of releases that were all declared: they are one release with Gaussian noise."""
-    return LeftOut(table).worst(GaussianNoise(1.0)).advantage
+    return together.worst(GaussianNoise(1.0)).advantage
 
 
-def _digest_of_table(hashes: UInt8[Array, "n 16"] | None, table: Float[Array, "n d"]) -> str:
+def content_digest(hashes: UInt8[Array, "n 16"] | None, values: Table | Num[Array, " n"]) -> str:
+    """Compute the digest of units and of what is known of each, both in the order of the hashes."""
     units = b"" if hashes is None else hashes.tobytes()
-    return canonical_digest({"units": units, "table": table})
+    content: Any = values
+    if isinstance(values, RepeatedRows):
+        content = {"rows": values.rows, "which": values.which.astype("<u4").tobytes()}
+    return canonical_digest({"units": units, "table": content})
+
+
+def _content_of(release: Release) -> str:
+    return release.content or content_digest(release.hashes, _table_of(release))
 
 
 def _mu_of(eta: float) -> float:
@@ -887,7 +1006,7 @@ def _rounded_up(number: float) -> float:
 
 
 def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
-    """Convert to plain JSON; arrays as bytes in base 64."""
+    """Convert to plain JSON with arrays, which are written as their bytes in base 64."""
     versions = ledger.versions
     return {
         "format": _FORMAT,
@@ -902,13 +1021,14 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "eta": query.eta,
                 "date": query.date,
                 "table": query.table,
-                "kept": [] if query.values is None else list(query.values.shape),
-                "units": None if query.hashes is None else plain_json.encoded(query.hashes, "u1"),
-                "values": None if query.values is None else plain_json.encoded(query.values, "<f8"),
+                "kept": [] if query.values is None else [*query.values.shape, len(rows_of(query.values))],
+                "units": query.hashes,
+                "which": _which(query.values),
+                "values": None if query.values is None else rows_of(query.values).astype("<f8", copy=False),
             }
             for query in ledger.queries
         ],
-        "versions": [{"n": len(version), "units": plain_json.encoded(version, "u1")} for version in versions],
+        "versions": [{"n": len(version), "units": version} for version in versions],
         "releases": [
             {
                 "query": release.query,
@@ -921,7 +1041,9 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "scale": release.scale,
                 "version": None if release.hashes is None else _place_in(versions, release.hashes),
                 "d": _values_of(release).shape[1],
-                "values": plain_json.encoded(_values_of(release), "<f8"),
+                "rows": len(rows_of(_values_of(release))),
+                "which": _which(_values_of(release)),
+                "values": rows_of(_values_of(release)).astype("<f8", copy=False),
                 "declared": release.declared,
                 "published": release.published,
                 "others": [asdict(other) for other in release.others],
@@ -929,6 +1051,11 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
             for release in ledger.releases
         ],
     }
+
+
+def _which(table: Table | None) -> UInt32[Array, " n"] | None:
+    """Return the row of each unit; nothing where each has its own."""
+    return table.which.astype("<u4") if isinstance(table, RepeatedRows) else None
 
 
 def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
@@ -963,20 +1090,20 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedg
 
 
 def _decoded_query(name: str, value: Any) -> DeclaredQuery:
-    query = plain_json.mapping(name, value, "digest eta date table kept units values")
+    query = plain_json.mapping(name, value, "digest eta date table kept units which values")
     table = query["table"]
     hashes, values = None, None
     kept = plain_json.sequence(f"{name}.kept", query["kept"])
     if kept:
         shape = tuple(plain_json.whole_number(f"{name}.kept", size, 1) for size in kept)
-        if len(shape) != 2:
-            raise ValueError(f"{name}.kept must be a number of units and one of columns")
+        if len(shape) != 3:
+            raise ValueError(f"{name}.kept must be a number of units, one of columns, and one of rows")
         hashes = plain_json.decoded(f"{name}.units", query["units"], (shape[0], HASH_BYTES), "u1")
-        values = plain_json.decoded(f"{name}.values", query["values"], shape, "<f8")
+        values = _decoded_table(name, query, *shape)
         if not np.array_equal(_units([hashes])[0], hashes):
             raise ValueError(f"{name}.units must be in order, each of them once")
         _check_table(f"{name}.values", values, _check_hashes(hashes, 2))
-    elif query["units"] is not None or query["values"] is not None:
+    elif any(query[part] is not None for part in ("units", "which", "values")):
         raise ValueError(f"{name} has values of no kept table")
     return DeclaredQuery(
         plain_json.hexadecimal(f"{name}.digest", query["digest"], _DIGEST_BYTES),
@@ -986,6 +1113,19 @@ def _decoded_query(name: str, value: Any) -> DeclaredQuery:
         hashes,
         values,
     )
+
+
+def _decoded_table(name: str, holder: Mapping[str, Any], n: int, d: int, n_rows: int) -> Table:
+    """Read a table of n units: a row for each, or fewer rows and which one each unit has."""
+    if holder["which"] is None and n_rows != n:
+        raise ValueError(f"{name} has {n_rows:,} rows for {n:,} units, and does not say which one each has")
+    rows = plain_json.decoded(f"{name}.values", holder["values"], (n_rows, d), "<f8")
+    if holder["which"] is None:
+        return rows
+    which = plain_json.decoded(f"{name}.which", holder["which"], (n,), "<u4")
+    if not (which < n_rows).all() or not np.bincount(which, minlength=n_rows).all():
+        raise ValueError(f"{name}.which must name all of {n_rows:,} rows and no others")
+    return RepeatedRows(rows, which.astype(np.min_scalar_type(n_rows)))
 
 
 def _decoded_versions(value: Any) -> list[UInt8[Array, "_ 16"]]:
@@ -1011,23 +1151,23 @@ def _decoded_releases(value: Any, versions: Sequence[UInt8[Array, "_ 16"]], desi
 
 
 def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
-    keys = "query eta date subject release noise statistic scale version d values declared published others"
-    if isinstance(value, dict):
-        value = {"others": [], **value}  # a ledger from before there was this key
+    keys = "query eta date subject release noise statistic scale version d rows which values declared published others"
     release = plain_json.mapping(name, value, keys)
     hashes = _decoded_units(f"{name}.version", release["version"], versions, design)
     d = plain_json.whole_number(f"{name}.d", release["d"], 1)
     if design != "leave-one-out" and d != 1:
         raise ValueError(f"{name}.d must be 1 under the design {design}")
     n = 1 if hashes is None else len(hashes)
-    values = plain_json.decoded(f"{name}.values", release["values"], (n, d), "<f8")
+    values = _decoded_table(name, release, n, d, plain_json.whole_number(f"{name}.rows", release["rows"], 1))
+    if design != "leave-one-out" and isinstance(values, RepeatedRows):
+        raise ValueError(f"{name}.which must be nothing under the design {design}")
     table = mu = None
     if design == "leave-one-out":
         table = values
     elif design == "per-instance":
-        mu = values[:, 0]
+        mu = np.asarray(values)[:, 0]
     else:
-        mu = float(values[0, 0])
+        mu = float(values[0][0])
     decoded = Release(
         plain_json.hexadecimal(f"{name}.query", release["query"], _DIGEST_BYTES),
         plain_json.positive(f"{name}.eta", release["eta"]),
@@ -1109,5 +1249,5 @@ def _check_declared(ledger: ReleaseLedger) -> None:
         expected = ledger.design == "leave-one-out" and release.query in tables and not earlier
         if release.declared != expected:
             raise ValueError(f"releases[{place}].declared is wrong")
-        if expected and tables[release.query] != _digest_of_table(release.hashes, _table_of(release)):
+        if expected and tables[release.query] != _content_of(release):
             raise ValueError(f"releases[{place}].values are not those that were declared")

@@ -94,10 +94,8 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
 def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
     """Write the columns of a table as texts; a value without a level is in no cell."""
     texts = columns_as_texts(points, cells.columns)
-    known = np.ones(len(points), dtype=bool)
-    for name, levels in zip(cells.columns, cells.levels, strict=True):
-        known &= np.isin(np.asarray(texts.x[name], dtype=str), levels)
-    n_unknown = int((~known).sum())
+    counted = cells.repeated(texts.x)
+    n_unknown = int(counted.count[~counted.rows.any(axis=1)].sum())
     notes = [f"{n_unknown:,} records have a value that no level was declared for, and are in no cell"]
     return texts, notes if n_unknown else []
 

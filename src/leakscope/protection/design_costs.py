@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import NotApplicable
+from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
@@ -90,7 +91,7 @@ class DesignTable:
             ),
             designs=tuple(
                 DesignErrors(
-                    design=row.design,
+                    name=row.design,
                     promise=PROMISE_OF[row.design],
                     errors=None if row.errors is None else tuple(row.errors.tolist()),
                     reason=row.reason,
@@ -133,7 +134,7 @@ def cost_of_designs(request: Request) -> DesignTable:
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
     rows = [_row(request, design, of_all) for design in DESIGNS_IN_ORDER]
     recommended, why = recommendation(request)
-    errors = leave_one_out.standard_error(without)
+    errors = jackknife_std(without)
     return DesignTable(statistic.labels(points), errors, rows, recommended, why)
 
 

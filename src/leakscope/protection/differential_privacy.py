@@ -21,8 +21,9 @@ from leakscope.core.grid import Grid
 from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import NotApplicable, Points
 from leakscope.noise import GaussianNoise, dp_gaussian_scale
+from leakscope.noise.left_out import jackknife_std
 from leakscope.protection.declared_data import declared_view
-from leakscope.protection.leave_one_out import counts_records, settled, standard_error
+from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.left_out_noise import deviations_of
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.prepared import Prepared
@@ -188,7 +189,7 @@ def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism, ranges: Ranges 
     """Compute the noise, and a grid so fine that rounding adds next to nothing to a shift; from what is public."""
     least = dp_gaussian_scale(eta, 1.0)
     deviations = least * bound.l2 * bound.unit
-    is_sum = mechanism.features is not None  # of whole steps, which has no arithmetic error
+    is_sum = isinstance(mechanism.statistic, Linear)  # of whole steps, which has no arithmetic error
     steps, magnitude = (_STEPS_OF_PARTS, 0.0) if is_sum or ranges is None else (_STEPS, _largest(mechanism, ranges))
     grid = Grid.for_noise(deviations * mechanism.divisor * (1024 / steps), magnitude)
     # one record that is replaced moves each number by at most a step more than without the grid, and by twice the
@@ -212,6 +213,9 @@ def _largest(mechanism: Mechanism, ranges: Ranges) -> float:
 
 def _value(mechanism: Mechanism, grid: Grid) -> Float[Array, " d"]:
     """Compute the statistic of all records, on the grid; of a mean the sum."""
+    if mechanism.counts:
+        counted = mechanism.statistic.features.repeated(mechanism.points.x)  # pyright: ignore[reportAttributeAccessIssue] -- cells or bins
+        return grid.value(counted.count @ grid.round(counted.rows))
     everybody = np.ones(mechanism.n, dtype=bool)
     exact = mechanism.exact(everybody, grid, np.random.default_rng(0))  # no statistic here draws numbers
     if exact is None:
@@ -248,10 +252,11 @@ def _epsilons(prepared: Prepared, add_remove: float | None) -> tuple[Finding, ..
 
 
 def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] | None:
-    """Compute the standard error for the owner, unless that takes much memory."""
-    if len(points) * len(statistic.labels(points)) > _MOST_JACKKNIFE or len(points) < 2:
+    """Compute the standard error for the owner, unless that takes much memory: counts take little."""
+    n_values = len(points) * len(statistic.labels(points))
+    if len(points) < 2 or (n_values > _MOST_JACKKNIFE and not counts_records(statistic)):
         return None
     try:
-        return standard_error(values_of(statistic, points)[1])
+        return jackknife_std(values_of(statistic, points)[1])
     except ValueError:  # it is for the owner: nothing is refused because of it
         return None

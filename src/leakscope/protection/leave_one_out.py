@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from leakscope.core.findings import EVERY, Finding, Term
+from leakscope.core.repeated_rows import Table, of_records, rows_of, side_by_side
 from leakscope.core.types import Points
-from leakscope.noise.left_out import WorstLeftOut
+from leakscope.noise.left_out import WorstLeftOut, jackknife_std
 from leakscope.protection.left_out_attack import attack_left_out
 from leakscope.protection.left_out_noise import (
     LeftOutNoise,
@@ -76,7 +76,7 @@ def _several(request: Request, units: Units) -> Prepared:
         _prepared(part, units, table, noise) for part, table, noise in zip(request.parts, tables, found, strict=True)
     ]
     worst = told_together(found)
-    whitened = np.hstack([noise.whitened for noise in found])
+    whitened = side_by_side([noise.whitened for noise in found])
     prepared = joined(request, units, parts, per_unit=whitened, accuracy=0.5 + worst.advantage / 2)
     return _with_findings(prepared, worst)
 
@@ -87,14 +87,14 @@ class _Table:
 
     Parameters
     ----------
-    values : array of shape (n, d)
+    values : array of shape (n, d), or RepeatedRows
     labels : sequence of str
         Of the coordinates.
     counts : bool
         They count records.
     """
 
-    values: Float[Array, "n d"]
+    values: Table
     labels: Sequence[str]
     counts: bool
 
@@ -153,7 +153,7 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
         source=SOURCE,
         per_unit=found.whitened,
         value_of=found.table.__getitem__,
-        sampling_std=standard_error(table.values),
+        sampling_std=jackknife_std(table.values),
         accuracy=0.5 + found.worst.advantage / 2,
     )
 
@@ -166,9 +166,10 @@ def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
     return replace(prepared, public_findings=(named,), owner_findings=attacks)
 
 
-def _check_failures(statistic: Statistic, values: Float[Array, "n d"], units: Units) -> None:
+def _check_failures(statistic: Statistic, values: Table, units: Units) -> None:
     """Refuse a statistic that fails without some record: a failure has no noise, and would tell who is left out."""
-    (failed,) = np.nonzero(~np.isfinite(values).all(axis=1))
+    is_failure = np.asarray(~np.isfinite(rows_of(values)).all(axis=1))
+    (failed,) = np.nonzero(of_records(values, is_failure))
     if not len(failed):
         return
     named = ", ".join(units.shown(int(unit)) for unit in failed[:_MOST_NAMED])
@@ -199,14 +200,6 @@ def settled(statistic: Statistic, points: Points) -> Statistic:
 def counts_records(statistic: Statistic) -> bool:
     """Tell whether a statistic counts records: the cells of a table, or the bins of a histogram."""
     return isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram)
-
-
-def standard_error(values: Float[Array, "n d"]) -> Float[Array, " d"]:
-    """Compute the jackknife standard error, which does not hold for quantiles; NaN where a value failed."""
-    if not np.isfinite(values).all():
-        return np.full(values.shape[1], np.nan)
-    with np.errstate(over="ignore"):  # infinite where the squares are
-        return np.sqrt((len(values) - 1) * (values - values[0]).var(axis=0))
 
 
 def _attacks(prepared: Prepared, record: int) -> tuple[Finding, ...]:

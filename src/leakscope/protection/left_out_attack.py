@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import logsumexp
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import clopper_pearson
+from leakscope.core.repeated_rows import Table
 from leakscope.core.seeds import stream
 
 Array = np.ndarray
@@ -17,14 +17,12 @@ _MOST = 1_000_000_000  # coordinates that are compared, over all games
 _BLOCK = 1 << 22  # of them at once
 
 
-def attack_left_out(
-    whitened: Float[Array, "n d"], record: int, n_games: int, *, confidence: float, seed: int, game: Term
-) -> Finding:
+def attack_left_out(whitened: Table, record: int, n_games: int, *, confidence: float, seed: int, game: Term) -> Finding:
     """Play games against a record: the likelihood ratio, which knows all n values, says whether it was left out.
 
     Parameters
     ----------
-    whitened : array of shape (n, d)
+    whitened : array of shape (n, d), or RepeatedRows
         The values without each record, in coordinates in which the noise is standard normal.
     record : int
         That is attacked.
@@ -61,6 +59,7 @@ def attack_left_out(
     }
     if n_games * n * d > _MOST:
         return Finding("accuracy", None, reason=Term("no_games"), **common)
+    whitened = np.asarray(whitened)
     rng = stream(seed, "calibrate", "left out games")
     is_left_out = rng.random(n_games) < 0.5
     others = np.delete(np.arange(n), record)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.grid import Grid
 from leakscope.core.numerics import smallest_where
+from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, variance, with_rows
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
-from leakscope.noise.left_out import Distinct, WorstLeftOut
+from leakscope.noise.left_out import Distinct, WorstLeftOut, standardised
 from leakscope.noise.norms import Mahalanobis
 from leakscope.protection.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
 
@@ -37,7 +39,7 @@ class LeftOutNoise:
 
     Parameters
     ----------
-    table : array of shape (n, d)
+    table : array of shape (n, d), or RepeatedRows
         The values on the grid, as one of them is released.
     noise : GaussianNoise or None
         Of the coordinates with noise; None where there is none.
@@ -51,7 +53,7 @@ class LeftOutNoise:
         The scale was declared beforehand.
     """
 
-    table: Float[Array, "n d"]
+    table: Table
     noise: GaussianNoise | None
     shape: PrintedShape | None
     noisy_coords: Bool[Array, " d"]
@@ -67,21 +69,22 @@ class LeftOutNoise:
             rms[self.noisy_coords] = deviations_of(self.noise, int(self.noisy_coords.sum()))
         return rms
 
-    @property
-    def whitened(self) -> Float[Array, "n e"]:
+    @cached_property
+    def whitened(self) -> Table:
         """The table in units of the noise, in coordinates in which it is standard normal.
 
         Where there is no noise at all, equal rows are equal and others so far apart that they are told for certain.
         """
+        rows = rows_of(self.table)
         if self.noise is None:
-            return _TOLD_APART * Distinct.of(self.table).which[:, None]
-        noisy = self.table[:, self.noisy_coords]
+            return with_rows(self.table, _TOLD_APART * Distinct.of(rows).which[:, None])
+        noisy = rows[:, self.noisy_coords]
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
-        return self.noise.norm.standardise(noisy - lowest) / self.noise.scale
+        return with_rows(self.table, standardised(self.noise.norm, noisy - lowest) / self.noise.scale)
 
 
 def search_left_out_noise(
-    values: Float[Array, "n d"],
+    values: Table,
     eta: float,
     labels: Sequence[str],
     *,
@@ -94,7 +97,7 @@ def search_left_out_noise(
 
     Parameters
     ----------
-    values : array of shape (n, d)
+    values : array of shape (n, d), or RepeatedRows
         Row i is the statistic of all records but i.
     eta : float
         Accuracy above 1/2 that is allowed.
@@ -120,7 +123,7 @@ def search_left_out_noise(
         In one line: for a coordinate that would be released exactly, a declared scale that does not keep eta, an eta
         that no noise keeps, or values whose squares overflow.
     """
-    check_squares(labels, np.fmax.reduce(np.abs(values), axis=0))
+    check_squares(labels, np.fmax.reduce(np.abs(rows_of(values)), axis=0))
     constant = _constant(values)
     if counts and not constant.all():
         constant[:] = False  # an empty cell gets the noise of the others: without it, it would be told that it is empty
@@ -141,12 +144,13 @@ def search_left_out_noise(
                 "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
             )
         return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False)
-    shape = _printed_shape(values[:, ~constant], eta, noise, counts)
-    return _least(values, ~constant, eta, shape, labels)
+    left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]))
+    shape = _printed_shape(left_out, eta, noise, counts)
+    return _least(values, left_out, ~constant, eta, shape, labels)
 
 
 def search_joint_noise(
-    tables: Sequence[Float[Array, "n _"]],
+    tables: Sequence[Table],
     labels: Sequence[Sequence[str]],
     alone: Sequence[LeftOutNoise],
     eta: float,
@@ -159,7 +163,7 @@ def search_joint_noise(
 
     Parameters
     ----------
-    tables : sequence of arrays of shape (n, d)
+    tables : sequence of arrays of shape (n, d), or RepeatedRows
         Of each statistic, row i without unit i; not on a grid yet.
     labels : sequence of sequences of str
         Of the coordinates of each.
@@ -197,7 +201,7 @@ def search_joint_noise(
 
 def told_together(found: Sequence[LeftOutNoise]) -> WorstLeftOut:
     """Bound the total variation of the record that several statistics together tell best."""
-    return LeftOut(np.hstack([each.whitened for each in found])).worst(GaussianNoise(1.0))
+    return LeftOut(side_by_side([each.whitened for each in found])).worst(GaussianNoise(1.0))
 
 
 def _check_together(declared: Sequence[LeftOutNoise], eta: float) -> None:
@@ -214,8 +218,11 @@ def _common_factor(alone: Sequence[LeftOutNoise], is_free: Sequence[bool], eta: 
     whitened = [found.whitened for found in alone]
 
     def keeps(factor: float) -> bool:
-        together = [table / factor if free else table for table, free in zip(whitened, is_free, strict=True)]
-        return LeftOut(np.hstack(together)).worst(GaussianNoise(1.0)).advantage <= 2 * eta
+        together = [
+            with_rows(table, rows_of(table) / factor) if free else table
+            for table, free in zip(whitened, is_free, strict=True)
+        ]
+        return LeftOut(side_by_side(together)).worst(GaussianNoise(1.0)).advantage <= 2 * eta
 
     if not keeps(_LARGEST_FACTOR):
         raise ValueError(
@@ -233,59 +240,77 @@ def deviations_of(noise: GaussianNoise, d: int) -> Float[Array, " d"]:
     return noise.scale * np.sqrt(variances)
 
 
-def _constant(values: Float[Array, "n d"]) -> Bool[Array, " d"]:
+def _finite(values: Table) -> Table:
+    """Leave out failures."""
+    is_finite = np.isfinite(rows_of(values)).all(axis=1)
+    return values if is_finite.all() else np.asarray(values)[np.isfinite(np.asarray(values)).all(axis=1)]
+
+
+def _constant(values: Table) -> Bool[Array, " d"]:
     """Find the coordinates that are the same in all rows; failures, which are rows, concern none of them."""
-    finite = values[np.isfinite(values).all(axis=1)]
+    finite = rows_of(_finite(values))
     if not len(finite):
         raise ValueError("the statistic fails whoever is left out")
-    if len(finite) < len(values):
+    if len(finite) < len(rows_of(values)):
         return np.zeros(values.shape[1], dtype=bool)
     return (finite == finite[0]).all(axis=0)
 
 
-def _told_without_noise(values: Float[Array, "n d"]) -> WorstLeftOut:
+def _told_without_noise(values: Table) -> WorstLeftOut:
     """Find the record that is told best by exact values: of all records, the fewest have the same one."""
-    _, first, count = np.unique(Distinct.of(values).which, return_index=True, return_counts=True)
+    which = Distinct.of(rows_of(values)).which
+    of_record = which[values.which] if isinstance(values, RepeatedRows) else which
+    _, first, count = np.unique(of_record, return_index=True, return_counts=True)
     fewest = int(count.argmin())
     n = len(values)
     return WorstLeftOut((n - int(count[fewest])) / (n - 1), int(first[fewest]))
 
 
-def _printed_shape(values: Float[Array, "n e"], eta: float, noise: str, counts: bool) -> PrintedShape | None:
+def _printed_shape(left_out: LeftOut, eta: float, noise: str, counts: bool) -> PrintedShape | None:
     """Choose a shape and round it, before any scale is calibrated for it."""
-    d = values.shape[1]
+    d = left_out.values.shape[1]
     if d == 1 or counts or noise == "gaussian_isotropic":
         return None
-    finite = values[np.isfinite(values).all(axis=1)]
-    errors = finite.std(axis=0)
+    errors = np.sqrt(variance(_finite(left_out.values)))
     # one digit of the standard errors is all that the weights take from the data
     errors = np.array([float(f"{error:.0e}") if error > 0 else 1.0 for error in errors])
     if noise == "gaussian_diagonal" or d > _MOST_SHAPED:
         return PrintedShape.of(np.diag(np.square(errors)), independent=True)
     try:
-        best = least_left_out_noise(values, eta, 1 / np.square(errors))
+        best = least_left_out_noise(left_out, eta, 1 / np.square(errors))
     except NotApplicable as reason:
         raise ValueError(str(reason)) from None
     return PrintedShape.of(np.asarray(best.shape))
 
 
 def _least(
-    values: Float[Array, "n d"],
+    values: Table,
+    left_out: LeftOut,
     noisy_coords: Bool[Array, " d"],
     eta: float,
     shape: PrintedShape | None,
     labels: Sequence[str],
 ) -> LeftOutNoise:
-    """Find the least scale of two digits that keeps the promise for the values on its own grid."""
-    covariance = None if shape is None else shape.covariance
-    noisy = values[:, noisy_coords]
+    """Find the least scale of two digits that keeps the promise for the values on its own grid.
+
+    Parameters
+    ----------
+    values : array of shape (n, d), or RepeatedRows
+    left_out : LeftOut
+        The coordinates with noise.
+    noisy_coords : bool array of shape (d,)
+    eta : float
+    shape : PrintedShape or None
+    labels : sequence of str
+    """
+    covariance = _covariance(shape)
     unscaled = LeftOutNoise(values, GaussianNoise(1.0, covariance), shape, noisy_coords, Grid(1.0), _NOT_TOLD, False)
 
     def of_scale(scale: float) -> GaussianNoise:
         return GaussianNoise(scale, covariance)
 
     try:
-        least = float(calibrate_left_out(noisy, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
+        least = float(calibrate_left_out(left_out, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
     except NotApplicable as reason:
         raise ValueError(str(reason)) from None
     printed = rounded_up(least)
@@ -297,27 +322,31 @@ def _least(
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
 
 
-def _on_grid(values: Float[Array, "n d"], found: LeftOutNoise, scale: float, labels: Sequence[str]) -> LeftOutNoise:
+def _on_grid(values: Table, found: LeftOutNoise, scale: float, labels: Sequence[str]) -> LeftOutNoise:
     """Give a noise another scale, and put the values on the grid that belongs to it."""
     assert found.noise is not None
     noise = replace(found.noise, scale=scale)
     noisy_coords = found.noisy_coords
-    noisy = values[:, noisy_coords]
-    grid = _grid(noise, noisy, noisy_coords, labels)
-    table = values.copy()
-    table[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(noisy)
-    worst = LeftOut(table[:, noisy_coords]).worst(noise)
-    return replace(found, table=table, noise=noise, grid=grid, worst=worst)
+    rows = rows_of(values).copy()
+    grid = _grid(noise, rows[:, noisy_coords], noisy_coords, labels)
+    rows[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(rows[:, noisy_coords])
+    worst = LeftOut(with_rows(values, rows[:, noisy_coords])).worst(noise)
+    return replace(found, table=with_rows(values, rows), noise=noise, grid=grid, worst=worst)
 
 
-def _checked_declared(
-    values: Float[Array, "n d"], eta: float, declared: Sequence[float], labels: Sequence[str]
-) -> LeftOutNoise:
+def _covariance(shape: PrintedShape | None) -> Float[Array, "e e"] | Float[Array, " e"] | None:
+    """Return the covariance of a printed shape; its diagonal where the coordinates are independent."""
+    if shape is None:
+        return None
+    return np.square(shape.deviations) if shape.correlations is None else shape.covariance
+
+
+def _checked_declared(values: Table, eta: float, declared: Sequence[float], labels: Sequence[str]) -> LeftOutNoise:
     """Take the declared noise if it keeps the promise."""
     noise = declared_noise(declared, values.shape[1])
     every = np.ones(values.shape[1], dtype=bool)
-    grid = _grid(noise, values, every, labels)
-    table = grid.snap(values)
+    grid = _grid(noise, rows_of(values), every, labels)
+    table = with_rows(values, grid.snap(rows_of(values)))
     worst = LeftOut(table).worst(noise)
     if worst.advantage > 2 * eta:
         raise ValueError(

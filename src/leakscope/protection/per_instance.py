@@ -17,8 +17,10 @@ from scipy import special
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.grid import Grid
 from leakscope.core.lengths import p_norm
+from leakscope.core.repeated_rows import of_records, rows_of
 from leakscope.noise import GaussianNoise
-from leakscope.protection.leave_one_out import settled, standard_error
+from leakscope.noise.left_out import jackknife_std
+from leakscope.protection.leave_one_out import settled
 from leakscope.protection.left_out_noise import declared_noise, deviations_of
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request, of_statistic
@@ -91,7 +93,7 @@ def _of_one(request: Request, units: Units) -> Prepared:
     rms = deviations_of(noise, len(labels))
     grid = printed_grid(rms, 1.0)  # from the declared noise alone: no value decides whether there is an answer
     of_all = _on_grid(of_all, grid, noise, labels)
-    shifts = _shifts(of_all, without, error, grid, noise)
+    shifts = of_records(without, _shifts(of_all, rows_of(without), error, grid, noise))
     return Prepared(
         request,
         "per-instance",
@@ -116,7 +118,7 @@ def _of_one(request: Request, units: Units) -> Prepared:
         source=SOURCE,
         per_unit=shifts,
         value_of=lambda left_out: of_all,
-        sampling_std=standard_error(without),
+        sampling_std=jackknife_std(without),
         **_of_shifts(request, shifts),
     )
 

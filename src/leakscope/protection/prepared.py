@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.grid import Grid
+from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.noise import GaussianNoise
 from leakscope.plans.protects import PROMISE_OF, Design, Promise
 from leakscope.protection.request import Request
@@ -50,7 +51,7 @@ class Prepared:
     game : Term
     assumptions, source
         Of the promise.
-    per_unit : array
+    per_unit : array or RepeatedRows
         What the ledger adds up: of leave-one-out the whitened table of shape (n, e); of per-instance the shift of each
         unit, shape (n,); of dp one number, shape ().
     value_of : callable
@@ -85,7 +86,7 @@ class Prepared:
     game: Term
     assumptions: Sequence[Term]
     source: str
-    per_unit: Float[Array, "*shape"]
+    per_unit: Float[Array, "*shape"] | RepeatedRows
     value_of: Callable[[int], Float[Array, " d"]]
     divisor: float = 1.0
     public_findings: Sequence[Finding] = ()

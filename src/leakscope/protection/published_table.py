@@ -38,13 +38,16 @@ class Counts:
     levels : tuple of tuples of str
         Of each column.
     values : array with an axis for each column
+    unit : float
+        The largest standard deviation of the noise of a cell; 1 where there is none.
     variance : array of the same shape
-        Of the noise in each cell; the noise of two cells is independent.
+        Of the noise in each cell, in units of the square of ``unit``; the noise of two cells is independent.
     """
 
     by: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     values: Float[Array, "*cells"]
+    unit: float
     variance: Float[Array, "*cells"]
 
     @classmethod
@@ -52,7 +55,9 @@ class Counts:
         """Arrange the numbers of a release, whose cells come with the level of the last column fastest."""
         levels = tuple(tuple(str(level) for level in of_column) for of_column in cells.levels)
         shape = tuple(len(of_column) for of_column in levels)
-        return cls(cells.columns, levels, values.reshape(shape), np.square(deviations).reshape(shape))
+        unit = float(deviations.max(initial=0.0)) or 1.0
+        variance = np.square(deviations / unit)
+        return cls(cells.columns, levels, values.reshape(shape), unit, variance.reshape(shape))
 
     def merged(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> Counts:
         """Add up neighbouring levels.
@@ -78,7 +83,7 @@ class Counts:
             levels[axis] = tuple(
                 f"{old[start]} to {old[last_of[start]]}" if start in last_of else old[start] for start in starts
             )
-        return Counts(self.by, tuple(levels), values, variance)
+        return Counts(self.by, tuple(levels), values, self.unit, variance)
 
 
 def table_for_publication(
@@ -174,7 +179,7 @@ def published_table(
         estimate = estimate + (total - estimate.sum()) * variance / variance.sum()
     if non_negative:
         estimate = nearest_non_negative(estimate, variance, total)
-    whole = rounded_to_total(estimate, total) if total is not None else np.rint(estimate).astype(int)
+    whole = rounded_to_total(estimate, total) if total is not None else np.rint(estimate)
     cells = []
     for axes in _margins(whole.ndim):
         values = whole.sum(axis=axes, keepdims=True)
@@ -183,8 +188,8 @@ def published_table(
         if total is not None and variance.sum() > 0:
             noise = noise - np.square(noise) / variance.sum()
         if total is None or n_cells < whole.size:
-            noise = noise + n_cells * _ROUNDING
-        deviations = np.sqrt(np.maximum(noise, 0.0))
+            noise = noise + n_cells * _ROUNDING / counts.unit / counts.unit
+        deviations = counts.unit * np.sqrt(np.maximum(noise, 0.0))
         names = [(None,) if axis in axes else counts.levels[axis] for axis in range(whole.ndim)]
         for levels, value, deviation in zip(product(*names), values.flat, deviations.flat, strict=True):
             cell = _count(levels, float(value), float(deviation), is_gaussian)

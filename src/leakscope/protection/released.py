@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,11 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding, Term
 from leakscope.core.grid import Grid
+from leakscope.core.repeated_rows import taken
 from leakscope.noise.families import describe
-from leakscope.noise.keyed import SCHEME, canonical_digest, new_key
+from leakscope.noise.keyed import SCHEME, canonical_digest
 from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger
+from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger, content_digest, order_of
 from leakscope.plans.protects import WeightedPlan
 from leakscope.protection import leave_one_out
 from leakscope.protection.ledger_query import describe_statistic
@@ -77,10 +79,10 @@ def declare(prepare: Prepare, request: Request) -> str:
     """
     place = _Place.of(request)
     prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    release = _entry(ledger, prepared)
     if place.ledger is None:
-        place.check(prepared)
-    ledger = place.ledger or place.created(prepared)
-    release = _entry(ledger, prepared, None)
+        ledger.check(release)  # that it fits
     ledger = ledger.declare(_query(prepared), _today(request), release.table, release.hashes)
     return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
@@ -115,12 +117,16 @@ def release(
     """
     place = _Place.of(request)
     prepared = prepare(request)
-    place.check(prepared)
+    ledger = place.ledger or place.begun(prepared)
+    entry = replace(_entry(ledger, prepared), others=place.others)
+    is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
+    # Only the digest of the released value is not known yet, and it decides nothing here.
+    checked = ledger.check(entry) if is_new else ledger
     before()
-    counted = _counted(place, prepared)
+    counted = _counted(ledger, checked, entry, prepared)
     certified = _certified(place, counted)
     publish(certified.certificate, certified.owner)
-    _mark_published(place.path, prepared, counted.number)
+    _mark_published(counted.ledger, counted.number)
     return certified
 
 
@@ -146,19 +152,28 @@ class _Counted:
     value: Float[Array, " d"]
 
 
-def _counted(place: _Place, prepared: Prepared) -> _Counted:
-    """Count a release in its ledger, and add its noise; a release that is there already stays as it is."""
-    ledger = place.ledger or place.created(prepared)
+def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prepared: Prepared) -> _Counted:
+    """Count a release in its ledger, and add its noise; a release that is there already stays as it is.
+
+    Parameters
+    ----------
+    ledger : ReleaseLedger
+        Without the release, or with it where it was made before.
+    checked : ReleaseLedger
+        With the release, whose value is not known yet; the same as ``ledger`` where it was made before.
+    entry : Release
+    prepared : Prepared
+    """
+    number = ledger.place_of(entry.query, entry.subject)
     # Who is left out is looked up only now: nothing before depends on it.
     left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
     exact = prepared.value_of(left_out)
-    entry = replace(_entry(ledger, prepared, exact), others=place.others)
-    number = ledger.place_of(entry.query, entry.subject)
+    digest = _digest(entry.subject, exact)
     if number == len(ledger.releases):
-        ledger = ledger.append(entry)
-    elif ledger.releases[number].release != entry.release:
-        ledger.check(entry)  # says why a second release of this query is refused
-    value = _with_noise(ledger, prepared, exact, entry.release)
+        ledger = checked.completed(digest)
+    elif ledger.releases[number].release != digest:
+        ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
+    value = _with_noise(ledger, prepared, exact, digest)
     of_ledger = _of_ledger(ledger, prepared, number)
     declared = prepared.declared and AFTER_LOOKING not in of_ledger
     parts = tuple(replace(part, declared=part.declared and AFTER_LOOKING not in of_ledger) for part in prepared.parts)
@@ -233,21 +248,11 @@ class _Place:
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
         return cls(path, ledger, request, others)
 
-    def check(self, prepared: Prepared) -> None:
-        """Refuse a new release that does not fit, before anything is written: not even a ledger is begun for it."""
-        ledger = self.ledger
-        if ledger is None:
-            ledger = ReleaseLedger(self.path, prepared.design, self._budget, (), None, (), "", new_key())
-        # Only the digest of the released value is not known yet, and it decides nothing here.
-        entry = _entry(ledger, prepared, None)
-        if ledger.place_of(entry.query, entry.subject) == len(ledger.releases):
-            ledger.check(entry)
-
-    def created(self, prepared: Prepared) -> ReleaseLedger:
-        """Begin a ledger: its budget is fixed here."""
+    def begun(self, prepared: Prepared) -> ReleaseLedger:
+        """Begin a ledger, without a file: its budget is fixed here."""
         seed = self.request.insecure_seed
         key = None if seed is None else _insecure_key(seed)
-        return ReleaseLedger.create(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
+        return ReleaseLedger.begun(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
 
     @property
     def notes(self) -> list[str]:
@@ -301,39 +306,53 @@ def _statistic(prepared: Prepared) -> str:
     return canonical_digest({"several": contents} if prepared.parts else contents[0])
 
 
-def _entry(ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"] | None) -> Release:
-    """Make the entry of a release; its digest is that of the value, where that is known."""
+def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
+    """Compute the digest of a release: of what its noise is drawn for, and of the value."""
+    return canonical_digest({"subject": subject, "exact": exact})
+
+
+def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
+    """Make the entry of a release whose value is not known yet."""
     noise = _described(prepared)
     of_units = prepared.design != "dp"
     is_table = prepared.design == "leave-one-out"
     names = prepared.units.names
-    by_name = sorted(range(len(names)), key=names.__getitem__)  # whatever the order of the records
+    values: Any = prepared.per_unit
+    hashes, first = None, 0
+    if of_units:  # in the order of their hashes, whatever the order of the records
+        hashes = ledger.unit_hashes(names)
+        order = order_of(hashes)
+        hashes, values, first = hashes[order], taken(values, order), int(order[0])
+        content = content_digest(hashes, values)
+    else:
+        content = hashlib.sha256(names[order_of(names)].data).hexdigest()
+        values = float(values)
     subject = canonical_digest(
         {
             "scheme": SCHEME,
             "design": prepared.design,
             "query": _query(prepared).digest,
-            "units": hashlib.sha256("\n".join(names[unit] for unit in by_name).encode()).hexdigest(),
-            "values": prepared.per_unit[by_name] if of_units else prepared.per_unit,
-            "value": prepared.value_of(by_name[0]),  # a table holds differences alone
+            "content": content,
+            "mu": None if of_units else values,
+            "value": prepared.value_of(first),  # a table holds differences alone
             "noise": noise,
             "noisy": prepared.noisy_coords,
             "grid": np.broadcast_to(prepared.grid.steps, prepared.noisy_coords.shape),
         }
     )
-    mu = prepared.per_unit if of_units else float(prepared.per_unit)
     return Release(
         query=_query(prepared).digest,
         eta=prepared.eta,
         date=_today(prepared.request),
         subject=subject,
-        release=canonical_digest({"subject": subject, "exact": exact}),
+        release=_digest(subject, None),
         noise_digest=canonical_digest(noise),
         scale=1.0 if prepared.noise is None else prepared.noise.scale,
-        hashes=ledger.unit_hashes(names) if of_units else None,
-        table=prepared.per_unit if is_table else None,
-        mu=None if is_table else mu,
+        hashes=hashes,
+        table=values if is_table else None,
+        mu=None if is_table else values,
         statistic=_statistic(prepared),
+        content=content if of_units else "",
     )
 
 
@@ -418,7 +437,7 @@ def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
     return Finding("eta", ledger.spent(), release="spent", **common)
 
 
-def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
+def _mark_published(ledger: ReleaseLedger, number: int) -> None:
     """Mark a release as published; another process may have written the ledger since.
 
     Raises
@@ -428,7 +447,7 @@ def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            ReleaseLedger.open(path, prepared.design).published(number)
+            ledger.published(number)
             return
         except (OSError, ValueError) as reason:
             if attempt == _ATTEMPTS:
@@ -437,6 +456,8 @@ def _mark_published(path: Path, prepared: Prepared, number: int) -> None:
                     "same release once more"
                 ) from None
         time.sleep(0.05 * attempt)
+        with suppress(OSError, ValueError):
+            ledger = ReleaseLedger.open(ledger.path, ledger.design)
 
 
 def _today(request: Request) -> str:

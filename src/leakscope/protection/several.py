@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 
 from leakscope.core.findings import Term
 from leakscope.core.grid import Grid
+from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.plans.protects import WeightedPlan
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
@@ -72,7 +73,7 @@ def joined(
     units: Units,
     parts: Sequence[Prepared],
     *,
-    per_unit: Float[Array, "*shape"],
+    per_unit: Float[Array, "*shape"] | RepeatedRows,
     **others: Any,
 ) -> Prepared:
     """Put the statistics of a request side by side, as one release.

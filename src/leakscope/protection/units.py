@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Shaped, UInt8
 
 from leakscope import data as data_room
 from leakscope.core.types import Points
-from leakscope.data.content import row_names
+from leakscope.data.content import row_names, row_names_of_parquet
+from leakscope.data.files import columns_in_parquet
+from leakscope.noise.keyed import text_names
 from leakscope.protection.request import Request
 
 Array = np.ndarray
@@ -21,17 +24,17 @@ class Units:
 
     Parameters
     ----------
-    names : tuple of str
+    names : uint8 array of shape (n, 16)
         A name for each unit that does not depend on the order of the records, or on the format of their file.
     index : int array of shape (N,) or None
         The unit of each record; None where each record is a unit of its own.
-    have_ids : bool
-        The names are those of a column of the data.
+    ids : array of shape (n,) or None
+        The names as a column of the data has them, for the owner; None where the units are named by their content.
     """
 
-    names: tuple[str, ...] = field(repr=False)
+    names: UInt8[Array, "n 16"] = field(repr=False)
     index: Int[Array, " N"] | None = field(default=None, repr=False)
-    have_ids: bool = field(default=False, repr=False)
+    ids: Shaped[Array, " n"] | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -40,7 +43,7 @@ class Units:
 
     def shown(self, unit: int) -> str:
         """Name a unit to the owner: by its id or group, or else by its place among the records."""
-        return self.names[unit] if self.have_ids else f"record {unit:,}"
+        return f"record {unit:,}" if self.ids is None else str(self.ids[unit])
 
     @classmethod
     def of(cls, request: Request) -> Units:
@@ -58,13 +61,14 @@ class Units:
         _check_names(plan.group or plan.id, points)
         if plan.group is not None:
             names, index = np.unique(np.asarray(points.names, dtype=str), return_inverse=True)
-            units = cls(tuple(names.tolist()), index.reshape(-1), have_ids=True)
+            units = cls(text_names(names.tolist()), index.reshape(-1), ids=names)
         elif plan.id is not None:
-            units = cls(tuple(np.asarray(points.names, dtype=str).tolist()), have_ids=True)
-            if len(set(units.names)) < units.n:
+            names = np.asarray(points.names)
+            units = cls(text_names(names.tolist()), ids=names)
+            if len(set(names.tolist())) < units.n:
                 raise ValueError(f"{plan.id} names several records alike: give it as group if they belong to a person")
         else:
-            units = cls(tuple(row_names(_whole(request))))
+            units = cls(_names_by_content(request))
         if units.n < 2:
             raise ValueError("leaving one out needs at least 2 records or people, got 1")
         return units
@@ -79,9 +83,15 @@ def _check_names(column: str | None, points: Points) -> None:
         raise ValueError(f"{column} is missing at {int(empty.sum())} points, first at point {int(empty.argmax())}")
 
 
-def _whole(request: Request) -> Points:
-    """Return the data of a request with all columns."""
+def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
+    """Name the records of a request by all columns of its data; the file is read again if some are not in memory."""
+    plan, points = request.plan, request.data.points
     if not request.of_a_file:
-        return request.data.points
-    plan = request.plan
-    return data_room.read(plan.data, (), None, **plan.csv).points
+        return row_names(points)
+    is_frame = points.y is None and hasattr(points.x, "columns")
+    if Path(plan.data).suffix == ".parquet":
+        has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
+        return row_names(points) if has_all else row_names_of_parquet(plan.data)
+    if is_frame and not plan.drop and not request.notes:  # a note says what is left out
+        return row_names(points)
+    return row_names(data_room.read(plan.data, (), None, **plan.csv).points)

@@ -331,7 +331,7 @@ class PublishedTable(Facts):
 class DesignErrors(Facts):
     """What a design would have cost for the same accuracy of any attacker."""
 
-    design: Literal["dp", "leave-one-out", "per-instance", "half"]
+    name: Literal["dp", "leave-one-out", "per-instance", "half"]
     promise: Literal["anyone", "file", "drawn"]
     errors: tuple[NonNegative, ...] | None = Field(
         description="Root mean square error of each number against the statistic of all records; null if it has none."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from leakscope.core.repeated_rows import Table
 from leakscope.core.seeds import integer
 from leakscope.core.types import Points
 from leakscope.releases.statistics.left_out import LeftOutValues, left_out_values_with_error
@@ -52,7 +53,7 @@ def values_of(
     unit: Int[Array, " N"] | None = None,
     seed: int = 0,
     execution: Execution = Execution(),
-) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:
+) -> tuple[Float[Array, " d"], Table]:
     """Compute a statistic of all records, and of all but those of one unit for each.
 
     Parameters
@@ -70,7 +71,7 @@ def values_of(
     Returns
     -------
     of_all : array of shape (d,)
-    without : array of shape (n, d)
+    without : array of shape (n, d), or RepeatedRows
         Row i without unit i; NaN where the statistic cannot be computed.
 
     Raises

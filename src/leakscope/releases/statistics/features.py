@@ -6,6 +6,7 @@ A feature map is a frozen value: ``labels(x)`` names its d numbers, and a call o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.core.checks import count, one_of
+from leakscope.core.repeated_rows import RepeatedRows
 
 Array = np.ndarray
 _RECORDS = 8192  # records whose features are computed at once
@@ -149,13 +151,25 @@ class Histogram:
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
         """Return 1 for the bin of each column that holds the record, 0 elsewhere."""
+        return np.asarray(self.repeated(x))
+
+    def repeated(self, x: Any) -> RepeatedRows:
+        """Return the same features, with every combination of bins once."""
         table = numbers(x)[:, _places(x, self.columns)]
-        indicators = []
+        combination = np.zeros(len(table), dtype=np.int64)
+        bins = np.zeros((1, 0), dtype=np.int64)  # of each combination, one for each column so far
         for values, edges in zip(table.T, self.edges, strict=True):
             bin_of = np.searchsorted(edges, values, side="right") - 1
             bin_of[values == edges[-1]] = len(edges) - 2
-            indicators.append(bin_of[:, None] == np.arange(len(edges) - 1))
-        return np.hstack(indicators).astype(float)
+            bin_of[bin_of >= len(edges) - 1] = -1
+            n_codes = len(edges)  # of its bins, and of none
+            occurring, combination = np.unique(combination * n_codes + bin_of + 1, return_inverse=True)
+            combination = combination.reshape(-1)
+            earlier, code = np.divmod(occurring, n_codes)
+            bins = np.column_stack([bins[earlier], code - 1])
+        indicators = [bins[:, [column]] == np.arange(len(edges) - 1) for column, edges in enumerate(self.edges)]
+        place = combination.astype(np.min_scalar_type(len(bins)))
+        return RepeatedRows(np.hstack(indicators).astype(float), place)
 
 
 @final
@@ -190,11 +204,11 @@ class Cells:
     @classmethod
     def of(cls, x: Any, columns: Sequence[str]) -> Cells:
         """Use the levels that occur among all records: the same whichever of them are in the data in use."""
-        levels = []
-        for name in columns:
-            occurring = set(_values(x, name).tolist())
-            levels.append(tuple(sorted(occurring, key=lambda level: (str(type(level)), level))))
-        return marked_as_read(cls(tuple(columns), tuple(levels)))
+
+        def in_order(occurring: set[Any]) -> tuple[Any, ...]:
+            return tuple(sorted(occurring, key=lambda level: (str(type(level)), level)))
+
+        return marked_as_read(cls(tuple(columns), tuple(in_order(_occurring(x, name)) for name in columns)))
 
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
@@ -232,7 +246,7 @@ class Cells:
         all_levels = list(cells.levels)
         for place, name in enumerate(cells.columns):
             if name in levels:
-                all_levels[place] = _declared_levels(name, _values(x, name), levels[name])
+                all_levels[place] = _declared_levels(x, name, levels[name])
         declared = replace(cells, levels=tuple(all_levels))
         return declared if all(name in levels for name in columns) else marked_as_read(declared)
 
@@ -244,26 +258,31 @@ class Cells:
     @property
     def n_cells(self) -> int:
         """Number of combinations of the levels."""
-        return int(np.prod([len(levels) for levels in self.levels]))
+        return math.prod(len(levels) for levels in self.levels)
 
     def places(self, x: Any) -> Int[Array, " N"]:
         """Return the cell of each record, in the order of the levels, the last fastest; -1 for a record in none."""
-        cell, counted = np.zeros(len(x), dtype=int), np.ones(len(x), dtype=bool)
+        cell, counted = np.zeros(len(x), dtype=np.int32), np.ones(len(x), dtype=bool)
         for name, levels in zip(self.columns, self.levels, strict=True):
-            values, code = _values(x, name), np.full(len(x), -1)
-            for index, level in enumerate(levels):
-                code[values == level] = index
-            counted &= code >= 0
-            cell = cell * len(levels) + code
-        return np.where(counted, cell, -1)
+            level = _level_of(x, name, levels)
+            counted &= level >= 0
+            cell = cell * np.int32(len(levels)) + level
+        cell[~counted] = -1
+        return cell
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
-        """Return 1 for the cell of the record, 0 elsewhere."""
-        place = self.places(x)
-        counted = np.flatnonzero(place >= 0)
-        indicators = np.zeros((len(x), self.n_cells))
-        indicators[counted, place[counted]] = 1
-        return indicators
+        """Return 1 for the cell of the record, 0 elsewhere; cells in the order of the levels, the last fastest."""
+        return np.asarray(self.repeated(x))
+
+    def repeated(self, x: Any) -> RepeatedRows:
+        """Return the same features, with every cell once, and one more for the records that are in none."""
+        n_cells, cell = self.n_cells, self.places(x)
+        cell[cell < 0] = n_cells
+        occurring = np.flatnonzero(np.bincount(cell, minlength=n_cells + 1))
+        rows = (occurring[:, None] == np.arange(n_cells)).astype(float)
+        place = np.zeros(n_cells + 1, dtype=np.min_scalar_type(len(rows)))
+        place[occurring] = np.arange(len(rows))
+        return RepeatedRows(rows, place[cell])
 
 
 def marked_as_read(rule: Rule) -> Rule:
@@ -360,16 +379,60 @@ def sums(
 
 def _values(x: Any, name: str) -> Array:
     """Return a column by its name."""
+    return np.asarray(_column(x, name))
+
+
+def _column(x: Any, name: str) -> Any:
+    """Return a column by its name, as it is: an array, or a Series of a frame."""
     place = _places(x, [name])[0]
-    return x[:, place] if isinstance(x, np.ndarray) else np.asarray(x[list(x.columns)[place]])
+    return x[:, place] if isinstance(x, np.ndarray) else x[list(x.columns)[place]]
 
 
-def _declared_levels(name: str, values: Array, levels: Sequence[Any]) -> tuple[Any, ...]:
+def _codes(x: Any, name: str) -> tuple[Int[Array, " N"], Array]:
+    """Return a number for each value of a column of texts or categories; -1 for a missing one.
+
+    Such a column keeps every text once, or in few bytes: as an array of Python objects it would take much more memory.
+    """
+    code, known = _column(x, name).factorize()
+    return code, np.asarray(known)
+
+
+def _is_coded(x: Any, name: str) -> bool:
+    """Whether a column is of a type of pandas, as texts and categories are, and not an array of numpy."""
+    return not isinstance(_column(x, name).dtype, np.dtype)
+
+
+def _occurring(x: Any, name: str) -> set[Any]:
+    """Return the values that occur in a column."""
+    if _is_coded(x, name):
+        return set(_column(x, name).unique().tolist())
+    values = _values(x, name)
+    return set(values.tolist() if values.dtype == object else np.unique(values).tolist())
+
+
+def _level_of(x: Any, name: str, levels: Sequence[Any]) -> Int[Array, " N"]:
+    """Return the place of each value among some levels; -1 for a value that is none of them."""
+    if _is_coded(x, name):
+        code, known = _codes(x, name)
+        place = np.append(_places_among(known, levels), np.int32(-1))  # the last is that of missing values
+        return place[code]
+    return _places_among(_values(x, name), levels)
+
+
+def _places_among(values: Array, levels: Sequence[Any]) -> Int[Array, " n"]:
+    place = np.full(len(values), -1, dtype=np.int32)
+    for index, level in enumerate(levels):
+        place[values == level] = index
+    return place
+
+
+def _declared_levels(x: Any, name: str, levels: Sequence[Any]) -> tuple[Any, ...]:
     """Convert declared levels to the type of the column, and check that every value is one of them."""
     texts = [str(level).strip() for level in levels]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise ValueError(f"the level {twice!r} of column {name} is declared twice")
+    values = _codes(x, name)[1] if _is_coded(x, name) else _values(x, name)
     if values.dtype.kind in "iuf":
         known: tuple[Any, ...] = tuple(_number(name, text) for text in texts)
     elif values.dtype.kind == "b":
@@ -377,11 +440,10 @@ def _declared_levels(name: str, values: Array, levels: Sequence[Any]) -> tuple[A
     else:
         value_of = {str(value): value for value in values.tolist()}  # values of an object column need not be strings
         known = tuple(value_of.get(text, text) for text in texts)
-    counted = np.zeros(len(values), dtype=bool)
-    for level in known:
-        counted |= values == level
+    counted = _level_of(x, name, known) >= 0
     if not counted.all():
-        others, sizes = np.unique([str(value) for value in values[~counted]], return_counts=True)
+        uncounted = np.asarray(_column(x, name)[~counted], dtype=object)
+        others, sizes = np.unique([str(value) for value in uncounted], return_counts=True)
         some = ", ".join(f"{other!r} ({size:,})" for other, size in zip(others[:3].tolist(), sizes[:3], strict=True))
         more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
         raise ValueError(

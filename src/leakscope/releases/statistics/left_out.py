@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from leakscope.core.repeated_rows import RepeatedRows, Table
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles
 from leakscope.releases.statistics.correlation import Correlation, centred
-from leakscope.releases.statistics.features import numbers, products
+from leakscope.releases.statistics.features import Cells, Histogram, numbers, products
 from leakscope.releases.statistics.group_means import GroupMeans, left_out_group_means
 from leakscope.releases.statistics.leave_one_out import Solution, fit_without, records_of
 from leakscope.releases.statistics.logistic import Logistic
@@ -36,19 +37,21 @@ class LeftOutValues(NamedTuple):
     Parameters
     ----------
     of_all : array of shape (d,)
-    without : array of shape (n, d)
+    without : array of shape (n, d), or RepeatedRows
         Row i without unit i; NaN where the statistic cannot be computed.
-    error : array of shape (n, d)
+    error : array of shape (n, d), or of the rows that are kept
         How far each number of ``without`` is at most from what the statistic of the other records is, as it would be
         computed from them alone.
     """
 
     of_all: Float[Array, " d"]
-    without: Float[Array, "n d"]
-    error: Float[Array, "n d"]
+    without: Table
+    error: Float[Array, "_ d"]
 
 
-def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None) -> Values | None:
+def left_out_values(
+    statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None
+) -> tuple[Float[Array, " d"], Table] | None:
     """Compute a statistic of all N records, and of all but those of one unit for each of n units.
 
     With z a record's deviation from the mean of all, and N' the number of records that are left,
@@ -75,10 +78,11 @@ def left_out_values(statistic: Statistic, points: Points, unit: Int[Array, " N"]
     -------
     of_all : array of shape (d,)
         The statistic of all records, by the same formulas.
-    without : array of shape (n, d)
-        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Quantiles equal those
-        of a fit bit by bit, as do sums of whole numbers; the others to rounding, logistic, Poisson and Huber
-        regressions to 1e-4 of a standard error. None for other statistics, which take a fit for each unit.
+    without : array of shape (n, d), or RepeatedRows
+        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Counts without each
+        record, which differ by their cell alone, are `RepeatedRows`. Quantiles equal those of a fit bit by bit, as do
+        sums of whole numbers; the others to rounding, logistic, Poisson and Huber regressions to 1e-4 of a standard
+        error. None for other statistics, which take a fit for each unit.
 
     Raises
     ------
@@ -121,6 +125,9 @@ def left_out_values_with_error(
     of_minimisers: Float[Array, "*n d"] = np.zeros(1)
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
+            case Linear(features=(Cells() | Histogram()) as counted, statistic="sum") if unit is None:
+                of_all, without = _counts(counted.repeated(points.x))
+                return LeftOutValues(of_all, without, np.zeros_like(without.rows))  # whole numbers have no error
             case Linear():
                 values = _linear(statistic.features(points.x), statistic.statistic, units)
             case Covariance():
@@ -143,6 +150,12 @@ def left_out_values_with_error(
     largest = np.fmax(np.abs(of_all), np.fmax.reduce(np.abs(without), axis=0))
     error = np.broadcast_to(arithmetic_error(statistic, points, largest) + of_minimisers, without.shape)
     return LeftOutValues(of_all, without, error)
+
+
+def _counts(features: RepeatedRows) -> tuple[Float[Array, " d"], RepeatedRows]:
+    """Count records: without one of them its own cell has one less, so there are no more distinct rows than cells."""
+    total = features.count @ features.rows
+    return total, features.with_rows(total - features.rows)
 
 
 def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:

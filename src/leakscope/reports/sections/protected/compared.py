@@ -53,11 +53,11 @@ def rows(facts: DesignsCompared) -> list[Mapping[str, Markup]]:
 
 def reasons(facts: DesignsCompared) -> list[Markup]:
     """Say why a design has no errors."""
-    return [say("{design}: {reason}.", design=row.design, reason=row.reason) for row in facts.designs if row.reason]
+    return [say("{design}: {reason}.", design=row.name, reason=row.reason) for row in facts.designs if row.reason]
 
 
 def _row(facts: DesignsCompared, design: DesignErrors) -> Mapping[str, Markup]:
-    row = {HEADS["design"]: Markup.escape(design.design), HEADS["promise"]: Markup.escape(design.promise)}
+    row = {HEADS["design"]: Markup.escape(design.name), HEADS["promise"]: Markup.escape(design.promise)}
     has_unit = _has_unit(facts)
     for label, error, unit in zip(facts.labels, design.errors or (), facts.standard_errors, strict=True):
         if len(row) < len(HEADS) + MOST_COLUMNS:
