@@ -76,10 +76,10 @@ class TestPlan:
         assert (certificate["eta"], certificate["entry"]["budget"]) == (0.02, 0.1)
 
     def test_a_plan_of_one_statistic(self, leakscope) -> None:
-        Path("one.toml").write_text(PLAN.split("[[statistic]]")[0] + 'statistic = "mean"\n')
+        Path("one.toml").write_text(PLAN.split("[[statistic]]")[0] + 'statistic = "mean"\ndrop = ["town"]\n')
         assert leakscope("calibrate --plan one.toml --n-jobs 1").code == 0
         assert leakscope("protect --plan one.toml --n-jobs 1 --out mean").code == 0
-        flags = "--data people.csv --promise file --eta 0.05 --games 0"
+        flags = "--data people.csv --drop town --promise file --eta 0.05 --games 0"
         assert leakscope(f"protect {flags} --n-jobs 1 --out again").code == 0
         one, other = (json.loads(Path(folder, "release.json").read_text()) for folder in ("mean", "again"))
         assert one["about"]["values"] == other["about"]["values"]
