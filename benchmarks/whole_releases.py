@@ -69,9 +69,13 @@ def release(name: str, path: Path) -> str:
     kind, n, n_columns, words = WHOLE[name]
     arguments = ["protect", "--data", str(path), "--eta", "0.05", "--out", str(path.parent / "release"), *words]
     sys.argv = ["leakscope", *arguments]
-    with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
-        with suppress(SystemExit):
-            leakscope()
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nothing,
+        redirect_stdout(nothing),
+        redirect_stderr(nothing),
+        suppress(SystemExit),
+    ):
+        leakscope()
     assert (path.parent / "release" / "release.json").exists()
     work = f"{name}, n={n:,}, {n_columns} columns, {kind}"
     return f"{work:78} {time.process_time():5.1f} s, {peak_bytes() / 1e9:.2f} GB"
