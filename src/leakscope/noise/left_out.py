@@ -366,7 +366,8 @@ class _Measured:
         self.count, self.order = distinct.count, norm.order
         self.linear = norm.standardise(np.eye(distinct.rows.shape[1]))  # where the norm is Euclidean
         self._left_out = left_out
-        rows, size = np.empty(distinct.rows.shape), max(1, _CACHED // distinct.rows.shape[1])
+        rows = np.empty_like(distinct.rows)
+        size = max(1, _CACHED // rows.shape[1])
         for start in range(0, len(rows), size):
             rows[start : start + size] = standardised(norm, distinct.rows[start : start + size] - distinct.rows[:1])
         rows -= self._mean(rows)
