@@ -93,7 +93,7 @@ def keyed_hashes(key: bytes, purpose: str, names: UInt8[Array, "n 16"]) -> UInt8
     ((2, 16), False)
     """
     begun = hashlib.blake2b(key=key, person=purpose.encode(), digest_size=NAME_BYTES)
-    content, hashes = np.ascontiguousarray(names).data.cast("B"), bytearray()
+    content, hashes = np.ascontiguousarray(names).tobytes(), bytearray()
     for start in range(0, len(content), NAME_BYTES):
         each = begun.copy()  # with the block of the key, which is the same for all
         each.update(content[start : start + NAME_BYTES])

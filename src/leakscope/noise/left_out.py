@@ -228,25 +228,29 @@ class Distinct:
         """Find the distinct rows."""
         values = rows_of(table)
         finite = np.isfinite(values).all(axis=1)
-        all_finite = bool(finite.all())
-        known = (values if all_finite else values[finite]) + 0.0  # there is one zero
+        known = values if finite.all() else values[finite]
         first, label = _places_of_distinct(known)
+        rows = known[first]
+        rows += 0.0  # there is one zero
         place = np.full(len(values), -1, dtype=np.int32)
         place[finite] = label
         if isinstance(table, RepeatedRows):
             count = np.bincount(label, weights=table.count[finite], minlength=len(first)).astype(int)
-            return cls(known[first], count, place[table.which], int(table.count[~finite].sum()))
-        return cls(known[first], np.bincount(label, minlength=len(first)), place, len(values) - len(known))
+            return cls(rows, count, place[table.which], int(table.count[~finite].sum()))
+        return cls(rows, np.bincount(label, minlength=len(first)), place, len(values) - len(known))
 
 
 def _places_of_distinct(known: Float[Array, "m d"]) -> tuple[Int[Array, " k"], Int[Array, " m"]]:
     """Return where each distinct row is found first, and which of these every row equals, in an order of the rows."""
     # Equal rows have equal sums of products; unequal ones hardly ever, and then all columns are compared.
     weights = np.random.default_rng(0).uniform(0.5, 1.0, known.shape[1])
+    sums, size = np.empty(len(known)), max(1, _CACHED // max(1, known.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
-        _, first, label = np.unique((known * weights).sum(axis=1), return_index=True, return_inverse=True)
+        for start in range(0, len(known), size):
+            sums[start : start + size] = ((known[start : start + size] + 0.0) * weights).sum(axis=1)
+        _, first, label = np.unique(sums, return_index=True, return_inverse=True)
     if len(first) < len(known) and not np.array_equal(known[first[label]], known):
-        _, first, label = np.unique(known, axis=0, return_index=True, return_inverse=True)
+        _, first, label = np.unique(known + 0.0, axis=0, return_index=True, return_inverse=True)
     return first, label.reshape(-1)
 
 
@@ -362,7 +366,10 @@ class _Measured:
         self.count, self.order = distinct.count, norm.order
         self.linear = norm.standardise(np.eye(distinct.rows.shape[1]))  # where the norm is Euclidean
         self._left_out = left_out
-        rows = standardised(norm, distinct.rows - distinct.rows[:1])
+        rows = np.empty_like(distinct.rows)
+        size = max(1, _CACHED // rows.shape[1])
+        for start in range(0, len(rows), size):
+            rows[start : start + size] = standardised(norm, distinct.rows[start : start + size] - distinct.rows[:1])
         rows -= self._mean(rows)
         rows -= self._mean(rows)  # what the first mean lost by rounding
         self.rows = rows

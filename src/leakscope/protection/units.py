@@ -88,7 +88,7 @@ def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
     plan, points = request.plan, request.data.points
     if not request.of_a_file:
         return row_names(points)
-    is_frame = points.y is None and hasattr(points.x, "columns")
+    is_frame = points.y is None and not isinstance(points.x, np.ndarray)
     if Path(plan.data).suffix == ".parquet":
         has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
         return row_names(points) if has_all else row_names_of_parquet(plan.data)
