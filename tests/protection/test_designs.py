@@ -383,16 +383,16 @@ class TestTheSameUnit:
         for form in forms:
             frame = pd.DataFrame({"person": form, "wage": [1.0, 2.0, 4.0]})
             request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
-            assert sorted(Units.of(request).names) == ["101", "102", "7"]
+            assert sorted(Units.of(request).ids) == ["101", "102", "7"]
             frame.to_csv(tmp_path / "people.csv", index=False)
             of_file = file_request(read(ProtectionPlan, {"data": tmp_path / "people.csv", **words}, "protect"), HERE)
-            assert sorted(Units.of(of_file).names) == ["101", "102", "7"]
+            assert sorted(Units.of(of_file).ids) == ["101", "102", "7"]
         frame = pd.DataFrame({"person": ["101.0", "0101", "7"], "wage": [1.0, 2.0, 4.0]})
         request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
-        assert sorted(Units.of(request).names) == ["0101", "101.0", "7"]
+        assert sorted(Units.of(request).ids) == ["0101", "101.0", "7"]
         fractions = pd.DataFrame({"person": [0.5, 1e300, -3.0], "wage": [1.0, 2.0, 4.0]})
         request = arrays_request(ProtectionPlan, "mean", fractions, None, "gaussian", words, HERE)
-        assert sorted(Units.of(request).names) == sorted(["0.5", str(int(1e300)), "-3"])
+        assert sorted(Units.of(request).ids) == sorted(["0.5", str(int(1e300)), "-3"])
 
     @pytest.mark.parametrize("naming", ["id", "group"])
     @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", "  "])

@@ -270,7 +270,8 @@ def jackknife_std(values: Table) -> Float[Array, " d"]:
     rows = rows_of(values)
     if not np.isfinite(rows).all():
         return np.full(rows.shape[1], np.nan)
-    return np.sqrt((len(values) - 1) * variance(with_rows(values, rows - rows[0])))
+    with np.errstate(over="ignore"):  # infinite where the squares are
+        return np.sqrt((len(values) - 1) * variance(with_rows(values, rows - rows[0])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from leakscope.reports.about import PublishedCell, PublishedTable
 Array = np.ndarray
 _OF_95_PERCENT = 1.959964  # standard deviations on either side of a normal variable's mean
 _ROUNDING = 1 / 12  # variance of a number that is rounded to a whole one
+_LARGEST_WHOLE = 2.0**53  # above it not every whole number is a double
 _MOST_CELLS = 20_000  # of a table that is written out, its margins among them
 
 
@@ -113,9 +114,10 @@ def table_for_publication(
     Returns
     -------
     PublishedTable or None
-        None for other statistics, for a failure, and for tables of more than 20,000 cells and margins.
+        None for other statistics, for a failure, for numbers of 2^53 and more, and for tables of more than 20,000 cells
+        and margins.
     """
-    if not isinstance(plan, ProtectionPlan) or not plan.by or not np.isfinite(values).all():
+    if not isinstance(plan, ProtectionPlan) or not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
         return None
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _table_of_means(statistic.algorithm, values, deviations, is_gaussian)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakscope.core.repeated_rows import RepeatedRows, Table
+from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles
 from leakscope.releases.statistics.correlation import Correlation, centred
@@ -127,7 +127,7 @@ def left_out_values_with_error(
         match statistic:
             case Linear(features=(Cells() | Histogram()) as counted, statistic="sum") if unit is None:
                 of_all, without = _counts(counted.repeated(points.x))
-                return LeftOutValues(of_all, without, np.zeros_like(without.rows))  # whole numbers have no error
+                return LeftOutValues(of_all, without, np.zeros_like(rows_of(without)))  # whole numbers have no error
             case Linear():
                 values = _linear(statistic.features(points.x), statistic.statistic, units)
             case Covariance():
