@@ -122,6 +122,17 @@ FOREIGN = [(field, design) for field, designs in OF_DESIGN.items() for design in
 
 
 class TestChoice:
+    @pytest.mark.parametrize("words", [{"promise": "file"}, {"promise": "anyone", "ranges": "a=0:1"}])
+    def test_no_column_is_left(self, tmp_path, words) -> None:
+        """An empty release would be certified, and say nothing."""
+        file = tmp_path / "people.csv"
+        pd.DataFrame(ROWS, columns=["a", "b"]).to_csv(file, index=False)
+        with pytest.raises(ValueError, match="no column is left for the statistic: drop fewer"):
+            protect_file(data=file, eta=0.05, drop=["a", "b"], **words)
+        with pytest.raises(ValueError, match="no column is left for the statistic: drop fewer"):
+            protect("mean", pd.DataFrame(index=range(5)), eta=0.05, ledger=tmp_path / "l", **words)
+        assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
+
     def test_without_one_nothing_is_done(self, tmp_path) -> None:
         path, file = tmp_path / "ledger", tmp_path / "people.csv"
         pd.DataFrame(ROWS, columns=["a", "b"]).to_csv(file, index=False)

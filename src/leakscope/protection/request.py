@@ -128,6 +128,12 @@ def arrays_request(
     return Request(plan, data, rule, noise, execution, from_python=not isinstance(statistic, str))
 
 
+def _check_columns(points: Points) -> None:
+    """Refuse records without any column: their statistic would have no number."""
+    if getattr(points.x, "shape", (0, 1))[1:] == (0,):
+        raise ValueError("no column is left for the statistic: drop fewer")
+
+
 def _points_of(x: Any, y: Any, names: Any) -> Points:
     """Make points of arrays, with names where they have them."""
     points = replace(data_room.from_arrays(x, y), names=None)
@@ -136,6 +142,7 @@ def _points_of(x: Any, y: Any, names: Any) -> Points:
 
 def _rule(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
     """Make the statistic of a plan, which may be given as an object."""
+    _check_columns(points)
     if plan.chosen != "dp":  # there all values are within declared ranges
         check_sizes(plan, points)
     if isinstance(statistic, Linear | Covariance | Fit):
@@ -301,10 +308,12 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     """
     if plan.chosen == "dp":
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+        _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
     # what a reader of a release of all records sees must not depend on the kind of a single value
     declared_columns = plan.promise == "file"
     data, notes = load_records(plan, plan.group or plan.id, declared_columns=declared_columns)
+    _check_columns(data.points)
     check_sizes(plan, data.points)
     return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
 
