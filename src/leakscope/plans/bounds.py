@@ -33,7 +33,10 @@ Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon,
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
-Id = Annotated[str | None, Field(description="the column that names the records, for their owner; not used otherwise")]
+Id = Annotated[
+    str | None,
+    Field(description="the column that names the records, for their owner and for a ledger; not used otherwise"),
+]
 Group = Annotated[
     str | None,
     Field(
