@@ -44,8 +44,8 @@ X_train, y_train = train.drop(columns="label").to_numpy(), train["label"].to_num
 X_test, y_test = test.drop(columns="label").to_numpy(), test["label"].to_numpy()
 data = dict(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test)
 target = Target(model=model, dataset_name="breast cancer", **data)
-StructuralAttack(output_dir="structural").attack(target)
-LIRAAttack(n_shadow_models={N_REFERENCES}, output_dir="lira").attack(target)
+StructuralAttack().attack(target)
+LIRAAttack(n_shadow_models={N_REFERENCES}).attack(target)
 """
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # What an interpreter says of its environment: versions, and the bytes of site-packages.
@@ -83,16 +83,17 @@ def make_files(folder: Path) -> None:
     """Write the forest, as a file of skops and as a pickle, and its training and test data as CSV."""
     import pickle
 
+    import pandas as pd
     import skops.io
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import train_test_split
 
-    frame, label = load_breast_cancer(return_X_y=True, as_frame=True)
-    X_train, X_test, y_train, y_test = train_test_split(frame, label, test_size=0.5, random_state=0)
-    X_train.assign(label=y_train).to_csv(folder / "train.csv", index=False)
-    X_test.assign(label=y_test).to_csv(folder / "test.csv", index=False)
-    forest = RandomForestClassifier(N_TREES, random_state=0).fit(X_train.to_numpy(), y_train.to_numpy())
+    X, y = load_breast_cancer(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    for name, features, label in (("train.csv", X_train, y_train), ("test.csv", X_test, y_test)):
+        pd.DataFrame(features).add_prefix("x").assign(label=label).to_csv(folder / name, index=False)
+    forest = RandomForestClassifier(N_TREES, random_state=0).fit(X_train, y_train)
     skops.io.dump(forest, folder / "model.skops")
     (folder / "model.pkl").write_bytes(pickle.dumps(forest))
     (folder / "checks.py").write_text(SCRIPT)
@@ -116,10 +117,11 @@ def timed(side: Side, files: Path, folder: Path) -> Run:
     return Run(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024**2, folder)
 
 
-def environment_of(python: str) -> Mapping[str, object]:
-    """Versions of what is installed in an environment, and the size of its site-packages."""
+def environment_of(python: str) -> tuple[float, Mapping[str, str]]:
+    """Gigabytes of an environment's site-packages, and the versions of what is installed there."""
     done = subprocess.run([python, "-I", "-c", ENVIRONMENT], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    said = json.loads(done.stdout)
+    return said["bytes"] / 1e9, said["versions"]
 
 
 def middle(values: Sequence[float], digits: int = 1) -> str:
@@ -163,14 +165,14 @@ def main() -> int:
                 if turn > 0:  # the first one warms up: caches of the system, compiled Python files
                     runs[side.name].append(run)
         for side in sides:
-            environment = environment_of(side.python)
+            installed, _ = environment_of(side.python)
             print(
                 f"{side.name:26} {middle([run.cpu for run in runs[side.name]]):>22} "
                 f"{middle([run.wall for run in runs[side.name]]):>22} "
-                f"{max(run.gigabytes for run in runs[side.name]):5.2f} GB {environment['bytes'] / 1e9:11.2f} GB"
+                f"{max(run.gigabytes for run in runs[side.name]):5.2f} GB {installed:11.2f} GB"
             )
         for side in sides:
-            versions = environment_of(side.python)["versions"]
+            _, versions = environment_of(side.python)
             shown = [f"{name} {versions[name]}" for name in ("leakscope", "sacroml", "torch") if name in versions]
             print(f"{side.name}: {', '.join([*shown, 'scikit-learn ' + versions['scikit-learn']])}")
     for option, given in (("--sacro-ml", options.sacro_ml), ("--with-torch", options.with_torch)):

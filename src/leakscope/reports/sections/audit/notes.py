@@ -136,7 +136,11 @@ def _band(result: Result, confidence: float | None) -> Markup:
     tprs = [finding for finding in result.findings if finding.quantity == "tpr" and finding.method]
     names = dict.fromkeys(phrases.method(finding.method) for finding in tprs)
     methods = "".join(f", {name}" for name in names)
-    return say("Band of the strongest attack: {level}, at each rate by itself{methods}.", level=percent(confidence), methods=methods)
+    return say(
+        "Band of the strongest attack: {level}, at each rate by itself{methods}.",
+        level=percent(confidence),
+        methods=methods,
+    )
 
 
 def _ceiling(curve: Curve) -> Markup:
