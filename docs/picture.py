@@ -9,20 +9,28 @@ from pathlib import Path
 
 from PIL import Image
 
-WIDTH, HEIGHT = 1000, 1950  # the summary, the claims, the attack and its ceiling
+WIDTH, HEIGHT = 1000, 2770  # the models, the summary, the claims, the attack and its ceiling
 TARGET = Path(__file__).parent / "_static" / "report.png"
+SCHEMES = {"dark": 0, "light": 1}  # as Chromium numbers what a page finds as prefers-color-scheme
+N_COLOURS = 256
 
 
-def picture(page: Path) -> None:
-    """The top of the page as Chromium shows it on a light screen, in 256 colours."""
+def screen(page: Path, width: int, height: int, scheme: str = "light") -> Image.Image:
+    """The top of a page as Chromium shows it on a light or a dark screen."""
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "page.png"
-        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--blink-settings=preferredColorScheme=1"]
-        size = [f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}"]
+        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--user-data-dir={folder}/profile"]
+        flags.append(f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}")
+        size = [f"--window-size={width},{height}", f"--screenshot={shot}"]
         subprocess.run(["chromium", *flags, *size, page.resolve().as_uri()], check=True, capture_output=True)
         with Image.open(shot) as image:
-            image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(TARGET, optimize=True)
+            return image.convert("RGB")
+
+
+def save(image: Image.Image, target: Path) -> None:
+    """Write a picture in 256 colours."""
+    image.quantize(N_COLOURS, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
 
 
 if __name__ == "__main__":
-    picture(Path(sys.argv[1]))
+    save(screen(Path(sys.argv[1]), WIDTH, HEIGHT), TARGET)

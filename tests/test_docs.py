@@ -354,3 +354,10 @@ def test_a_table_of_claims_has_every_printed_number(name: str) -> None:
     paper, figure = name.split("/")
     for claim in printed(paper)[figure].values():
         assert f"| {claim.says} ({claim.where}" in text, claim.key
+
+
+@pytest.mark.parametrize("name", ["models-light", "models-dark", "models-phone", "models-print", "report"])
+def test_pictures_of_reports_are_small(name: str) -> None:
+    file = ROOT / "docs" / "_static" / f"{name}.png"
+    assert file.stat().st_size < 150_000
+    assert any(f"_static/{name}.png" in page.read_text(encoding="utf-8") for page in PAGES)

@@ -1,8 +1,8 @@
 """Run natural calls, each in a process of its own, and print what became of them.
 
 ``python -m tests.libraries`` runs all, ``python -m tests.libraries NAME ...`` some; ``--keep FILE`` writes the results
-as a CSV file with the versions and the date. The exit code is 1 if a call gives a wrong result, or if fewer than nine
-tenths of them run.
+as a CSV file with the versions and the date, in which earlier rows of calls that were not run stay. The exit code is 1
+if a call gives a wrong result, or if fewer than nine tenths of them run.
 """
 
 from __future__ import annotations
@@ -85,6 +85,19 @@ def run_apart(name: str) -> dict[str, str]:
     return row | {"result": result, "reason": reason, "seconds": f"{time.perf_counter() - started:.0f}"}
 
 
+def keep_rows(file: Path, rows: list[dict[str, str]]) -> None:
+    """Write rows in the order of the calls, with the file's earlier rows of calls that were not run."""
+    kept = {}
+    if file.exists():
+        with file.open(newline="", encoding="utf-8") as lines:
+            kept = {row["name"]: row for row in csv.DictReader(lines)}
+    kept |= {row["name"]: row for row in rows}
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept[name] for name in CALLS if name in kept)
+
+
 def main() -> int:
     """Run the calls that are named, or all."""
     parser = argparse.ArgumentParser(prog="python -m tests.libraries")
@@ -108,10 +121,7 @@ def main() -> int:
     }
     print(", ".join(f"{count} {result}" for result, count in counts.items()))
     if options.keep:
-        with options.keep.open("w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        keep_rows(options.keep, rows)
     return int(counts["wrong"] > 0 or counts["runs"] < FRACTION * len(rows))
 
 

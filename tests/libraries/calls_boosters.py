@@ -9,9 +9,9 @@ import leakscope as ls
 from tests.libraries.natural import N_MODELS, finds_a_leak, natural, people
 
 
-def people_with_categories() -> tuple[pd.DataFrame, pd.Series]:
+def people_with_categories(n: int = 240) -> tuple[pd.DataFrame, pd.Series]:
     """People whose town and job are pandas categories, as the boosting libraries want them."""
-    frame, income = people()
+    frame, income = people(n)
     return frame.astype({"town": "category", "job": "category"}), income
 
 

@@ -122,13 +122,30 @@ def finds_a_leak(report: Any, release: str | None = None, above: float = 0.55) -
 
 
 def finds_no_leak(report: Any, release: str | None = None) -> None:
-    """The model cannot memorise: no interval is clearly above 1/2.
+    """The model cannot memorise: no interval is clearly above 1/2, it is narrow, and no record is called exposed.
 
     At 95 % a few attacks of one report may be a little above by chance; .53 is far above what a constant model gives.
     """
     value, low, _ = accuracy(report, release)
     if low is not None and low > 0.53:
         raise WrongResult(f"a model that cannot memorise is accused: accuracy {value:.3f}, lower end {low:.3f}")
+    highest = max(
+        finding.high if finding.high is not None else 1.0
+        for finding in report.findings
+        if finding.quantity == "accuracy"
+        and finding.attack  # the bound for some attacker has no upper end
+        and finding.value is not None
+        and release in (None, finding.release)
+    )
+    if highest > 0.62:
+        raise WrongResult(f"little was measured: an attack may have accuracy {highest:.3f}")
+    exposed = [
+        finding
+        for finding in report.findings
+        if finding.quantity == "most_exposed" and release in (None, finding.release) and (finding.low or 0) > 0.5
+    ]
+    if exposed:
+        raise WrongResult(f"a record of a model that cannot memorise is called exposed: {exposed[0].low:.3f}")
 
 
 def leakscope(*words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -30,6 +30,9 @@ def page() -> str:
     lines = [
         f"{n_run} of {len(rows)} calls run ({' to '.join(dict.fromkeys((dates[0], dates[-1])))}).",
         "",
+        f"{len(first)} of them were written and run before leakscope took all that they give it, and have that first",
+        'result in the column "before"; the others were added later.',
+        "",
         "| library | calls that run |",
         "|---|---|",
         *(
@@ -39,16 +42,21 @@ def page() -> str:
         "",
         "| call | libraries | result | before |",
         "|---|---|---|---|",
-        *(_line(row, first[row["name"]]) for row in rows),
+        *(_line(row, first.get(row["name"])) for row in rows),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _line(row: dict[str, str], before: dict[str, str]) -> str:
+def _line(row: dict[str, str], before: dict[str, str] | None) -> str:
     result = WORDS[row["result"]]
     if row["result"] != "runs":
         result += f": {row['reason']}"
-    cells = [row["about"].rstrip("."), row["libraries"], result, WORDS[before["result"]]]
+    cells = [
+        row["about"].rstrip("."),
+        row["libraries"],
+        result,
+        "added later" if before is None else WORDS[before["result"]],
+    ]
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 

@@ -104,6 +104,9 @@ class FakeSkops:
     ("types", "trust", "missing"),
     [
         (["sklearn.tree._tree.Tree"], (), ""),
+        (["numpy.dtype"], (), ""),  # of every imputer
+        (["sklearn.metrics._scorer._PassthroughScorer", "sklearn.model_selection._split.StratifiedKFold"], (), ""),
+        (["sklearn.utils._bunch.Bunch"], (), ""),  # of a vote
         (["mine.Model"], (), "--trust mine.Model"),
         (["mine.Model"], ("mine.Model",), ""),
         (["posix.system", "mine.Model"], ("mine.Model",), "--trust posix.system"),

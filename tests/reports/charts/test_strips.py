@@ -48,3 +48,12 @@ def test_scale_shows_probabilities_at_their_log_odds(low, high):
         assert place == pytest.approx((2 + 186 * (odds - low) / (high - low)) / 190, abs=0.0006)
         places.append(place)
     assert np.diff(sorted(places)).min(initial=np.inf) * 125 > 24  # pixels of a narrow strip
+
+
+@pytest.mark.parametrize(
+    ("end", "labels"), [(1.2, ["30%", "50%", "70%"]), (1.94, ["20%", "50%", "80%"]), (3.0, ["10%", "50%", "90%"])]
+)
+def test_a_narrow_scale_has_labels_too(end, labels):
+    texts = ET.fromstring(strip_axis(-end, end)).findall("text")
+    texts.sort(key=lambda text: float(str(text.get("x")).removesuffix("%")))
+    assert [str(text.text).replace("\u202f", "") for text in texts] == labels

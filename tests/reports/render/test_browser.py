@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from docs.picture import screen
 
 from leakscope.reports.comparison import compare
 from tests.reports import made_bounds, made_designs, made_protected, samples
@@ -145,3 +146,29 @@ def test_prints(chromium, tmp_path, sample):
     content = pdf.read_bytes()
     assert content.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", content)) >= 1
+
+
+@pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])
+def test_the_pictures_of_the_docs_are_of_a_light_and_a_dark_screen(chromium, tmp_path, scheme, is_light):
+    samples.judged().to_html(tmp_path / "page.html")
+    image = screen(tmp_path / "page.html", 400, 300, scheme)
+    assert image.size == (400, 300)
+    corner = image.getpixel((1, 1))
+    assert (min(corner) > 240) if is_light else (max(corner) < 50)
+
+
+def sheets_of(chromium, tmp_path, report) -> list[str]:
+    """The text of each sheet of a printed page."""
+    report.to_html(tmp_path / "page.html")
+    pdf = tmp_path / "page.pdf"
+    run(chromium, tmp_path, f"--print-to-pdf={pdf}", "--no-pdf-header-footer", f"file://{tmp_path}/page.html")
+    text = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True).stdout
+    return text.split("\f")
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="needs pdftotext of poppler")
+def test_on_paper_the_verdicts_begin_on_the_first_sheet_and_all_findings_on_a_new_one(chromium, tmp_path):
+    sheets = sheets_of(chromium, tmp_path, samples.judged())
+    assert "The verdicts of" in sheets[0] or "The verdict of" in sheets[0]
+    (findings,) = [sheet for sheet in sheets if "All findings" in sheet]
+    assert findings.strip().startswith("All findings")

@@ -92,7 +92,7 @@ def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
     _decades(ax, drawn)
     curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
     curves.forbid()
-    curves.bands("attack", "other", "best")
+    curves.bands("other", "best")  # those of weaker attacks overlap and hide what is written
     curves.draw()
     _subtitle(ax, drawn)
     _annotate(curves, drawn)
@@ -137,7 +137,7 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     _quarters(ax, drawn, low, top)
     curves = Curves(ax, lines, fpr, gain_over_guessing)
     curves.forbid()
-    curves.bands("best")  # those of the others would cover it
+    curves.bands("best")
     curves.draw()
     ax.axhline(0, color=INK, linewidth=0.9, linestyle=DOTTED)
     _subtitle(ax, drawn)

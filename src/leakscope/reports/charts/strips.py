@@ -22,6 +22,10 @@ _PROBABILITIES = (
     0.9999,
     1e-6,
     0.999999,
+    0.2,
+    0.8,
+    0.3,
+    0.7,
 )  # those that matter most first
 _APART, _NARROWEST = 8.0, 125.0  # pixels between two labels, where the strip is as narrow as on a telephone
 

@@ -52,6 +52,7 @@ NAMES = {
     "total_error": "Error in a coordinate, root mean square",
     "noise_multiplier": "Noise multiplier",
     "smallest_cell": "{units} that every cell needs",
+    "stores_records": "Training records in the fitted model",
 }
 ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
 WITHOUT = {"too_few_models": "too few models for an interval"}
@@ -235,6 +236,8 @@ def numbers(finding: Finding) -> tuple[str, str]:
         return f"{value} of 100", interval
     if finding.quantity in FRACTIONS:
         return f"{value}{THIN}%", f"{interval}{THIN}%" if text.interval else interval
+    if finding.quantity == "stores_records":
+        return ("yes" if finding.value else "no"), interval
     at_least = finding.quantity == "epsilon" and finding.bound_type == "lower"
     return f"≥{THIN}{value}" if at_least else value, interval
 

@@ -18,6 +18,11 @@ SCALES = {  # power of ten by which a quantity is shown, and its largest number 
     "largest_epsilon": (0, 4),
     "largest_mu": (0, 4),
     "smallest_cell": (0, 0),
+    "degrees_of_freedom": (0, 0),
+    "smallest_leaf": (0, 0),
+    "smallest_group": (0, 0),
+    "one_label_groups": (0, 0),
+    "stores_records": (0, 0),
 }
 
 

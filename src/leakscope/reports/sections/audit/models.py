@@ -120,7 +120,7 @@ def _cells(result: Result) -> list[Cell]:
         Cell(_with_interval(accuracy, "")),
         Cell(_with_interval(tpr, f"{THIN}%")),
         Cell(_exposed(result)),
-        Cell(Markup.escape(_verdict(result)), "u"),
+        Cell(_verdict(result), "u"),
     ]
 
 
@@ -180,12 +180,13 @@ def _exposed(result: Result) -> Markup:
     return Markup.escape(count(result.n_exposed))
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: Result) -> Markup:
     """Return the verdict of the policy, or what the audit found in two words."""
     for decision in result.about.decisions:
         if decision.release == result.name:
-            return capital(DECISIONS[decision.verdict])
-    return FOUND[words.chosen(result).headline]
+            text = capital(DECISIONS[decision.verdict])
+            return say('<span class="outcome {name}">{text}</span>', name=decision.verdict, text=text)
+    return Markup.escape(FOUND[words.chosen(result).headline])
 
 
 def _constant(results: Sequence[Result]) -> list[Markup]:

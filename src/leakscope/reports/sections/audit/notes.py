@@ -106,7 +106,7 @@ def curves(result: Result) -> Markup:
     return joined(
         [
             _games(result, max((curve.n_nonmember for curve in measured), default=0)),
-            _band(result, next((curve.confidence for curve in measured if len(curve.band_fpr)), None)),
+            _band(result, next((curve.confidence for curve in measured if _has_band(result, curve)), None)),
             *(_ceiling(curve) for curve in result.ceilings),
         ]
     )
@@ -124,14 +124,23 @@ def _games(result: Result, n_nonmember: int) -> Markup:
     )
 
 
+def _has_band(result: Result, curve: Curve) -> bool:
+    """Whether a curve is the strongest attack's, the only one whose band is drawn, and has intervals."""
+    return curve.name == result.best and len(curve.band_fpr) > 0
+
+
 def _band(result: Result, confidence: float | None) -> Markup:
-    """Level and method of the bands; the method is that of the members found."""
+    """Level and method of the band; the method is that of the members found."""
     if confidence is None:
         return Markup("")
     tprs = [finding for finding in result.findings if finding.quantity == "tpr" and finding.method]
     names = dict.fromkeys(phrases.method(finding.method) for finding in tprs)
     methods = "".join(f", {name}" for name in names)
-    return say("Bands: {level}, at each rate by itself{methods}.", level=percent(confidence), methods=methods)
+    return say(
+        "Band of the strongest attack: {level}, at each rate by itself{methods}.",
+        level=percent(confidence),
+        methods=methods,
+    )
 
 
 def _ceiling(curve: Curve) -> Markup:
