@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.libraries.__main__ import load_calls
-from tests.libraries.natural import CALLS, WrongResult, finds_a_leak, finds_no_leak, people
+from tests.libraries.natural import CALLS, WrongResult, finds_a_leak, finds_no_leak, in_new_folder, people
 from tests.libraries.table import FIRST, LAST, PAGE, page, rows_of
 
 load_calls()
@@ -60,7 +60,7 @@ def test_the_page_is_made_of_the_results():
     ],
 )
 def test_calls_without_further_libraries_run_here_too(name):
-    CALLS[name].function()
+    in_new_folder(CALLS[name].function)
 
 
 def report(low: float, high: float = 0.6, exposed: float = 0.4) -> SimpleNamespace:
