@@ -28,6 +28,7 @@ _BLOCK = 2**22  # numbers that are computed at once
 _DEPENDENT = 1e-9  # distance of a column of length 1 to the span of others, below which it depends on them
 _ROUGHEST = 1e-5  # the part of the Hessian that stays without a unit, with which no digits are lost
 _ROUNDING = 1e-12  # relative error of a minimiser
+_LOST = 1e-11  # relative error of a step, times the part of the Hessian that is left: 5 times the largest found
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,7 +355,7 @@ class _Around:
             k = concordance * size * longest
             change = np.exp(k / 2)
             distance = change * _distance(change * _exponential_rest(k) * size, concordance * change * longest)
-            distances[block.units] = distance / np.sqrt(removed.kept)
+            distances[block.units] = distance / np.sqrt(removed.kept) + _rounding(step, removed.kept)
             thetas[block.units] = self.theta + self._restored(step)
         return thetas, distances
 
@@ -371,7 +372,7 @@ class _Around:
         change = np.exp(concordance * np.abs((theta - self.theta) @ regression.rows.T).max(axis=1) / 2)
         longest = self.longest / np.sqrt(removed.kept)
         distance = change * _distance(change * size, concordance * change * longest) / np.sqrt(removed.kept)
-        return -self._restored(step), distance
+        return -self._restored(step), distance + _rounding(step, removed.kept)
 
     def _whitened(self, vectors: Float[Array, "m d"]) -> Float[Array, "m d"]:
         return linalg.solve_triangular(self.factor, vectors.T, lower=True, check_finite=False).T
@@ -447,6 +448,11 @@ class _WithoutSeveral:
 
 def _clearly_positive(kept: Float[Array, " m"]) -> Float[Array, " m"]:
     return np.where(kept > _ROUGHEST, kept, np.nan)
+
+
+def _rounding(step: Float[Array, "m d"], kept: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Bound what a step errs by where little is left of the Hessian, which is a difference and loses digits."""
+    return _LOST * np.linalg.norm(step, axis=1) / kept
 
 
 def _exponential_rest(k: Float[Array, " n"]) -> Float[Array, " n"]:
