@@ -92,7 +92,7 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
         assert people(f"protect {words} --statistic {statistic} --out {statistic}").code == 0
     assert Path("my-secrets.json").stat().st_mode & 0o777 == 0o600
     written = [path for name in ("mean", "sum") for path in Path(name).rglob("*.*")]
-    assert len(written) == 8
+    assert len(written) == 10
     assert not any("my-secrets" in path.read_text(encoding="utf-8") for path in written)
 
 
