@@ -117,7 +117,7 @@ def test_the_proved_distance_to_the_minimiser(name, n_cases) -> None:
         except (ValueError, np.linalg.LinAlgError):
             continue
         with np.errstate(all="ignore"):
-            thetas, proved = around.steps()
+            thetas, proved, _ = around.steps()
         for left_out in np.flatnonzero(proved < np.inf)[:5]:
             kept = units.of_row != left_out
             rest = Regression(

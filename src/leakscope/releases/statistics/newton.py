@@ -28,7 +28,7 @@ _BLOCK = 2**22  # numbers that are computed at once
 _DEPENDENT = 1e-9  # distance of a column of length 1 to the span of others, below which it depends on them
 _ROUGHEST = 1e-5  # the part of the Hessian that stays without a unit, with which no digits are lost
 _ROUNDING = 1e-12  # relative error of a minimiser
-_LOST = 1e-11  # relative error of a step, times the part of the Hessian that is left: 5 times the largest found
+_LOST = 1e-10  # relative error of a step, times the part of the Hessian that is left: 5 times the largest found
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ def left_out_minimisers(
     """
     regression = Regression.of(x, response, loss, penalty)
     around = _Around(regression, Units.single(len(x)) if units is None else units, regression.minimiser())
-    without, proved = around.steps()
+    without, proved, lost = around.steps()
     distance, defined = np.where(proved <= around.tolerance, proved, np.inf), np.isfinite(without).all(axis=1)
     for _ in range(_N_CORRECTIONS):
         (to_correct,) = np.nonzero(np.isinf(distance) & defined)
@@ -269,7 +269,7 @@ def left_out_minimisers(
                 distance[block.units] = np.where(close, left, np.inf)
                 without[block.units] += np.where(close[:, None], 0.0, correction)
     # a fit of the other records, with which these values are compared, errs by its rounding as well
-    error = (distance + 2 * around.rounding)[:, None] * around.unit_ball
+    error = (distance + 2 * around.rounding)[:, None] * around.unit_ball + lost
     return regression.raw(around.theta), regression.raw(without), error
 
 
@@ -342,9 +342,19 @@ class _Around:
         d = len(self.theta)
         return d if self.units.order is None else d * d
 
-    def steps(self) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-        """Make one Newton step without each unit, and bound the distance to the minimiser that is left."""
+    def steps(self) -> tuple[Float[Array, "m d"], Float[Array, " m"], Float[Array, "m d"]]:
+        """Make one Newton step without each unit, and bound what is left to the minimiser.
+
+        Returns
+        -------
+        thetas : array of shape (m, d)
+        distances : array of shape (m,)
+            To the minimiser, in the norm of H.
+        lost : array of shape (m, d)
+            What each raw coefficient errs by because of rounding.
+        """
         thetas, distances = np.empty((self.units.n, len(self.theta))), np.empty(self.units.n)
+        lost = np.empty_like(thetas)
         concordance = self.regression.loss.concordance
         for block in self.units.blocks(self.n_numbers, _BLOCK):
             removed = self._removed(block)
@@ -355,9 +365,12 @@ class _Around:
             k = concordance * size * longest
             change = np.exp(k / 2)
             distance = change * _distance(change * _exponential_rest(k) * size, concordance * change * longest)
-            distances[block.units] = distance / np.sqrt(removed.kept) + _rounding(step, removed.kept)
+            distances[block.units] = distance / np.sqrt(removed.kept)
+            # what is left of the Hessian is a difference: where it is little, what it adds to the pull loses digits
+            added = self.regression.raw(self._restored(step - pull)) - self.regression.raw(np.zeros_like(self.theta))
+            lost[block.units] = _LOST * np.abs(added) / removed.kept[:, None]
             thetas[block.units] = self.theta + self._restored(step)
-        return thetas, distances
+        return thetas, distances, lost
 
     def correction(self, theta: Float[Array, "m d"], block: Block) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
         """Compute the step from the gradient at each theta, and bound the distance from theta to the minimiser."""
@@ -372,7 +385,7 @@ class _Around:
         change = np.exp(concordance * np.abs((theta - self.theta) @ regression.rows.T).max(axis=1) / 2)
         longest = self.longest / np.sqrt(removed.kept)
         distance = change * _distance(change * size, concordance * change * longest) / np.sqrt(removed.kept)
-        return -self._restored(step), distance + _rounding(step, removed.kept)
+        return -self._restored(step), distance
 
     def _whitened(self, vectors: Float[Array, "m d"]) -> Float[Array, "m d"]:
         return linalg.solve_triangular(self.factor, vectors.T, lower=True, check_finite=False).T
@@ -448,11 +461,6 @@ class _WithoutSeveral:
 
 def _clearly_positive(kept: Float[Array, " m"]) -> Float[Array, " m"]:
     return np.where(kept > _ROUGHEST, kept, np.nan)
-
-
-def _rounding(step: Float[Array, "m d"], kept: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Bound what a step errs by where little is left of the Hessian, which is a difference and loses digits."""
-    return _LOST * np.linalg.norm(step, axis=1) / kept
 
 
 def _exponential_rest(k: Float[Array, " n"]) -> Float[Array, " n"]:
