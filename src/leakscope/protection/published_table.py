@@ -251,7 +251,7 @@ def rounded_to_total(values: Float[Array, "*cells"], total: int) -> Int[Array, "
     --------
     >>> import numpy as np
     >>> from leakscope.protection.published_table import rounded_to_total
-    >>> rounded_to_total(np.array([1.4, 2.4, 3.2]), 7).tolist()
+    >>> rounded_to_total(np.array([1.2, 2.5, 3.3]), 7).tolist()
     [1, 3, 3]
     """
     whole = np.floor(values).astype(int)

@@ -38,7 +38,7 @@ class GroupMeans:
     >>> points = Points(np.array([[0, 10.0], [0, 20.0], [1, 40.0]]))
     >>> means = GroupMeans.of(points.x, Cells.of(points.x, ["x0"]))
     >>> means.labels(points), means(points, np.random.default_rng(0)).tolist()
-    (['records in 0', 'records in 1', 'mean of x1 in 0', 'mean of x1 in 1'], [2.0, 1.0, 15.0, 40.0])
+    (['records in 0.0', 'records in 1.0', 'mean of x1 in 0.0', 'mean of x1 in 1.0'], [2.0, 1.0, 15.0, 40.0])
     """
 
     by: tuple[str, ...]
