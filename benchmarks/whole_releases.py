@@ -6,7 +6,7 @@ Run as ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.whole_rel
 
 from __future__ import annotations
 
-import os
+import io
 import subprocess
 import sys
 import tempfile
@@ -69,14 +69,11 @@ def release(name: str, path: Path) -> str:
     kind, n, n_columns, words = WHOLE[name]
     arguments = ["protect", "--data", str(path), "--eta", "0.05", "--out", str(path.parent / "release"), *words]
     sys.argv = ["leakscope", *arguments]
-    with (
-        open(os.devnull, "w", encoding="utf-8") as nothing,
-        redirect_stdout(nothing),
-        redirect_stderr(nothing),
-        suppress(SystemExit),
-    ):
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said), suppress(SystemExit):
         leakscope()
-    assert (path.parent / "release" / "release.json").exists()
+    if not (path.parent / "release" / "release.json").exists():
+        raise RuntimeError(f"{name}: {said.getvalue().strip()}")
     work = f"{name}, n={n:,}, {n_columns} columns, {kind}"
     return f"{work:78} {time.process_time():5.1f} s, {peak_bytes() / 1e9:.2f} GB"
 

@@ -137,6 +137,26 @@ def test_a_whole_release_of_counts(tmp_path, monkeypatch) -> None:
     assert findings[0] == findings[1]
 
 
+@pytest.mark.parametrize("promise", ["file", "anyone"])
+@pytest.mark.parametrize("statistic", ["table", "histogram"])
+def test_no_step_of_a_release_of_counts_makes_a_row_for_each_record(tmp_path, monkeypatch, promise, statistic) -> None:
+    """Values, noise, ledger, rules of offices, certificate: ten million rows of all cells fit nowhere."""
+
+    def refused(self: Any, x: Any) -> None:
+        raise MemoryError("a row of all cells for each record")
+
+    for kind in (Cells, Histogram):
+        monkeypatch.setattr(kind, "__call__", refused)
+    counted: dict[str, Any] = {"by": "age", "set": {"edges": [0, 30, 60, 90]}}
+    if statistic == "table":
+        counted = {"by": ["town", "sex"], "levels": LEVELS}
+    columns = counted["by"] if statistic == "table" else ["age"]
+    games = {"games": 0} if promise == "file" else {}
+    made = protect(statistic, people()[columns], eta=0.1, promise=promise, ledger=tmp_path / "l", **games, **counted)
+    assert np.isfinite(made.value).all()
+    assert [rule.rule for rule in made.owner.about.rules] == ["minimum_frequency"]
+
+
 def test_persons_with_several_records(tmp_path) -> None:
     """Their rows are counted together, and distinct ones once."""
     frame = people()

@@ -49,7 +49,8 @@ def check_office_rules(plan: ProtectionPlan, statistic: Statistic, points: Point
     """
     thresholds = plan.thresholds
     if isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram):
-        counts = np.rint(statistic.features(points.x).sum(axis=0))
+        counted = statistic.features.repeated(points.x)  # a row a cell, and not one for each record
+        counts = np.rint(counted.count @ counted.rows)
         return (_minimum_frequency(counts, statistic.features.labels(points.x), thresholds),)
     if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
         return _rules_of_groups(statistic.features.means, points, thresholds)
@@ -103,11 +104,14 @@ def _shares(
     n_largest, share, p = int(thresholds["dominance_n"]), thresholds["dominance_k"], thresholds["p"]
     dominated, close = [], []
     for column, of_rows, name in zip(columns, rows, names, strict=True):
-        sizes = np.sort(np.abs(column[of_rows]))[::-1]
+        sizes = np.abs(column[of_rows])
         total = float(sizes.sum())
-        if total > 0 and sizes[:n_largest].sum() > share * total:
+        if total == 0:
+            continue
+        largest = _largest(sizes, max(2, n_largest))
+        if largest[:n_largest].sum() > share * total:
             dominated.append(name)
-        if total > 0 and sizes[2:].sum() < p * sizes[0]:
+        if total - largest[:2].sum() < p * largest[0]:
             close.append(name)
     n_checked = len(names)
     return (
@@ -119,6 +123,13 @@ def _shares(
         ),
         OfficeRule(rule="p_percent", thresholds={"p": p}, checked=n_checked, failing=tuple(close)),
     )
+
+
+def _largest(sizes: Float[Array, " m"], n: int) -> Float[Array, " k"]:
+    """Return the n largest numbers, the largest first; all of them where there are fewer."""
+    if len(sizes) > n:
+        sizes = np.partition(sizes, len(sizes) - n)[len(sizes) - n :]
+    return np.sort(sizes)[::-1]
 
 
 def _degrees_of_freedom(n: int, n_coefficients: int, name: str, thresholds: Mapping[str, float]) -> OfficeRule:
