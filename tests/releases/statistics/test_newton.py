@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -163,3 +165,42 @@ def test_values_without_each_unit_are_those_of_a_fit(name, n_cases) -> None:
             )
         error = np.sqrt(np.square(around.slope).sum() / around.curvature.sum())
         assert around.tolerance == pytest.approx(TOLERANCE * error, rel=1e-3, abs=1e-9)
+
+
+def rational_solution(x: np.ndarray, response: np.ndarray, penalty: float) -> np.ndarray:
+    """Least squares with a penalty on the slopes, in rational arithmetic: no digit is lost."""
+    rows = [[Fraction(1), *(Fraction(float(value)) for value in row)] for row in x]
+    right = [Fraction(float(value)) for value in response]
+    d = len(rows[0])
+    system = [[sum(row[i] * row[j] for row in rows) for j in range(d)] for i in range(d)]
+    for i in range(1, d):
+        system[i][i] += Fraction(penalty)
+    for i in range(d):
+        system[i].append(sum(row[i] * value for row, value in zip(rows, right, strict=True)))
+    for i in range(d):
+        for j in range(d):
+            if i != j:
+                factor = system[j][i] / system[i][i]
+                system[j] = [a - factor * b for a, b in zip(system[j], system[i], strict=True)]
+    return np.array([float(system[i][d] / system[i][i]) for i in range(d)])
+
+
+@pytest.mark.parametrize("n_cases", [8, nightly(120)])
+def test_the_stated_error_holds_what_is_lost_without_the_farthest_records(n_cases) -> None:
+    """Of the three records of the largest values, without which least of the Hessian is left."""
+    rng, n_checked = np.random.default_rng(70_000 + n_cases), 0
+    while n_checked < 3 * n_cases:
+        n, p = int(rng.integers(8, 60)), int(rng.integers(1, 4))
+        x, response = drawn("squared", rng, n, p)
+        penalty = float(rng.choice([0.01, 1.0, 20.0]))
+        try:
+            with np.errstate(all="ignore"):
+                _, without, error = left_out_minimisers(x, response, LOSSES["squared"], penalty)
+        except (ValueError, np.linalg.LinAlgError):
+            continue
+        for record in np.argsort(-np.abs(x).sum(axis=1))[:3]:
+            if not np.isfinite(error[record]).all():
+                continue  # too little is left of the Hessian: a fit is made instead
+            exact = rational_solution(np.delete(x, record, axis=0), np.delete(response, record), penalty)
+            assert (np.abs(without[record] - exact) <= error[record]).all()
+            n_checked += 1

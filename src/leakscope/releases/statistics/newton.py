@@ -28,7 +28,9 @@ _BLOCK = 2**22  # numbers that are computed at once
 _DEPENDENT = 1e-9  # distance of a column of length 1 to the span of others, below which it depends on them
 _ROUGHEST = 1e-5  # the part of the Hessian that stays without a unit, with which no digits are lost
 _ROUNDING = 1e-12  # relative error of a minimiser
-_LOST = 1e-10  # relative error of a step, times the part of the Hessian that is left: 5 times the largest found
+# Relative error of what is added to a pull, times the part of the Hessian that is left. It is measured, not proved: of
+# 1,300 records with the largest values, against rational arithmetic, none erred by more than .27 of what it gives.
+_LOST = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +247,8 @@ def left_out_minimisers(
     without : array of shape (m, p + 1)
         Row i without unit i.
     error : array of shape (m, p + 1)
-        How far each number of ``without`` is at most from that of a fit of the other records. Infinite in a row where
+        How far each number of ``without`` is at most from that of a fit of the other records: proved but for rounding,
+        which is estimated. Infinite in a row where
         the distance to the minimiser is not proved to be at most `TOLERANCE`: in the norm of the Hessian of all, in
         which a standard error is ``sqrt(sum of squared slopes/sum of curvatures)`` of the loss.
 
@@ -351,7 +354,7 @@ class _Around:
         distances : array of shape (m,)
             To the minimiser, in the norm of H.
         lost : array of shape (m, d)
-            What each raw coefficient errs by because of rounding.
+            What each raw coefficient errs by because of rounding, estimated by `_LOST`.
         """
         thetas, distances = np.empty((self.units.n, len(self.theta))), np.empty(self.units.n)
         lost = np.empty_like(thetas)
