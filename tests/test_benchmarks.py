@@ -47,7 +47,8 @@ def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
             {"N_SAMPLED": 300, "N_SUBSETS": 2**13, "PART": 500, "REPEATS": 4},
             id="sampled halves",
         ),
-        pytest.param(half_splits, half_splits.rows, {"N_RECORDS": 1_000_000}, id="half-splits"),  # beyond every cache
+        # At the 500,000 of the nightly run a machine with a large cache falls short of half: its slow side gains by it.
+        pytest.param(half_splits, half_splits.rows, {"N_RECORDS": 1_000_000}, id="half-splits"),
         pytest.param(protection, lambda: [protection.swaps()], {}, id="swaps"),
         pytest.param(protection, lambda: [protection.linear()], {"N_LINEAR": 50_000}, id="noise of a mean"),
         pytest.param(left_out, left_out.rows, {}, id="values without each record"),
