@@ -335,7 +335,7 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     if not arrays:
         raise ValueError(f"{path}: no signals in addition to member; known: {', '.join(SIGNALS)}")
     for name, array in arrays.items():
-        # one's own signal needs an attack of one's own, which a file cannot bring; logits have an error of their own
+        # only an attack of the user's could read an unknown signal, and a file has none; logits are refused later
         if name not in {*SIGNALS, "logits"}:
             raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
         if array.dtype.kind not in "biuf":

@@ -305,7 +305,7 @@ def _tensors(file: str | os.PathLike[str]) -> Any:
             refuse_archive(file, archive)
     except FileNotFoundError:
         raise ValueError(f"{file}: no such file") from None
-    except (zipfile.BadZipFile, NotImplementedError):
+    except (zipfile.BadZipFile, NotImplementedError):  # zipfile raises the second for features it does not support
         return None
     try:
         with warnings.catch_warnings():
