@@ -1,4 +1,4 @@
-"""Total errors of every design of a protected release, on real data: ``python -m benchmarks.designs``.
+"""Total errors of every design and method of a protected release, on real data: ``python -m benchmarks.designs``.
 
 Each row is a statistic of a data set, each number the root mean square over its coordinates of the total error (against
 the statistic of all records), in standard errors of that statistic, at eta = 0.05. Ranges are those of a codebook where
@@ -21,20 +21,27 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from leakscope.protection import DesignTable, design_table
 
 ETA = 0.05
-DESIGNS = ("dp", "leave-one-out", "half")
+COLUMNS = {  # design and method of each column
+    "dp": ("dp", ""),
+    "dp, discrete noise": ("dp", "discrete_gaussian"),
+    "leave-one-out": ("leave-one-out", ""),
+    "half": ("half", ""),
+    "half, PAC privacy": ("half", "pac_least_noise"),
+    "half, izzo2022": ("half", "izzo_gamma"),
+}
 CODEBOOK = {"age": (17, 90), "education-num": (1, 16), "capital-gain": (0, 99999), "hours-per-week": (1, 99)}
 _FITS = 500  # of the half draw, for statistics without a formula
 
 
 def main() -> None:
     """Print the table as Markdown, a row as soon as it is known."""
-    print(f"| data | statistic | {' | '.join(DESIGNS)} | least |")
-    print("|" + "---|" * (3 + len(DESIGNS)))
+    print(f"| data | statistic | {' | '.join(COLUMNS)} | least |")
+    print("|" + "---|" * (3 + len(COLUMNS)))
     for name, statistic, table in tables(Path(os.environ.get("LEAKSCOPE_DATA", "../shared/data"))):
-        errors = {design: _error(table, design) for design in DESIGNS}
-        known = {design: error for design, error in errors.items() if error is not None}
+        errors = {column: _error(table, *place) for column, place in COLUMNS.items()}
+        known = {column: error for column, error in errors.items() if error is not None}
         cells = ["-" if error is None else f"{error:.3g}" for error in errors.values()]
-        print(f"| {name} | {statistic} | {' | '.join(cells)} | {min(known, key=lambda design: known[design])} |")
+        print(f"| {name} | {statistic} | {' | '.join(cells)} | {min(known, key=lambda column: known[column])} |")
         sys.stdout.flush()
 
 
@@ -77,10 +84,10 @@ def _table(statistic: str, x: pd.DataFrame, y: Any = None, **options: Any) -> De
     return design_table(statistic, x, y, eta=ETA, fits=_FITS, **options)
 
 
-def _error(table: DesignTable, design: str) -> float | None:
-    """Return the root mean square of a design's errors, in standard errors; None where it has none."""
-    row = next(row for row in table.rows if row.design == design)
-    if row.errors is None:
+def _error(table: DesignTable, design: str, method: str) -> float | None:
+    """Return the root mean square of the errors of a design, in standard errors; None where it has none."""
+    row = next((row for row in table.rows if (row.design, row.method) == (design, method)), None)
+    if row is None or row.errors is None:
         return None
     known: Sequence[bool] = np.isfinite(table.standard_errors) & (table.standard_errors > 0)
     ratio = row.errors[known] / table.standard_errors[known]

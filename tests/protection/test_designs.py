@@ -188,13 +188,46 @@ class TestChoice:
         monkeypatch.chdir(tmp_path)
         table = design_table("mean", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
         assert (table.recommended, table.why) == ("dp", "ranges")
-        assert [row.design for row in table.rows] == ["dp", "leave-one-out", "per-instance", "half"]
+        chosen = [row.design for row in table.rows if not row.method]
+        assert chosen == ["dp", "leave-one-out", "per-instance", "half"]
+        assert [(row.design, row.method) for row in table.rows[4:]] == [
+            ("half", "pac_least_noise"),
+            ("half", "izzo_gamma"),
+        ]
         assert list(tmp_path.iterdir()) == []
         shown = repr(table)
         assert "in standard errors of the statistic of all records" in " ".join(shown.split())
         (line,) = [line for line in shown.splitlines() if line.startswith("leave-one-out ")]
         errors = [float(cell) for cell in line.split()[2:]]
         assert errors == pytest.approx(table.rows[1].errors / table.standard_errors, rel=0.05)
+
+    def test_the_noise_of_other_methods_by_hand(self) -> None:
+        """A mean of half: its sampling variance, and what each method adds to it."""
+        x, eta = np.random.default_rng(2).normal(size=(200, 1)), 0.05
+        table = design_table("mean", x, eta=eta, fits=100)
+        errors = {row.method: row.errors[0] for row in table.rows if row.design == "half"}
+        sampling = x.var(ddof=1) * (1 / 100 - 1 / 200)
+        # a guess that is right in 55 of 100 cases tells so many nats of a fair coin; log(1 + v/e)/2 of a Gaussian
+        nats = 0.55 * np.log(1.1) + 0.45 * np.log(0.9)
+        assert errors["pac_least_noise"] == pytest.approx(np.sqrt(sampling + sampling / np.expm1(2 * nats)))
+        # in one dimension their noise is Laplace noise of scale (6.16/eta)^2 deviations
+        assert errors["izzo_gamma"] == pytest.approx(np.sqrt(sampling * (1 + 2 * (6.16 / eta) ** 4)))
+        assert table.best == ["leave-one-out"]
+
+    def test_discrete_noise_on_counts_by_hand(self) -> None:
+        """A replaced record goes from one cell to another: P(X - X' in {0, 1}) = 2 eta."""
+        towns = np.random.default_rng(0).choice(["a", "b", "c"], size=300)
+        levels = {"town": ["a", "b", "c", "d"]}
+        table = design_table("table", pd.DataFrame({"town": towns}), by="town", levels=levels, eta=0.05, fits=50)
+        (errors,) = [row.errors for row in table.rows if row.method == "discrete_gaussian"]
+        scale = errors[0]  # at this size the deviation is the parameter
+        x = np.arange(-200, 201)
+        chance = np.exp(-np.square(x / scale) / 2)
+        chance /= chance.sum()
+        moved = chance @ chance + chance[1:] @ chance[:-1]
+        assert moved == pytest.approx(0.1, rel=1e-6)
+        assert errors.tolist() == pytest.approx([scale] * 4)
+        assert "dp, discrete noise" in repr(table)
 
     @pytest.mark.parametrize("design", WORDS)
     def test_with_compare_the_owner_sees_what_every_design_costs(self, ledger, design) -> None:

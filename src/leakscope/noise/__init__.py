@@ -12,6 +12,7 @@ from leakscope.noise.baselines import (
 from leakscope.noise.calibration import calibrate, pairs_needed
 from leakscope.noise.choice import most_promising
 from leakscope.noise.couplings import central_moment, complement, disjoint, independent, moment, swap
+from leakscope.noise.discrete_gaussian import dp_discrete_scale
 from leakscope.noise.exponential import LaplaceNoise, NormNoise
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.information import information_of_eta, noise_of_information
@@ -49,6 +50,7 @@ __all__ = [
     "complement",
     "disjoint",
     "dp_baselines",
+    "dp_discrete_scale",
     "dp_gaussian_scale",
     "dp_laplace_scale",
     "eta_bound",

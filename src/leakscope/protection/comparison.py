@@ -113,10 +113,32 @@ def compared(
     count("n_draws", n_draws, least=2)
     if clip is not None:
         positive("clip", clip)
-    fixed_size = _or_reason(partial(_fixed_size, mechanism, n_draws, seed))
-    poisson = _or_reason(partial(_poisson, mechanism, n_draws, seed))
-    setting = _Setting(mechanism, eta, clip, dict(declared or {}), fixed_size, poisson)
+    setting = _Setting(mechanism, eta, clip, dict(declared or {}), n_draws, seed)
     return [_compared(setting, method) for method in METHODS]
+
+
+def noise_of(mechanism: Mechanism, eta: float, method: str, *, n_draws: int, seed: int) -> Float[Array, " d"]:
+    """Compute the standard deviation of the noise of one method that needs no ranges.
+
+    Parameters
+    ----------
+    mechanism, eta, n_draws, seed
+        As in `compared`.
+    method : str
+        Its id in ``METHODS``.
+
+    Returns
+    -------
+    array of shape (d,)
+        In units of the statistic.
+
+    Raises
+    ------
+    NotApplicable
+        If it has no noise for this statistic.
+    """
+    (row,) = [each for each in METHODS if each.id == method]
+    return row.noise(_Setting(mechanism, eta, None, {}, n_draws, seed)).rms
 
 
 def _compared(setting: _Setting, method: Method) -> Finding:
@@ -162,16 +184,16 @@ class _Setting:
     eta : float
     clip, declared
         As in `compared`.
-    over_subsets, over_poisson_draws : _Spread or NotApplicable
-        The covariance of the statistic over uniform k-subsets, and where each record is drawn independently.
+    n_draws, seed : int
+        As in `compared`.
     """
 
     mechanism: Mechanism
     eta: float
     clip: float | None
     declared: Mapping[str, tuple[float, float]]
-    over_subsets: _Spread | NotApplicable
-    over_poisson_draws: _Spread | NotApplicable
+    n_draws: int
+    seed: int
 
     @property
     def delta(self) -> float:
@@ -189,15 +211,23 @@ class _Setting:
         """Of the statistic of k records."""
         return sensitivity(self.mechanism, self.ranges)
 
+    @cached_property
+    def _over_subsets(self) -> _Spread | NotApplicable:
+        return _or_reason(partial(_fixed_size, self.mechanism, self.n_draws, self.seed))
+
+    @cached_property
+    def _over_poisson_draws(self) -> _Spread | NotApplicable:
+        return _or_reason(partial(_poisson, self.mechanism, self.n_draws, self.seed))
+
     @property
     def fixed_size(self) -> _Spread:
         """The covariance over uniform k-subsets, if there is one."""
-        return _known(self.over_subsets)
+        return _known(self._over_subsets)
 
     @property
     def poisson(self) -> _Spread:
-        """The covariance over independent draws, if there is one."""
-        return _known(self.over_poisson_draws)
+        """The covariance where each record is drawn independently, if there is one."""
+        return _known(self._over_poisson_draws)
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import NotApplicable
+from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
-from leakscope.protection.comparison import total_errors
+from leakscope.protection.comparison import noise_of, total_errors
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.protection.jobs import Job
 from leakscope.protection.leave_one_out import counts_records, settled
+from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import search_noise
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
+from leakscope.protection.sensitivity import sensitivity
 from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import DesignErrors, DesignsCompared
@@ -33,7 +37,10 @@ from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 Why = Literal["counts", "ranges", "declared_scale", "no_ranges"]
+OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 DESIGNS_IN_ORDER: tuple[Design, ...] = ("dp", "leave-one-out", "per-instance", "half")
+# Methods of others, each on the design that it shares: what `protect` adds needs at most as much noise.
+_ON_HALF: tuple[OtherMethod, ...] = ("pac_least_noise", "izzo_gamma")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +54,14 @@ class DesignRow:
         Root mean square error against the statistic of all records: of the records that are not used, and of the noise.
     reason : str
         Why there is none; empty otherwise.
+    method : OtherMethod
+        Whose noise it is, if not that of `protect`; it is shown for comparison, and cannot be chosen.
     """
 
     design: Design
     errors: Float[Array, " d"] | None
     reason: str = ""
+    method: OtherMethod = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +105,7 @@ class DesignTable:
                     promise=PROMISE_OF[row.design],
                     errors=None if row.errors is None else tuple(row.errors.tolist()),
                     reason=row.reason,
+                    method=row.method,
                 )
                 for row in self.rows
             ),
@@ -104,8 +115,8 @@ class DesignTable:
 
     @property
     def best(self) -> Sequence[Design]:
-        """The design of the least error, for each number."""
-        known = [row for row in self.rows if row.errors is not None]
+        """The design of the least error, for each number, of those that can be chosen."""
+        known = [row for row in self.rows if row.errors is not None and not row.method]
         errors = np.array([row.errors for row in known])
         return [known[place].design for place in errors.argmin(axis=0)]
 
@@ -132,7 +143,8 @@ def cost_of_designs(request: Request) -> DesignTable:
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
-    rows = [_row(request, design, of_all) for design in DESIGNS_IN_ORDER]
+    rows = [_row(design, partial(_errors, request, design, of_all)) for design in DESIGNS_IN_ORDER]
+    rows += _rows_of_others(request, of_all)
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
     return DesignTable(statistic.labels(points), errors, rows, recommended, why)
@@ -154,12 +166,27 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     return "leave-one-out", "no_ranges"
 
 
-def _row(request: Request, design: Design, of_all: Float[Array, " d"]) -> DesignRow:
+def _row(design: Design, errors: Callable[[], Float[Array, " d"]], method: OtherMethod = "") -> DesignRow:
     """Compute the errors of a design, or say why it has none."""
     try:
-        return DesignRow(design, _ERRORS[design](_with_design(request, design), of_all))
+        return DesignRow(design, errors(), method=method)
     except (ValueError, NotApplicable) as reason:
-        return DesignRow(design, None, str(reason))
+        return DesignRow(design, None, str(reason), method)
+
+
+def _errors(request: Request, design: Design, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    return _ERRORS[design](_with_design(request, design), of_all)
+
+
+def _rows_of_others(request: Request, of_all: Float[Array, " d"]) -> list[DesignRow]:
+    """Compute the errors of other noise on the same designs: discrete for counts, that of two papers on half."""
+    rows = []
+    if counts_records(request.statistic):
+        declared = _with_design(request, "dp")
+        rows.append(_row("dp", partial(_dp_discrete, declared, of_all), "discrete_gaussian"))
+    drawn = _with_design(request, "half")
+    rows += [_row("half", partial(_half_of_other, drawn, method), method) for method in _ON_HALF]
+    return rows
 
 
 def _with_design(request: Request, design: Design) -> Request:
@@ -183,6 +210,18 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
         )
     moved = prepared.value_of(0) / prepared.divisor - of_all
     return np.hypot(prepared.rms, moved)
+
+
+def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the noise of counts whose discrete Gaussian noise is calibrated by its own total variation."""
+    prepared = differential_privacy.prepare(request)
+    points = request.data.points
+    counts = Mechanism(settled(request.statistic, points), points, len(points), request.execution)
+    # a record that is replaced by another moves so many counts by one each
+    n_moved = round(sensitivity(counts, n_records=counts.n).l1)
+    deviation = discrete_std(dp_discrete_scale(request.plan.eta, n_moved)) / prepared.divisor
+    moved = prepared.value_of(0) / prepared.divisor - of_all
+    return np.hypot(deviation, moved)
 
 
 def _dp_of_groups(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -218,11 +257,26 @@ def _per_instance(request: Request, of_all: Float[Array, " d"]) -> Float[Array, 
 
 def _half(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     job = Job.of(request)
-    rms = search_noise(job.mechanism, job.target).rms
-    ours = total_errors(job.mechanism, job.target.eta, rms, n_draws=max(2, job.target.fits // 2), seed=job.target.seed)
-    if ours[0].value is None:
+    return _with_sampling_error(job, search_noise(job.mechanism, job.target).rms)
+
+
+def _half_of_other(request: Request, method: str) -> Float[Array, " d"]:
+    """Return the errors of a statistic of half of the records with the noise of another method."""
+    job = Job.of(request)
+    noise = noise_of(job.mechanism, job.target.eta, method, n_draws=_n_draws(job), seed=job.target.seed)
+    return _with_sampling_error(job, noise)
+
+
+def _with_sampling_error(job: Job, noise: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Add the error of the records that are not drawn."""
+    with_noise, _ = total_errors(job.mechanism, job.target.eta, noise, n_draws=_n_draws(job), seed=job.target.seed)
+    if with_noise.value is None:
         raise ValueError("its sampling error is not known")
-    return np.array(list(ours[0].detail.values()))
+    return np.array(list(with_noise.detail.values()))
+
+
+def _n_draws(job: Job) -> int:
+    return max(2, job.target.fits // 2)
 
 
 _ERRORS: Mapping[Design, Callable[[Request, Float[Array, " d"]], Float[Array, " d"]]] = {

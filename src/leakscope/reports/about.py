@@ -337,6 +337,9 @@ class DesignErrors(Facts):
         description="Root mean square error of each number against the statistic of all records; null if it has none."
     )
     reason: Text = Field(description="Why it has none; empty otherwise.")
+    method: Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"] = Field(
+        default="", description="Whose noise it is, if not that of leakscope protect: shown for comparison alone."
+    )
 
 
 class DesignsCompared(Facts):

@@ -12,7 +12,12 @@ from leakscope.reports.sections.words import say
 
 MOST_COLUMNS = 6  # numbers that stand beside each other
 HEADS = {"design": "Design", "promise": "Promise"}
-NOTHING = Markup("\u2014")
+METHODS: Mapping[str, str] = {  # of others, on the same design
+    "": "",
+    "discrete_gaussian": ", discrete noise",
+    "pac_least_noise": ", PAC privacy",
+    "izzo_gamma": ", Izzo et al.",
+}
 RECOMMENDED: Mapping[str, str] = {
     "counts": (
         "Recommended: --promise anyone. It is a table of counts, for which differential privacy needs about as much "
@@ -53,11 +58,16 @@ def rows(facts: DesignsCompared) -> list[Mapping[str, Markup]]:
 
 def reasons(facts: DesignsCompared) -> list[Markup]:
     """Say why a design has no errors."""
-    return [say("{design}: {reason}.", design=row.name, reason=row.reason) for row in facts.designs if row.reason]
+    return [say("{design}: {reason}.", design=_name(row), reason=row.reason) for row in facts.designs if row.reason]
+
+
+def _name(design: DesignErrors) -> str:
+    """Name the design, and the method of others that it is shown with."""
+    return design.name + METHODS[design.method]
 
 
 def _row(facts: DesignsCompared, design: DesignErrors) -> Mapping[str, Markup]:
-    row = {HEADS["design"]: Markup.escape(design.name), HEADS["promise"]: Markup.escape(design.promise)}
+    row = {HEADS["design"]: Markup.escape(_name(design)), HEADS["promise"]: Markup.escape(design.promise)}
     has_unit = _has_unit(facts)
     for label, error, unit in zip(facts.labels, design.errors or (), facts.standard_errors, strict=True):
         if len(row) < len(HEADS) + MOST_COLUMNS:
