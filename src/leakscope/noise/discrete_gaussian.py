@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import fftconvolve
 
 from leakscope.core.checks import count, positive
 from leakscope.core.numerics import bisect
@@ -84,10 +83,10 @@ def total_variation(s: float, n_moved: int = 1) -> float:
     0.1
     """
     one = _probabilities(positive("s", s))
-    of_sum = one
-    for _ in range(n_moved - 1):
-        of_sum = fftconvolve(of_sum, one)
-    centre = len(of_sum) // 2
+    # the distribution of a sum is a product of Fourier transforms
+    size = n_moved * (len(one) - 1) + 1
+    of_sum = np.fft.irfft(np.fft.rfft(one, size) ** n_moved, size) if n_moved > 1 else one
+    centre = size // 2
     below, above = centre - n_moved // 2, centre + (n_moved + 1) // 2
     return min(1.0, float(of_sum[max(below, 0) : above].sum()))
 

@@ -133,60 +133,66 @@ def canonical_digest(subject: Any) -> str:
     >>> one == canonical_digest({"shape": np.ones((2, 2)), "scale": np.nextafter(2.0, 3.0)})
     False
     """
-    return hashlib.sha256(_canonical(subject)).hexdigest()
+    digest = hashlib.sha256()
+    for piece in _canonical(subject):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
-def _canonical(value: Any) -> bytes:
-    """Encode a value as bytes: its kind, its length, its content."""
+def _canonical(value: Any) -> list[bytes | memoryview]:
+    """Encode a value as bytes: its kind, its length, its content; in pieces, so that no large array is copied."""
     if value is None:
-        return _part(b"none", b"")
+        return _part(b"none", [])
     if isinstance(value, bool | np.bool_):
-        return _part(b"bool", b"1" if value else b"0")
+        return _part(b"bool", [b"1" if value else b"0"])
     if isinstance(value, int | np.integer | float | np.floating):
         return _canonical_number(value)
     if isinstance(value, str):
-        return _part(b"text", value.encode("utf-8", "surrogatepass"))
+        return _part(b"text", [value.encode("utf-8", "surrogatepass")])
     if isinstance(value, bytes):
-        return _part(b"bytes", value)
+        return _part(b"bytes", [value])
     if isinstance(value, np.ndarray):
         return _canonical_array(value)
     if isinstance(value, Mapping):
         return _canonical_mapping(value)
     if isinstance(value, Sequence):
-        return _part(b"sequence", b"".join(_canonical(item) for item in value))
+        return _part(b"sequence", [piece for item in value for piece in _canonical(item)])
     raise TypeError(f"{type(value).__name__} has no canonical bytes")
 
 
-def _canonical_number(value: Any) -> bytes:
+def _canonical_number(value: Any) -> list[bytes | memoryview]:
     """Encode a number: 1 and 1.0 alike, and whole numbers that no double holds by their digits."""
     if isinstance(value, int | np.integer) and abs(int(value)) > _LARGEST_EXACT:
-        return _part(b"integer", str(int(value)).encode())
-    return _part(b"number", _doubles(float(value)))
+        return _part(b"integer", [str(int(value)).encode()])
+    return _part(b"number", [_doubles(float(value))])
 
 
-def _canonical_array(value: np.ndarray) -> bytes:
+def _canonical_array(value: np.ndarray) -> list[bytes | memoryview]:
     if value.dtype.kind not in "biuf":
         raise TypeError(f"an array of {value.dtype} has no canonical bytes")
-    return _part(b"array", _canonical(list(value.shape)) + _doubles(value))
+    return _part(b"array", [*_canonical(list(value.shape)), _doubles(value)])
 
 
-def _canonical_mapping(value: Mapping[Any, Any]) -> bytes:
+def _canonical_mapping(value: Mapping[Any, Any]) -> list[bytes | memoryview]:
     """Encode a mapping in the order of the texts of its keys."""
     pairs = sorted((str(name), content) for name, content in value.items())
     if len({name for name, _ in pairs}) < len(value):
         raise TypeError("a mapping has two keys of the same text")
-    return _part(b"mapping", b"".join(_canonical(name) + _canonical(content) for name, content in pairs))
+    pieces = [piece for name, content in pairs for piece in (*_canonical(name), *_canonical(content))]
+    return _part(b"mapping", pieces)
 
 
-def _part(kind: bytes, content: bytes) -> bytes:
-    return kind + b":" + struct.pack("<Q", len(content)) + content
+def _part(kind: bytes, content: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
+    """Put the kind and the number of bytes before a content."""
+    size = sum(memoryview(piece).nbytes for piece in content)
+    return [kind + b":" + struct.pack("<Q", size), *content]
 
 
-def _doubles(values: ArrayLike) -> bytes:
+def _doubles(values: ArrayLike) -> memoryview:
     """Encode numbers as little-endian float64 in C order; minus zero as zero, every NaN as the same one."""
-    numbers = np.asarray(np.asarray(values, dtype="<f8") + 0.0)
+    numbers = np.ascontiguousarray(np.asarray(values, dtype="<f8") + 0.0)
     numbers[np.isnan(numbers)] = np.nan
-    return numbers.tobytes(order="C")
+    return numbers.reshape(-1).view(np.uint8).data
 
 
 @final
@@ -225,7 +231,8 @@ class KeyedGenerator(np.random.Generator):
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes, got {len(key)}")
         # Lengths are fixed or stated, so that no two pairs of key and subject begin with the same bytes.
-        self._start = _part(b"scheme", SCHEME.encode()) + key + _part(b"subject", subject.encode())
+        scheme, of_subject = _part(b"scheme", [SCHEME.encode()]), _part(b"subject", [subject.encode()])
+        self._start = b"".join([*scheme, key, *of_subject])
         self._n_reads = 0
         start = self._read(48)
         philox = np.random.Philox(

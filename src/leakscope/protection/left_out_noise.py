@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from leakscope.core.grid import Grid
 from leakscope.core.numerics import smallest_where
-from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, variance, with_rows
+from leakscope.core.repeated_rows import Table, rows_of, side_by_side, variance, with_rows
 from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.noise.left_out import Distinct, WorstLeftOut, standardised
@@ -136,7 +136,10 @@ def search_left_out_noise(
             f"the same whoever is left out, so that it would be released exactly, outside of the promise: "
             f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a noise_scale"
         )
-    exact = _told_without_noise(values)
+    # coordinates that are the same for all tell no record from another
+    some_constant = constant.any() and not constant.all()
+    left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]) if some_constant else values)
+    exact = _told_without_noise(left_out)
     if exact.advantage <= 2 * eta:
         if not allow_exact:
             raise ValueError(
@@ -144,7 +147,6 @@ def search_left_out_noise(
                 "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
             )
         return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False)
-    left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]))
     shape = _printed_shape(left_out, eta, noise, counts)
     return _least(values, left_out, ~constant, eta, shape, labels)
 
@@ -256,14 +258,12 @@ def _constant(values: Table) -> Bool[Array, " d"]:
     return (finite == finite[0]).all(axis=0)
 
 
-def _told_without_noise(values: Table) -> WorstLeftOut:
+def _told_without_noise(left_out: LeftOut) -> WorstLeftOut:
     """Find the record that is told best by exact values: of all records, the fewest have the same one."""
-    which = Distinct.of(rows_of(values)).which
-    of_record = which[values.which] if isinstance(values, RepeatedRows) else which
-    _, first, count = np.unique(of_record, return_index=True, return_counts=True)
-    fewest = int(count.argmin())
-    n = len(values)
-    return WorstLeftOut((n - int(count[fewest])) / (n - 1), int(first[fewest]))
+    distinct, n = left_out.distinct, left_out.n
+    fewest = int(distinct.count.argmin())
+    record = int((distinct.which == fewest).argmax())
+    return WorstLeftOut((n - int(distinct.count[fewest])) / (n - 1), record)
 
 
 def _printed_shape(left_out: LeftOut, eta: float, noise: str, counts: bool) -> PrintedShape | None:
