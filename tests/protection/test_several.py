@@ -344,3 +344,50 @@ def test_all_of_it_without_noise() -> None:
     alone = [search_left_out_noise(table, ETA, ["a"], allow_exact=True) for table in same]
     found = search_joint_noise(same, [["a"]] * 2, alone, ETA)
     assert all(isinstance(each, LeftOutNoise) and each.noise is None for each in found)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sampling errors that are functions of released numbers
+
+MANY = 2000
+NUMBERS = pd.DataFrame({"wage": np.minimum(RNG.lognormal(3, 0.5, MANY), 100), "age": RNG.uniform(18, 80, MANY)})
+MOMENTS: dict[str, Any] = {"statistic": "second_moment", "name": "moments"}
+RANGES = ["wage=0:100", "age=18:80"]
+
+
+class TestSamplingErrorOfReleasedNumbers:
+    @pytest.mark.parametrize("promise", ["file", "anyone"])
+    @pytest.mark.parametrize("spread", ["second_moment", "covariance"])
+    def test_a_mean_has_one_where_its_variance_was_released_too(self, ledger, promise, spread) -> None:
+        more = {"ranges": RANGES} if promise == "anyone" else {}
+        parts = [{"statistic": "mean", **more}, {"statistic": spread, "name": "spread", **more}]
+        made = release(ledger, *parts, x=NUMBERS, promise=promise, eta=0.2)
+        values = {row.name: row for row in made.certificate.about.values}
+        mean = [values["mean of wage"].value, values["mean of age"].value]
+        names = {
+            "second_moment": ("second_moment of wage wage", "second_moment of age age"),
+            "covariance": ("covariance of wage wage", "covariance of age age"),
+        }[spread]
+        variance = np.array([values[name].value for name in names])
+        if spread == "second_moment":
+            variance = variance - np.square(mean)
+        n = MANY - (promise == "file")
+        found = [values["mean of wage"].sampling_std, values["mean of age"].sampling_std]
+        assert found == pytest.approx(np.sqrt(variance / n), rel=1e-9)
+        assert all(values[name].sampling_std is None for name in names)
+
+    def test_no_other_number_has_one(self, ledger, tmp_path) -> None:
+        made = release(ledger, {"statistic": "mean"}, {"statistic": "quantiles", "name": "q"}, x=NUMBERS, eta=0.2)
+        assert all(row.sampling_std is None for row in made.certificate.about.values)
+        people = pd.DataFrame({"person": np.arange(MANY) // 2, **NUMBERS})
+        words = {"x": people, "group": "person", "eta": 0.2}
+        made = release(tmp_path / "of persons", {"statistic": "mean"}, MOMENTS, **words)
+        assert all(row.sampling_std is None for row in made.certificate.about.values)
+
+    def test_around_a_public_centre(self, ledger) -> None:
+        moments = {**MOMENTS, "set": {"centre": [20.0, 45.0]}}
+        made = release(ledger, {"statistic": "mean"}, moments, x=NUMBERS, eta=0.2)
+        values = {row.name: row.value for row in made.certificate.about.values}
+        errors = {row.name: row.sampling_std for row in made.certificate.about.values}
+        variance = values["second_moment of age age"] - (values["mean of age"] - 45.0) ** 2
+        assert errors["mean of age"] == pytest.approx(np.sqrt(variance / (MANY - 1)))

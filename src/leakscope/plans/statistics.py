@@ -43,6 +43,7 @@ STATISTICS: Mapping[str, Kind] = MappingProxyType(
         "second_moment": Kind("mean products of columns", f"{_HERE}.features:SecondMoments", "mean"),
         "covariance": Kind("covariance of the columns", "", "covariance"),
         "correlation": Kind("correlations of the columns", f"{_HERE}.correlation:Correlation", "fit"),
+        "ratio": Kind("total of each column over that of one of them", f"{_HERE}.ratio:Ratio", "fit"),
         "histogram": Kind("counts in bins of columns", f"{_HERE}.features:Histogram", "sum"),
         "table": Kind("counts in the cells of a table", f"{_HERE}.features:Cells", "sum"),
         "quantiles": Kind("quantiles of each column", f"{_HERE}.algorithms:Quantiles", "fit"),

@@ -24,6 +24,7 @@ from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
 from leakscope.protection.published_table import table_for_publication
+from leakscope.protection.released_errors import sampling_from_released
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -299,10 +300,17 @@ def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_publ
     """Make the rows of all statistics, each with the name of its own."""
     if not prepared.parts or value is None:
         return _values(prepared, value, is_public)
-    return tuple(
+    rows = [
         row.model_copy(update={"statistic": part.request.name})
         for part, of_part in zip(prepared.parts, prepared.split(value), strict=True)
         for row in _values(part, of_part, is_public)
+    ]
+    if not is_public:
+        return tuple(rows)
+    errors = sampling_from_released(prepared, value)
+    return tuple(
+        row.model_copy(update={"sampling_std": float(error)}) if np.isfinite(error) else row
+        for row, error in zip(rows, errors, strict=True)
     )
 
 

@@ -296,7 +296,10 @@ class ReleasedValue(Facts):
     unit: Text
     value: Number | None = Field(description="With its noise.")
     noise_std: NonNegative
-    sampling_std: NonNegative | None = Field(description="Sampling error of the statistic on k records.")
+    sampling_std: NonNegative | None = Field(
+        description="Sampling error of the statistic on k records; where published, of a mean whose variance was "
+        "released with it, computed from the released numbers."
+    )
     sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
 
 

@@ -80,6 +80,11 @@ def ridge(x):
     return np.r_[x[:, -1].mean() - x[:, :-1].mean(axis=0) @ slopes, slopes]
 
 
+def ratio(x):
+    """Of each column to the last one."""
+    return np.array([np.sum(column) / np.sum(x[:, -1]) for column in x.T[:-1]])
+
+
 PENALTY = 0.7
 TWINS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": mean,
@@ -90,6 +95,7 @@ TWINS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ols": least_squares,
     "correlation": correlation,
     "ridge": ridge,
+    "ratio": ratio,
 }
 SETTINGS = {"ridge": {"penalty": PENALTY}}
 

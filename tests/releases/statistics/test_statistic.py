@@ -57,6 +57,7 @@ TWINS = {
         lambda x: logistic(x[:, :-1], x[:, -1]),
     ),
     "correlation": (named("correlation"), lambda x: np.corrcoef(x.T)[np.triu_indices(D, 1)]),
+    "ratio": (named("ratio", denominator="x1"), lambda x: np.delete(x, 1, axis=1).sum(axis=0) / x[:, 1].sum()),
     "ridge": (named("ridge", penalty=7.0), lambda x: coefficients(Ridge(7.0), x)),
     "poisson": (named("poisson"), lambda x: coefficients(PoissonRegressor(alpha=0, **EXACT), x)),
     "huber": (named("huber", threshold=0.5), lambda x: soft_l1(x[:, :-1], x[:, -1], 0.5)),

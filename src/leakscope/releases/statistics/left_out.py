@@ -1,7 +1,8 @@
 """Statistics of all records but one unit, for each unit, without a fit of their own.
 
-A unit is a record, or a person with several of them. Sums, means, covariances, correlations, quantiles and regressions
-without it follow from those of all records and its own, so that all n of them cost little more than one fit.
+A unit is a record, or a person with several of them. Sums, means, ratios, covariances, correlations, quantiles and
+regressions without it follow from those of all records and its own, so that all n of them cost little more than one
+fit.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from leakscope.releases.statistics.leave_one_out import Solution, fit_without, r
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import left_out_minimisers
+from leakscope.releases.statistics.ratio import Ratio
 from leakscope.releases.statistics.regressions import Huber, PenalisedRegression, Poisson, Ridge
-from leakscope.releases.statistics.rounding import arithmetic_error
+from leakscope.releases.statistics.rounding import ARITHMETIC, arithmetic_error
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.releases.statistics.units import Units
 
@@ -59,6 +61,8 @@ def left_out_values(
     * a sum without a unit is ``sum - sum of its own``, a mean ``mean - sum of its z/N'``;
     * the covariance is ``(sum of z z^T - sum of its own)/N' - s s^T/N'^2``, s the sum of its z, and the correlations
       follow from it; where next to nothing is left of a variance, a fit is made;
+    * a ratio of totals r = A/B is ``r - (sum of its a - r b)/(B - sum of its b)``; where next to nothing is left of B,
+      a fit is made;
     * the counts and means of groups by `left_out_group_means`;
     * a quantile lies between two of the sorted values: the k-th of those that are left is the (k + i)-th of all, where
       i of the unit's own are before it;
@@ -122,7 +126,7 @@ def left_out_values_with_error(
         None as in `left_out_values`.
     """
     units = Units.single(len(points)) if unit is None else Units.of(unit)
-    of_minimisers: Float[Array, "*n d"] = np.zeros(1)
+    more_error: Float[Array, "*n d"] = np.zeros(1)  # that differs from unit to unit
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
             case Linear(features=(Cells() | Histogram()) as counted, statistic="sum") if unit is None:
@@ -137,18 +141,20 @@ def left_out_values_with_error(
                 values = left_out_group_means(groups, points, units)
             case Fit(algorithm=Correlation()):
                 values = _correlation(statistic, points, units)
+            case Fit(algorithm=Ratio() as ratio):
+                *values, more_error = _ratio(statistic, ratio, points, units)
             case Fit(algorithm=Quantiles() as quantiles):
                 values = _quantiles(numbers(points.x), quantiles.probabilities, units)
             case Fit(algorithm=LeastSquares()):
                 values = _least_squares(statistic, points, units)
             case Fit(algorithm=(Logistic() | Ridge() | Poisson() | Huber()) as regression):
-                *values, of_minimisers = _regression(statistic, regression, points, units)
+                *values, more_error = _regression(statistic, regression, points, units)
             case _:
                 return None
     of_all, without = values
     without[~np.isfinite(without).all(axis=1)] = np.nan
     largest = np.fmax(np.abs(of_all), np.fmax.reduce(np.abs(without), axis=0))
-    error = np.broadcast_to(arithmetic_error(statistic, points, largest) + of_minimisers, without.shape)
+    error = np.broadcast_to(arithmetic_error(statistic, points, largest) + more_error, without.shape)
     return LeftOutValues(of_all, without, error)
 
 
@@ -197,6 +203,23 @@ def _correlation(statistic: Fit, points: Points, units: Units) -> Values:
     accurate = np.all(without[:, variance] > _ROUGHEST * covariances[variance], axis=1)
     values = _completed(correlations(without), accurate, statistic, points, units)
     return correlations(covariances[None])[0], values
+
+
+def _ratio(
+    statistic: Fit, ratio: Ratio, points: Points, units: Units
+) -> tuple[Float[Array, " d"], Float[Array, "n d"], Float[Array, "n d"]]:
+    """Return also what the rounding of the totals can change, which counts more the less of the denominator is left."""
+    above, below = ratio.table(points.x)
+    total = below.sum()
+    of_all = above.sum(axis=0) / total
+    residual = above - of_all * below[:, None]
+    rest = residual.sum(axis=0)  # 0 up to rounding
+    left = total - units.sums(below[:, None])
+    without = of_all + (rest - units.sums(residual)) / left
+    accurate = np.abs(left[:, 0]) > _ROUGHEST * np.abs(below).sum()
+    without = _completed(without, accurate, statistic, points, units)
+    size = np.abs(above).sum(axis=0) + np.abs(without) * np.abs(below).sum()
+    return of_all, without, ARITHMETIC * size / np.abs(left)
 
 
 def _quantiles(table: Float[Array, "N c"], probabilities: tuple[float, ...], units: Units) -> Values:

@@ -20,7 +20,7 @@ from leakscope.releases.statistics.regressions import Huber, Poisson, Ridge
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 
 Array = np.ndarray
-_ARITHMETIC = 2.0**-36
+ARITHMETIC = 2.0**-36
 
 
 def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -37,7 +37,8 @@ def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array,
     Returns
     -------
     array of shape (d,)
-        0 where the values equal those of a fit bit by bit: of counts, quantiles, and functions, which are fitted.
+        0 where the values equal those of a fit bit by bit: of counts, quantiles, and functions, which are fitted. 0 for
+        ratios, too, whose error differs from unit to unit and is computed with them.
         Infinite where sizes overflow.
 
     Examples
@@ -52,7 +53,7 @@ def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array,
     """
     with np.errstate(over="ignore", invalid="ignore"):
         size = _size(statistic, points, largest)
-    return np.where(np.isnan(size), np.inf, size) * _ARITHMETIC
+    return np.where(np.isnan(size), np.inf, size) * ARITHMETIC
 
 
 def _size(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -1,0 +1,94 @@
+"""Sampling errors that are functions of released numbers alone, and so may be published beside them.
+
+The standard error of a mean is ``sqrt(variance/n)``. Where the variance was released together with the mean, as a
+covariance or as a second moment, it costs nothing to publish the error; where it was not, it would be an exact function
+of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.plans.protects import ProtectionPlan
+from leakscope.protection.declared_data import declared_view
+from leakscope.protection.prepared import Prepared
+from leakscope.releases.statistics.features import Columns, SecondMoments, columns_of
+from leakscope.releases.statistics.statistic import Covariance, Linear
+
+Array = np.ndarray
+
+
+def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Compute the standard errors of released means whose variances were released with them.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Of several statistics.
+    value : array of shape (d,)
+        What was released.
+
+    Returns
+    -------
+    array of shape (d,)
+        NaN for all other numbers, and where the released variance is not above 0. With several records of a person
+        all are NaN: how many records the mean is of is not public.
+    """
+    errors = np.full(len(value), np.nan)
+    plan = prepared.request.plan
+    if not isinstance(plan, ProtectionPlan) or plan.group is not None:
+        return errors
+    of_part = list(zip(prepared.statistics, prepared.split(value), strict=True))
+    means = [_means(part, released) for part, released in of_part]
+    start = 0
+    for (part, released), own_means in zip(of_part, means, strict=True):
+        for place, column in enumerate(own_means):
+            for other, numbers in of_part:
+                variance = _variances(other, numbers, own_means).get(column, 0.0)
+                if variance > 0:
+                    errors[start + place] = np.sqrt(variance / part.k)
+        start += len(released)
+    return errors
+
+
+def _means(part: Prepared, released: Float[Array, " d"]) -> Mapping[str, float]:
+    """Return the released mean of each column, in order; nothing for other statistics."""
+    statistic = part.request.statistic
+    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns) and statistic.statistic == "mean":
+        return dict(zip(_columns(part), released.tolist(), strict=True))
+    return {}
+
+
+def _variances(part: Prepared, released: Float[Array, " d"], means: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the variances of columns that follow from released numbers; nothing for other statistics."""
+    statistic = part.request.statistic
+    if isinstance(statistic, Covariance):
+        return dict(_diagonal(part, released))
+    if isinstance(statistic, Linear) and isinstance(statistic.features, SecondMoments):
+        names = _columns(part)
+        centre = dict(zip(names, statistic.features.centre or np.zeros(len(names)), strict=True))
+        return {
+            name: moment - (means[name] - centre[name]) ** 2
+            for name, moment in _diagonal(part, released)
+            if name in means
+        }
+    return {}
+
+
+def _diagonal(part: Prepared, released: Float[Array, " d"]) -> Iterator[tuple[str, float]]:
+    """Yield the products of each column with itself, of an upper triangle that is listed row by row."""
+    names = _columns(part)
+    row, column = np.triu_indices(len(names))
+    return zip(names, released[row == column].tolist(), strict=True)
+
+
+def _columns(part: Prepared) -> list[str]:
+    """Name the columns that the statistic is of."""
+    request = part.request
+    points = request.data.points
+    if part.design == "dp":
+        points, _ = declared_view(request.statistic, request.plan, points)
+    return list(columns_of(points.x))
