@@ -65,6 +65,12 @@ class Asked:
     counts: bool = False
 
 
+def ratio(x: np.ndarray) -> np.ndarray:
+    """Of the totals; NaN where nothing can be divided by the second one."""
+    total = x[:, 1].sum()
+    return x[:, :1].sum(axis=0) / total if total else np.full(1, np.nan)
+
+
 STATISTICS: dict[str, Asked] = {
     "mean": Asked(lambda x: x.mean(axis=0)),
     "sum": Asked(lambda x: x.sum(axis=0)),
@@ -82,6 +88,7 @@ STATISTICS: dict[str, Asked] = {
         {"by": "x0", "levels": {"x0": LEVELS}}, counts=True,
     ),
     "ols": Asked(coefficients, (2,), bounded=False),
+    "ratio": Asked(ratio, (2,), bounded=False),
     "ends": Asked(ends, (1, 2), bounded=False),
 }  # fmt: skip
 
@@ -253,6 +260,9 @@ def check_refusal(line: str, statistic: str, data: Data, eta: float) -> None:
     spread = np.ptp(naive, axis=0) / (1 + np.abs(naive).max(axis=0))
     if line.startswith("the same whoever is left out"):
         assert (spread < 1e-12).any(), (statistic, data)
+    elif " cannot be computed " in line:  # of all, or without some: nothing is left of a denominator
+        of_all = STATISTICS[statistic].naive(data.numbers(statistic))
+        assert not np.isfinite([*naive, of_all]).all(), (statistic, data)
     elif line.startswith("no grid fits"):  # what differs is the error of the arithmetic
         assert (spread < 1e-7).any(), (statistic, data)
     else:
@@ -273,6 +283,9 @@ def tolerance(statistic: str, naive: np.ndarray, data: Data) -> np.ndarray:
     """Of numbers that are computed in two ways, relative to the largest of those that are added."""
     largest = np.abs(data.numbers(statistic)).max()
     size = {"second_moment": largest**2, "covariance": largest**2, "ols": 1e4 * (1 + np.abs(naive).max())}
+    if statistic == "ratio":  # the less is left of the denominator, the more its rounding counts
+        below = [abs(data.x[data.unit != unit, -1].sum()) for unit in range(data.n)]
+        size["ratio"] = len(data.x) * largest * (1 + np.abs(naive).max()) / min(below)
     return 1e-11 * size.get(statistic, len(data.x) * largest)
 
 
