@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from leakscope.core import temporary
+from leakscope.runtime.machine import this_machine
 from leakscope.runtime.store import Store, key
 
 ARRAYS = {"loss": np.arange(6, dtype=np.float32).reshape(2, 3), "correct": np.ones((2, 3), dtype=np.float32)}
@@ -176,7 +177,9 @@ class TestDamage:
         self.whole(store)
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": tuple(shape)})
-        contents = {"format": 1, "key": key(row=0), "arrays": {"loss": {"shape": shape, "dtype": "<f8"}}}
+        machine = {"digest": this_machine().digest, "facts": this_machine().facts}
+        listed = {"arrays": {"loss": {"shape": shape, "dtype": "<f8"}}, "arrays_digest": "0" * 64}
+        contents = {"format": 2, "key": key(row=0), "machine": machine, **listed}
         members = {"chunk.json": json.dumps(contents).encode(), "loss.npy": header.getvalue() + bytes(80)}
         forged = signed(zipped(members))
         tracemalloc.start()
@@ -226,7 +229,7 @@ def signed(body: bytes) -> bytes:
 
 
 class TestFailures:
-    @pytest.mark.parametrize(("step", "number"), [("replace", errno.EACCES), ("fsync", errno.ENOSPC)])
+    @pytest.mark.parametrize(("step", "number"), [("link", errno.EACCES), ("fsync", errno.ENOSPC)])
     def test_nothing_half_written_stays(self, store, monkeypatch, step, number):
         store.save(key(row=0), ARRAYS)
 
@@ -242,18 +245,34 @@ class TestFailures:
         store.save(key(row=1), ARRAYS)
         assert store.size()[0] == 2
 
-    def test_an_old_chunk_survives_a_failed_rewrite(self, store, monkeypatch):
+    def test_what_is_there_survives_a_failed_rewrite(self, store, monkeypatch):
         store.save(key(row=0), ARRAYS)
+        path = store.folder / f"{key(row=0)}.npz"
+        path.write_bytes(b"damaged")
 
         def fail(*_: object) -> None:
             raise OSError(errno.EIO, "input/output error")
 
         monkeypatch.setattr(os, "replace", fail)
-        with pytest.raises(OSError):
-            store.save(key(row=0), {"loss": np.zeros(1)})
-        found = store.load(key(row=0))
-        assert found is not None
-        np.testing.assert_array_equal(found["loss"], ARRAYS["loss"])
+        with pytest.raises(OSError, match="cannot be written: input/output error"):
+            store.save(key(row=0), ARRAYS)
+        assert files(store) == [path.name]
+        assert path.read_bytes() == b"damaged"
+
+    def test_a_file_that_cannot_be_read_is_replaced(self, store, monkeypatch):
+        """As one on a bad sector: it counts as damaged."""
+        store.save(key(row=0), ARRAYS)
+        read = Path.read_bytes
+
+        def fail(_: Path) -> bytes:
+            raise OSError(errno.EIO, "input/output error")
+
+        monkeypatch.setattr(Path, "read_bytes", fail)
+        assert store.load(key(row=0)) is None
+        assert store.verify().damaged == {key(row=0): "it cannot be read: [Errno 5] input/output error"}
+        assert store.save(key(row=0), ARRAYS).created
+        monkeypatch.setattr(Path, "read_bytes", read)
+        assert store.load(key(row=0)) is not None
 
     def test_a_folder_that_cannot_be_made(self, tmp_path):
         (tmp_path / "file").touch()
@@ -268,11 +287,11 @@ class TestFailures:
             Store(tmp_path / "file")
         assert str(caught.value) == f"the store {tmp_path / 'file'} is a file; give a folder"
 
-    def test_a_kill_before_the_rename_leaves_the_chunk_missing(self, store):
-        """A process that dies between write and rename; the sweep of the next run removes what it left."""
+    def test_a_kill_before_the_link_leaves_the_chunk_missing(self, store):
+        """A process that dies between write and link; the sweep of the next run removes what it left."""
         code = (
             "import os, sys, numpy as np; from leakscope.runtime.store import Store, key\n"
-            "os.replace = lambda *_: os._exit(9)\n"
+            "os.link = lambda *_: os._exit(9)\n"
             "Store(sys.argv[1]).save(key(row=0), {'loss': np.zeros(1000)})"
         )
         died = subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False)
@@ -292,14 +311,14 @@ class TestManyAtATime:
         assert store.load(key(row=0)) is not None
 
     def test_a_part_that_is_cleared_away_is_written_again(self, store, monkeypatch):
-        rename, cleared = os.replace, []
+        link, cleared = os.link, []
 
         def clear_first(source: object, target: object) -> None:
             if not cleared:
                 cleared.append(store.clear())
-            rename(source, target)
+            link(source, target)
 
-        monkeypatch.setattr(os, "replace", clear_first)
+        monkeypatch.setattr(os, "link", clear_first)
         store.save(key(row=0), ARRAYS)
         assert cleared == [1]
         assert store.load(key(row=0)) is not None

@@ -1,74 +1,189 @@
 """Finished rows by content: a chunk of arrays under the hash of everything that it depends on.
 
-A chunk is written next to its place and then renamed, so that it is complete or not there, whatever happens. It is a
-zip of uncompressed ``.npy`` files whose first member lists the key, the names, shapes and dtypes of the arrays, and
-whose comment is the SHA-256 of all bytes before it. A chunk that does not agree with all of these is never used.
+Many may write at once, on several machines. No file is shared: a chunk is one object, written as a whole by whoever
+finishes it first, and the others find it there. `places` has the rule that makes this so, `chunk_file` the bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import struct
-import tokenize
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from threading import Lock
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
-from leakscope.core import temporary
-from leakscope.core.system import OWNERS_FOLDER
+from leakscope.runtime import chunk_file
+from leakscope.runtime.chunk_file import Chunk, Damaged
+from leakscope.runtime.machine import this_machine
+from leakscope.runtime.places import CLAIMS, KEY, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
-CHUNK = "[0-9a-f]" * 64  # the names that ``key`` makes: nothing else in the folder is ours to count or remove
-FORMAT = 1
-CONTENTS = "chunk.json"  # the member that says what is in a chunk
-_DIGEST_SIZE = 64  # hexadecimal digits at the end of a chunk
-_END_SIZE = 22  # bytes of the end record of a zip, of which the last two hold the length of the comment
+Fits = Callable[[Mapping[str, Array]], bool]
+_CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
+_CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)
+_DAY = 24 * 3600.0
 _ATTEMPTS = 3
-_DAMAGE = (
-    ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, OverflowError, MemoryError, SyntaxError,
-    AttributeError, struct.error, tokenize.TokenError, zipfile.BadZipFile,
-)  # fmt: skip
+_THREADS = 16  # requests at a time where many objects are removed
 
 
-class Damaged(ValueError):
-    """A file that is no whole chunk of its name."""
-
-
-class Store:
-    """A folder of chunks.
+@dataclass(frozen=True)
+class Saved:
+    """What became of a chunk that was saved.
 
     Parameters
     ----------
-    folder : path
-        Made on the first write, readable by its owner alone: signals of single records are in it.
+    key : str
+    created : bool
+        Whether these arrays are what is in the store now because of this call; False where a whole chunk was there.
+    digest : str
+        SHA-256 of the arrays that are in the store now.
+    n_bytes : int
+        Of the chunk that is in the store now.
+    other_machine : bool
+        Whether the store holds other arrays, from another kind of machine: no error, the first ones stay.
+    differs : bool
+        Whether the store holds other arrays, although they are from this kind of machine: the first ones stay, but
+        the task does not give the same bytes every time.
+    """
+
+    key: str
+    created: bool
+    digest: str
+    n_bytes: int
+    other_machine: bool = False
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Somebody says that they compute a chunk: a hint, which no result depends on.
+
+    Parameters
+    ----------
+    owner : str
+    expires : float
+        Seconds since 1970, by the owner's clock.
+    """
+
+    owner: str
+    expires: float
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its owner should have renewed it by now."""
+        return self.expires <= time.time()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a reading of all chunks has shown.
+
+    Parameters
+    ----------
+    n_chunks : int
+        How many there are.
+    damaged : mapping of str to str
+        The reason by the key of each chunk that is damaged.
+    machines : mapping of str to int
+        How many chunks each kind of machine has computed.
+    """
+
+    n_chunks: int = 0
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    machines: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """How much `Store.gc` has removed.
+
+    Parameters
+    ----------
+    claims, parts, chunks : int
+    """
+
+    claims: int = 0
+    parts: int = 0
+    chunks: int = 0
+
+
+class Store:
+    """Chunks in a folder or under a URL.
+
+    Parameters
+    ----------
+    store : path or str
+        A folder, made on the first write and readable by its owner alone, for signals of single records are in it; or
+        a URL of s3, gs or memory, see `leakscope.runtime.places`.
+    sleep : callable
+        Waits so many seconds before something is tried again on another machine.
 
     Examples
     --------
     >>> import tempfile, numpy as np
     >>> from leakscope.runtime.store import Store, key
     >>> store = Store(tempfile.mkdtemp())
-    >>> store.save(key(seed=0), {"loss": np.zeros(3)})
+    >>> store.save(key(seed=0), {"loss": np.zeros(3)}).created
+    True
     >>> store.load(key(seed=0))["loss"].tolist()
     [0.0, 0.0, 0.0]
+    >>> store.save(key(seed=0), {"loss": np.zeros(3)}).created
+    False
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"the store {self.folder} is a file; give a folder")
+    def __init__(self, store: str | os.PathLike[str], sleep: Callable[[float], object] = time.sleep) -> None:
+        self.place: Place = place_of(store, sleep)
+        self._begin()
 
-    def load(self, name: str, fits: Callable[[Mapping[str, Array]], bool] | None = None) -> dict[str, Array] | None:
+    def _begin(self) -> None:
+        self.n_other_machine = 0
+        self.n_differing = 0
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what was counted in its process."""
+        return {"place": self.place}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.place = state["place"]
+        self._begin()
+
+    @property
+    def url(self) -> str:
+        """The folder or the URL, as messages name it."""
+        return self.place.url
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a store on this machine.
+
+        Raises
+        ------
+        ValueError
+            If it is at a URL.
+        """
+        if not isinstance(self.place, LocalFolder):
+            raise ValueError(f"the store {self.url} is no folder of this machine")
+        return self.place.folder
+
+    @property
+    def retries(self) -> int:
+        """How often something was done again because the other side did not answer."""
+        return self.place.n_retries
+
+    def load(self, name: str, fits: Fits | None = None) -> dict[str, Array] | None:
         """Read the arrays of a chunk.
 
-        The digest, the key, and the sizes that the file declares are compared before an array is allocated.
+        The digest, the key, and the sizes that the chunk declares are compared before an array is allocated.
 
         Parameters
         ----------
@@ -81,97 +196,272 @@ class Store:
         -------
         dict of str to array, or None
             None where the chunk is missing, damaged, that of another key, or does not fit; it is made again then.
+
+        Raises
+        ------
+        OSError
+            In one line, if the store is at a URL and does not answer.
         """
         try:
-            with self._path(name).open("rb") as file:
-                arrays = _read(file, name)
-        except _DAMAGE:  # numpy and zipfile raise many kinds of errors for a file that is damaged
+            chunk = self._chunk(name)
+        except Damaged:
             return None
-        if fits is not None and not fits(arrays):
+        if chunk is None or (fits is not None and not fits(chunk.arrays)):
             return None
-        return arrays
+        return chunk.arrays
 
-    def save(self, name: str, arrays: Mapping[str, Array]) -> None:
-        """Write a chunk next to its place, then rename it.
+    def save(self, name: str, arrays: Mapping[str, Array], fits: Fits | None = None) -> Saved:
+        """Write a chunk, as a whole, unless there is one.
 
         Parameters
         ----------
         name : str
             Its key.
         arrays : mapping of str to array
+        fits : callable, optional
+            As of `load`. A chunk that is there, but is damaged or does not fit, is replaced.
+
+        Returns
+        -------
+        Saved
 
         Raises
         ------
         ValueError
             If an array holds Python objects, which could only be kept by pickling them.
         OSError
-            In one line, if the folder cannot be written or the disk is full; nothing half-written stays.
+            In one line, if the store cannot be written or is full; nothing half-written stays.
         """
-        content = _written(name, arrays)
-        target = self._path(name)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
-            for attempt in range(1, _ATTEMPTS + 1):
-                try:
-                    _replace(target, content)
-                    return
-                except FileNotFoundError:  # somebody cleared the store between write and rename
-                    if attempt == _ATTEMPTS:
-                        raise
-        except OSError as error:
-            raise OSError(f"the store {self.folder} cannot be written: {error.strerror or error}") from error
+        content, digest = chunk_file.written(name, arrays, this_machine())
+        for _ in range(_ATTEMPTS):
+            if self.place.put_new(_path(name), content):
+                return Saved(name, True, digest, len(content))
+            try:
+                there = self._chunk(name)
+            except Damaged:
+                return self._replaced(name, content, digest)
+            if there is None:  # somebody has just removed it
+                continue
+            if fits is not None and not fits(there.arrays):
+                return self._replaced(name, content, digest)
+            return self._compared(name, there, digest)
+        raise OSError(f"the store {self.url} cannot be written: its chunks are removed while they are written")
 
-    @contextmanager
-    def prepared(self) -> Iterator[None]:
-        """Make the folder; if nothing was saved in it at the end, remove what was made.
+    def keep(self, name: str, arrays: dict[str, Array], fits: Fits | None = None) -> dict[str, Array]:
+        """Save a chunk and return the arrays that the store holds: those of whoever was first.
 
-        What killed runs left in it is swept first.
+        All who use a store so go on with the same numbers, whichever machine computed them.
+
+        Parameters
+        ----------
+        name, arrays, fits
+            As of `save`.
+        """
+        saved = self.save(name, arrays, fits)
+        if not (saved.other_machine or saved.differs):
+            return arrays
+        return self.load(name, fits) or arrays
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        """Tell which chunks are not there, by one listing of the store.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Keys.
+        """
+        return set(names) - {entry.name for entry in self.ls()}
+
+    def ls(self) -> list[Entry]:
+        """List the chunks: key, bytes and time of each, in the order of the keys."""
+        matches = ((entry, _CHUNK.fullmatch(entry.name)) for entry in self.place.entries())
+        chunks = [Entry(match[1], entry.n_bytes, entry.changed) for entry, match in matches if match is not None]
+        return sorted(chunks, key=lambda entry: entry.name)
+
+    def verify(self) -> Verified:
+        """Read all chunks and compare their digests, those of the arrays alone too.
+
+        Returns
+        -------
+        Verified
+            Damaged chunks stay where they are; the next run that needs one replaces it.
+        """
+        damaged: dict[str, str] = {}
+        machines: dict[str, int] = {}
+        entries = self.ls()
+        for entry in entries:
+            try:
+                chunk = self._chunk(entry.name)
+                if chunk is None:  # somebody has just removed it
+                    continue
+                if chunk_file.digest_of(chunk.arrays) != chunk.arrays_digest:
+                    raise Damaged("its arrays do not have the digest that was written")
+            except Damaged as reason:
+                damaged[entry.name] = str(reason)
+            else:
+                name = f"{chunk.machine.digest}: {chunk.machine}"
+                machines[name] = machines.get(name, 0) + 1
+        return Verified(len(entries), damaged, machines)
+
+    def gc(self, older_than: float | None = None) -> Collected:
+        """Remove expired claims and what dead writers left; chunks only if asked.
+
+        Parameters
+        ----------
+        older_than : float, optional
+            Days; chunks that were written longer ago are removed too. All stay unless given.
+
+        Returns
+        -------
+        Collected
+        """
+        claims = [name for name, claim in self._claims().items() if claim is None or claim.is_expired]
+        self._remove([_claim_path(name) for name in claims])
+        old = []
+        if older_than is not None:
+            newest = time.time() - older_than * _DAY
+            old = [entry.name for entry in self.ls() if entry.changed < newest]
+            self._remove([_path(name) for name in old])
+        return Collected(len(claims), self.place.sweep(), len(old))
+
+    def prepared(self) -> AbstractContextManager[None]:
+        """Find out whether the store can be written, and sweep it; if nothing was saved at the end, leave nothing.
 
         Raises
         ------
         OSError
-            In one line, if it cannot be made.
+            In one line, if it cannot be written, or has no create-only put.
         """
-        missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
-        except OSError as error:
-            raise OSError(f"the store {self.folder} cannot be written: {error.strerror or error}") from error
-        self.sweep()
-        try:
-            yield
-        finally:
-            for folder in missing:
-                with suppress(OSError):  # something is in it
-                    folder.rmdir()
+        return self.place.prepared()
 
     def size(self) -> tuple[int, int]:
         """Count the chunks and their bytes."""
-        sizes = [path.stat().st_size for path in self.folder.glob(f"{CHUNK}.npz")]
+        sizes = [entry.n_bytes for entry in self.ls()]
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Remove all chunks and what killed runs left next to them; the number of files and folders removed.
+        """Remove all chunks and claims, and what killed runs left next to them; the number of things removed.
 
         Temporary folders of running processes stay: their workers read them.
         """
-        unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
-        paths = [*self.folder.glob(f"{CHUNK}.npz"), *self.folder.glob(_PARTS), *unused]
-        for path in paths:
-            temporary.remove(path)
-        return len(paths)
+        names = [_path(entry.name) for entry in self.ls()] + [_claim_path(name) for name in self._claim_names()]
+        self._remove(names)
+        return len(names) + self.place.sweep(everything=True)
 
     def sweep(self) -> None:
         """Remove what runs that are no longer alive left next to their chunks."""
-        temporary.sweep(self.folder, _PARTS)
-        temporary.sweep(self.folder, _TEMPORARY_FOLDERS)
+        self.place.sweep()
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
+    def claim(self, name: str, owner: str, seconds: float) -> bool:
+        """Say that one computes a chunk, so that others on the same store compute another one first.
 
+        A claim is a hint. Two may hold one for a moment, a clock may be wrong, an owner may die: a chunk is then
+        computed twice, or later, and the create-only put decides which of the two is kept.
 
-_PARTS = f".{CHUNK}.*{temporary.PART}"
-_TEMPORARY_FOLDERS = temporary.FOLDER.format(owner="*")
+        Parameters
+        ----------
+        name : str
+            The key of the chunk.
+        owner : str
+            A name that nobody else has, for instance host, process and a random part.
+        seconds : float
+            How long it holds; `renew` it before.
+
+        Returns
+        -------
+        bool
+            Whether the claim is the owner's now; False while that of another one holds.
+
+        Examples
+        --------
+        >>> from leakscope.runtime.store import Store, key
+        >>> store = Store("memory://example-of-claims")
+        >>> store.claim(key(seed=0), "a", seconds=60), store.claim(key(seed=0), "b", seconds=60)
+        (True, False)
+        >>> store.release(key(seed=0), "a")
+        >>> store.claim(key(seed=0), "b", seconds=60)
+        True
+        """
+        path, content = _claim_path(name), _claim_content(owner, seconds)
+        if self.place.put_new(path, content):
+            return True
+        there = self._claim(name)
+        if there is not None and there.owner != owner and not there.is_expired:
+            return False
+        self.place.remove(path)
+        return self.place.put_new(path, content)
+
+    def renew(self, name: str, owner: str, seconds: float) -> bool:
+        """Let a claim hold for so many seconds from now on; False if it is no longer the owner's.
+
+        Parameters
+        ----------
+        name, owner, seconds
+            As of `claim`.
+        """
+        there = self._claim(name)
+        if there is None or there.owner != owner:
+            return False
+        self.place.replace(_claim_path(name), _claim_content(owner, seconds))
+        return True
+
+    def release(self, name: str, owner: str) -> None:
+        """Give up a claim; that of somebody else stays.
+
+        Parameters
+        ----------
+        name, owner
+            As of `claim`.
+        """
+        there = self._claim(name)
+        if there is not None and there.owner == owner:
+            self.place.remove(_claim_path(name))
+
+    def claimed(self) -> dict[str, Claim]:
+        """Return the claims that hold, by the keys of their chunks."""
+        return {name: claim for name, claim in self._claims().items() if claim is not None and not claim.is_expired}
+
+    def _chunk(self, name: str) -> Chunk | None:
+        """Read a chunk, or raise `Damaged`; None where there is none."""
+        content = self.place.read(_path(name))
+        return None if content is None else chunk_file.read(content, name)
+
+    def _replaced(self, name: str, content: bytes, digest: str) -> Saved:
+        self.place.replace(_path(name), content)
+        return Saved(name, True, digest, len(content))
+
+    def _compared(self, name: str, there: Chunk, digest: str) -> Saved:
+        """Compare what was computed here with the whole chunk that was there before."""
+        is_same = there.arrays_digest == digest
+        is_of_this_kind = there.machine.digest == this_machine().digest
+        other_machine = not is_same and not is_of_this_kind
+        differs = not is_same and is_of_this_kind
+        with self._lock:
+            self.n_other_machine += other_machine
+            self.n_differing += differs
+        return Saved(name, False, there.arrays_digest, there.n_bytes, other_machine, differs)
+
+    def _claim(self, name: str) -> Claim | None:
+        """Read a claim; None where there is none, or none that can be read."""
+        try:
+            content = self.place.read(_claim_path(name))
+            fields = json.loads(content or b"null")
+            return Claim(str(fields["owner"]), float(fields["expires"]))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    def _claim_names(self) -> list[str]:
+        matches = (_CLAIM.fullmatch(entry.name) for entry in self.place.entries(CLAIMS))
+        return [match[1] for match in matches if match is not None]
+
+    def _claims(self) -> dict[str, Claim | None]:
+        """All claims, also those that are expired, and None for one that cannot be read."""
+        return {name: self._claim(name) for name in self._claim_names()}
+
+    def _remove(self, names: list[str]) -> None:
+        if names:
+            with ThreadPoolExecutor(_THREADS) as threads:
+                list(threads.map(self.place.remove, names))
 
 
 def key(**parts: Any) -> str:
@@ -180,89 +470,13 @@ def key(**parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _written(name: str, arrays: Mapping[str, Array]) -> memoryview:
-    """Serialise a chunk: the same arrays give the same bytes."""
-    listed = {array: {"shape": list(values.shape), "dtype": values.dtype.str} for array, values in arrays.items()}
-    for array, values in arrays.items():
-        if values.dtype.hasobject:
-            raise ValueError(f"{array!r} holds Python objects and cannot be kept in a store; give numbers or texts")
-    contents = {"format": FORMAT, "key": name, "arrays": listed}
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(CONTENTS), json.dumps(contents))
-        for array, values in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{array}.npy"), "w", force_zip64=True) as member:
-                npy.write_array(member, np.asanyarray(values), allow_pickle=False)
-        archive.comment = b"0" * _DIGEST_SIZE  # the place of the digest, which does not cover itself
-    with file.getbuffer() as buffer:
-        digest = hashlib.sha256(buffer[:-_DIGEST_SIZE]).hexdigest().encode()
-        buffer[-_DIGEST_SIZE:] = digest
-    return file.getbuffer()
+def _path(name: str) -> str:
+    return f"{name}.npz"
 
 
-def _replace(target: Path, content: memoryview) -> None:
-    """Write next to the target, then rename: a reader sees the old file or the new one, never a part."""
-    part = temporary.part_of(target)
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
+def _claim_path(name: str) -> str:
+    return f"{CLAIMS}/{name}.json"
 
 
-def _read(file: IO[bytes], name: str) -> dict[str, Array]:
-    """Read the arrays of a chunk; nothing is allocated for them before all that the file says of itself is compared."""
-    n_bytes = os.fstat(file.fileno()).st_size
-    body_size = n_bytes - _DIGEST_SIZE
-    if body_size < _END_SIZE:
-        raise Damaged("too short")
-    if _digest(file, body_size) != file.read(_DIGEST_SIZE):
-        raise Damaged("other content than was written")
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise Damaged("compressed")
-        if sum(member.file_size for member in members) > n_bytes:
-            raise Damaged("members that are longer than the file")
-        contents = json.loads(archive.read(CONTENTS))
-        if contents["format"] != FORMAT or contents["key"] != name:
-            raise Damaged("the chunk of another key")
-        listed = contents["arrays"]
-        if not listed or [member.filename for member in members] != [CONTENTS, *(f"{array}.npy" for array in listed)]:
-            raise Damaged("other arrays than it lists")
-        sizes = dict(zip(listed, members[1:], strict=True))
-        return {array: _array(archive, sizes[array], facts) for array, facts in listed.items()}
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, facts: Mapping[str, Any]) -> Array:
-    """One array, if its header agrees with the list and with the number of bytes that are there."""
-    with archive.open(member) as file:
-        if npy.read_magic(file) != (1, 0):
-            raise Damaged("an array in another format")
-        shape, _, dtype = npy.read_array_header_1_0(file)
-        if dtype.hasobject or list(shape) != facts["shape"] or dtype.str != facts["dtype"]:
-            raise Damaged("an array of another shape or dtype than it lists")
-        n_values = 1
-        for length in shape:
-            n_values *= length  # in Python's integers, which do not overflow
-        if file.tell() + n_values * dtype.itemsize != member.file_size:
-            raise Damaged("an array with more or fewer values than its shape says")
-    with archive.open(member) as file:
-        return npy.read_array(file, allow_pickle=False)
-
-
-def _digest(file: IO[bytes], n_bytes: int) -> bytes:
-    """SHA-256 of the next bytes of a file, in hexadecimal digits."""
-    digest = hashlib.sha256()
-    while n_bytes > 0:
-        block = file.read(min(n_bytes, 1 << 20))
-        if not block:
-            raise Damaged("too short")
-        digest.update(block)
-        n_bytes -= len(block)
-    return digest.hexdigest().encode()
+def _claim_content(owner: str, seconds: float) -> bytes:
+    return json.dumps({"owner": owner, "expires": time.time() + seconds}).encode()
