@@ -182,7 +182,7 @@ def test_one_worker_and_two_give_the_same_bytes(undisturbed, tmp_path):
 
 
 def test_a_kill_at_any_moment_of_one_worker_and_within_a_write(undisturbed, tmp_path):
-    """At shares of the time of the first run; and in some writes of a chunk, between write and rename."""
+    """At shares of the time of the first run; and in some writes of a chunk, between write and link."""
     moments: list[dict[str, Any]] = [{"share": share, "signal": signal.SIGKILL} for share in BY_DAY]
     moments += [{"chunks": n, "seconds": 0.04, "signal": signal.SIGKILL} for n in (1, 3)]
     writes = [{"write": number, "signal": signal.SIGKILL} for number in WRITES]
@@ -209,7 +209,7 @@ def test_a_kill_within_the_other_writes(undisturbed, tmp_path):
 
 
 def check_kills_within(writes: Sequence[int], folders: Sequence[Path], undisturbed: Undisturbed) -> None:
-    """Between write and rename of a chunk: those before it are whole, one part is left, and a new run ends as ever."""
+    """Between write and link of a chunk: those before it are whole, one part is left, and a new run ends as ever."""
     for write, folder in zip(writes, folders, strict=True):
         assert code_of(folder) == -signal.SIGKILL, write
         there = chunks(folder / "store")

@@ -53,7 +53,8 @@ HEAVY = {
     "dp_accounting": r"dpsgd/accountant\.py",
     "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects)\.py|reports/(about|content)\.py",
     "joblib": r"runtime/pool\.py",
-    "threadpoolctl": r"runtime/pool\.py",
+    "threadpoolctl": r"runtime/(pool|machine)\.py",
+    "fsspec": r"runtime/places\.py",
     "typer": r"cli/.*\.py",
     "torch": r"releases/networks/.*\.py|dpsgd/(?!__init__|accountant|attacker|calibration).*\.py"
     r"|papers/\w+/(networks|features|pretrained|table2|table3)\.py",

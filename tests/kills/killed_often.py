@@ -1,7 +1,7 @@
 """Commands that are ended by a signal, one after another, each in a process that is forked from this one.
 
 Standard input is a list of runs in JSON, each with the words of the command, its folder, the seconds that a fit rests,
-a signal, and when to send it: ``write``, in the n-th write of a chunk, between write and rename; or ``chunks`` and
+a signal, and when to send it: ``write``, in the n-th write of a chunk, between write and link; or ``chunks`` and
 ``seconds``, so long after so many chunks are there; or ``share``, that part of the time that the first run took. The
 first run has no signal. Everything is imported before, by a run of the command that the arguments of this script are.
 Prints a list in JSON: for each run its exit code, minus the signal that killed it, and what it wrote to standard output
@@ -23,19 +23,19 @@ from typing import Any
 
 from leakscope.cli import main as cli
 
-RENAME = os.replace
+LINK = os.link
 
 
 def killed_in_write(at: int, number: int) -> None:
     """From now on the n-th call never comes back."""
     calls = count(1)
 
-    def replace(source: Any, target: Any) -> None:
+    def link(source: Any, target: Any) -> None:
         if next(calls) == at:
             os.kill(os.getpid(), number)
-        RENAME(source, target)
+        LINK(source, target)
 
-    os.replace = replace
+    os.link = link
 
 
 def forked(run: dict[str, Any], said: Path) -> int:

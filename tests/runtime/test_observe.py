@@ -183,6 +183,7 @@ def test_a_chunk_of_another_shape_is_never_used(arrays, tmp_path):
     log: list[int] = []
     first = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     path = max(tmp_path.glob("*.npz"), key=lambda each: each.stat().st_size)
+    path.unlink()
     Store(tmp_path).save(path.stem, arrays)
     second = observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))["loss"]
     np.testing.assert_array_equal(first, second)

@@ -174,7 +174,7 @@ def audit(
     vary : mapping of str to sequence, optional
         Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
         ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
-    store : path, optional
+    store : path or URL, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional
         Worker processes; all cores unless given.
@@ -268,7 +268,7 @@ def run(
     Parameters
     ----------
     plan : AuditPlan
-    store : path, optional
+    store : path or URL, optional
     n_jobs : int, optional
     tmp : path, optional
         As in ``audit``.
@@ -393,7 +393,7 @@ def audit_model(
         On the page, as in ``audit``.
     policy : path, str, mapping or PolicyPlan, optional
         As in ``audit``.
-    store : path, optional
+    store : path or URL, optional
     n_jobs : int, optional
     tmp : path, optional
         Where the references are fitted, as in ``audit``.

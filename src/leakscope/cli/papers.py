@@ -31,7 +31,7 @@ OPTIONS = (
     ),
     option("values", list[str] | None, "NAME=VALUE, a parameter with another value than the paper's.", flag="--set"),
     option("out", Path, "Folder of numbers, figures, claims and the page.", Path("leakscope-papers")),
-    option("store", Path | None, "Folder of finished runs. [OUT/store]"),
+    option("store", str | None, "Folder or URL of finished runs. [OUT/store]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
     option("seed", int, "Of all random numbers.", 0),
     option("download", bool, "Fetch data sets that are not there.", False),

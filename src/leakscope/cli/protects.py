@@ -37,9 +37,9 @@ PLAN = option(
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakscope audit --signals. [none]"),
-    option("store", str | None, f"Folder of finished fits. [{STORE}]"),
+    option("store", str | None, f"Folder or URL (s3://BUCKET/FOLDER) of finished fits. [{STORE}]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
-    option("tmp", str | None, "Where the workers' temporary files lie. [the store]"),
+    option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),
     ALLOW,
 )
 

@@ -1,35 +1,86 @@
-"""``leakscope store``: the folder of finished models' signals."""
+"""``leakscope store``: finished models' signals, in a folder or at a URL."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from leakscope.cli.options import HELP
+from leakscope.core.checks import printable
 
 EXAMPLE = "Example: leakscope store size leakscope-report/store"
 app = typer.Typer(
-    help="The folder of finished models' signals.", epilog=EXAMPLE, context_settings=HELP, rich_markup_mode="rich"
+    help="Finished models' signals, in a folder or at a URL.",
+    epilog=EXAMPLE,
+    context_settings=HELP,
+    rich_markup_mode="rich",
 )
+Url = Annotated[str, typer.Argument(metavar="STORE", help="A folder, or a URL as s3://BUCKET/FOLDER.")]
 
 
 @app.command("size", epilog=EXAMPLE)
-def store_size(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
+def store_size(store: Url) -> None:
     """Print the number of chunks and their size."""
-    n_chunks, n_bytes = _store(folder).size()
+    n_chunks, n_bytes = _store(store).size()
     print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
 
 
+@app.command("ls", epilog="Example: leakscope store ls s3://bucket/audits")
+def store_ls(store: Url) -> None:
+    """Print key, bytes and time of each chunk, and who computes which one now."""
+    opened = _store(store)
+    for entry in opened.ls():
+        print(f"{entry.name}  {entry.n_bytes:>13,}  {_time(entry.changed)}")
+    for key, claim in sorted(opened.claimed().items()):
+        print(f"{key}  claimed by {printable(claim.owner)} until {_time(claim.expires)}")
+
+
+@app.command("verify", epilog="Example: leakscope store verify leakscope-report/store")
+def store_verify(store: Url) -> None:
+    """Read all chunks, compare their digests, and print the kinds of machines that computed them.
+
+    Damaged chunks are listed, and the exit code is 1; the next run that needs one of them replaces it.
+    """
+    found = _store(store).verify()
+    for machine, n_chunks in sorted(found.machines.items()):
+        print(f"{n_chunks:,} of {printable(machine)}")
+    for key, reason in found.damaged.items():
+        print(f"{key}  damaged: {reason}")
+    if found.damaged:
+        raise ValueError(
+            f"{len(found.damaged):,} of {found.n_chunks:,} chunks are damaged; the next run that needs one replaces it"
+        )
+    print(f"{found.n_chunks:,} chunks, all as they were written")
+
+
+@app.command("gc", epilog="Example: leakscope store gc s3://bucket/audits --older-than 90")
+def store_gc(
+    store: Url,
+    older_than: Annotated[
+        float | None, typer.Option(help="Also remove chunks that were written more than so many days ago.", min=0)
+    ] = None,
+) -> None:
+    """Remove expired claims and what writers that are gone left half-written; chunks only if asked."""
+    removed = _store(store).gc(older_than)
+    print(f"removed {removed.claims:,} claims, {removed.parts:,} leftovers, {removed.chunks:,} chunks")
+
+
 @app.command("clear", epilog="Example: leakscope store clear leakscope-report/store")
-def store_clear(folder: Annotated[Path, typer.Argument(help="The store.")]) -> None:
-    """Remove all chunks."""
-    print(f"removed {_store(folder).clear():,} files")
+def store_clear(store: Url) -> None:
+    """Remove all chunks and claims."""
+    print(f"removed {_store(store).clear():,} files")
 
 
-def _store(folder: Path) -> Any:
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such store")
-    return import_module("leakscope.runtime.store").Store(folder)
+def _store(store: str) -> Any:
+    """Open a store that is there; none is made here."""
+    folder = import_module("leakscope.runtime.places").local_folder(store)
+    if folder is not None and not folder.is_dir():
+        raise ValueError(f"{store}: no such store")
+    return import_module("leakscope.runtime.store").Store(store)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

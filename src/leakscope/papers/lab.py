@@ -88,7 +88,7 @@ class Lab:
     quick : bool
         Sizes that all experiments together finish in minutes; otherwise the paper's own.
     seed : int
-    store : path, optional
+    store : path or URL, optional
         Folder where finished runs stay.
     n_jobs : int, optional
         Worker processes; all cores unless given.

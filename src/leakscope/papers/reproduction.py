@@ -192,7 +192,7 @@ def reproduce(
     out : path, optional
         Folder that is made for numbers (CSV), figure (PNG and SVG) and claims (CSV and JSON).
     seed : int
-    store : path, optional
+    store : path or URL, optional
         Folder where finished runs stay, so that a run that is killed goes on.
     n_jobs : int, optional
         Worker processes; all cores unless given.

@@ -77,6 +77,14 @@ class ExecutionFacts(Facts):
 
     reused: Count
     made: Count
+    retries: Count = Field(0, description="How often the store was asked again because it did not answer.")
+    other_machine: Count = Field(
+        0,
+        description="Chunks that another kind of machine stored first, with other bytes: those are in the result.",
+    )
+    differing: Count = Field(
+        0, description="The same of this kind of machine: the release does not give the same bytes every time."
+    )
 
 
 class GamesFacts(Facts):

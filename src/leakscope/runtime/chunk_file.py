@@ -168,6 +168,7 @@ def _read(content: bytes, name: str) -> Chunk:
         machine = Machine(contents["machine"]["facts"])
         if machine.digest != contents["machine"]["digest"]:
             raise Damaged("its kind of machine does not have the digest that was written")
+        str(machine)  # raises where one of its facts is missing
         sizes = dict(zip(listed, members[1:], strict=True))
         arrays = {array: _array(archive, sizes[array], facts) for array, facts in listed.items()}
         return Chunk(arrays, contents["arrays_digest"], machine, len(content))

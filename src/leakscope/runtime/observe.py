@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +21,7 @@ from leakscope.data import arrays_of
 from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
 from leakscope.reports.about import ExecutionFacts
 from leakscope.runtime import pool
+from leakscope.runtime.places import local_folder
 from leakscope.runtime.progress import progress
 from leakscope.runtime.store import Store, key
 from leakscope.version import __version__
@@ -37,10 +39,19 @@ class Tally:
     Parameters
     ----------
     reused, computed : int
+    retries : int
+        How often a store at a URL was asked again because it did not answer.
+    other_machine : int
+        Chunks that another kind of machine had stored meanwhile, with other bytes: theirs were used.
+    differing : int
+        The same of this kind of machine: the release does not give the same bytes every time.
     """
 
     reused: int = 0
     computed: int = 0
+    retries: int = 0
+    other_machine: int = 0
+    differing: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,13 @@ class Execution:
 
     Parameters
     ----------
-    store : path, optional
-        Folder where finished chunks stay.
+    store : path or URL, optional
+        Folder or URL where finished chunks stay, see `leakscope.runtime.store.Store`.
     n_jobs : int, optional
         Worker processes; all cores unless given.
     tmp : path, optional
-        Where the workers' temporary files lie; in the store unless given, and without a store in the system's folder
-        for temporary files.
+        Where the workers' temporary files lie; in the store unless given. In the system's folder for temporary files
+        without a store, and with one at a URL.
     tally : Tally
         What was done here; it grows with every row.
     """
@@ -68,12 +79,21 @@ class Execution:
     @property
     def facts(self) -> ExecutionFacts | None:
         """What a report says of the run: with a store, how many models came from it; nothing without one."""
-        return None if self.store is None else ExecutionFacts(reused=self.tally.reused, made=self.tally.computed)
+        if self.store is None:
+            return None
+        tally = self.tally
+        return ExecutionFacts(
+            reused=tally.reused,
+            made=tally.computed,
+            retries=tally.retries,
+            other_machine=tally.other_machine,
+            differing=tally.differing,
+        )
 
     @property
     def temporary_place(self) -> str | os.PathLike[str] | None:
         """The folder that holds the temporary one; None for that of the system."""
-        return self.store if self.tmp is None else self.tmp
+        return local_folder(self.store) if self.tmp is None else self.tmp
 
 
 @runtime_checkable
@@ -254,12 +274,12 @@ def signals_of(
     want : sequence of str
         Names of signals; those that the release cannot give are left out.
     seed : int
-    store : path, optional
-        Folder where finished models' signals stay.
+    store : path or URL, optional
+        Folder where finished models' signals stay, or a URL such as ``s3://bucket/folder``.
     n_jobs : int, optional
         Worker processes; all cores unless given.
     tmp : path, optional
-        Where the workers' temporary files lie, among them the data; in the store unless given.
+        Where the workers' temporary files lie, among them the data; in the store unless given, if it is a folder.
 
     Returns
     -------
@@ -415,11 +435,12 @@ def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterato
     description = describe_release(job.release)[0] if execution.store is not None else None
     store = Store(execution.store) if execution.store is not None and description is not None else None
     with progress(f"{what} of {job.release.name}", n_rows) as advance:
+        names = [job.key(description or {}, *arguments) for arguments in _Tasks(sets, chunks)] if store else []
+        absent = store.missing(names) if store else set()
         missing, keys = [], []
-        for rows, arguments in zip(chunks, _Tasks(sets, chunks), strict=True) if store else ():
-            name = job.key(description or {}, *arguments)
-            n_chunk_rows = rows.stop - rows.start
-            stored = store.load(name, lambda arrays, n=n_chunk_rows: job.fits(arrays, n)) if store else None
+        for rows, name in zip(chunks, names, strict=False):
+            fits = partial(job.fits, n_rows=rows.stop - rows.start)
+            stored = store.load(name, fits) if store and name not in absent else None
             if stored is None:
                 missing.append(rows)
                 keys.append(name)
@@ -430,11 +451,17 @@ def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterato
         todo = missing if store else chunks
         with store.prepared() if store and missing else nullcontext():
             for number, signals in pool.run(job.make, _Tasks(sets, todo), execution.n_jobs, execution.temporary_place):
+                rows = todo[number]
                 if store:
-                    store.save(keys[number], signals)
-                advance(todo[number].stop - todo[number].start)
-                execution.tally.computed += todo[number].stop - todo[number].start
-                yield todo[number], signals
+                    # all who share a store go on with the arrays of whoever was first
+                    signals = store.keep(keys[number], signals, partial(job.fits, n_rows=rows.stop - rows.start))
+                advance(rows.stop - rows.start)
+                execution.tally.computed += rows.stop - rows.start
+                yield rows, signals
+        if store:
+            execution.tally.retries += store.retries
+            execution.tally.other_machine += store.n_other_machine
+            execution.tally.differing += store.n_differing
 
 
 def _place(arrays: dict[str, Array], signals: Mapping[str, Array], rows: slice, n_models: int) -> None:

@@ -19,6 +19,7 @@ from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import without_ctrl_c
 from leakscope.runtime import progress
+from leakscope.runtime.machine import THREADS_OF_A_TASK
 
 
 def run(
@@ -100,7 +101,7 @@ def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
 
 def _alone(task: Callable[..., Any], call: tuple[Any, ...]) -> Any:
     """One BLAS thread, whatever the number of workers: results do not depend on it."""
-    with _threads(len(sys.modules)).limit(limits=1):
+    with _threads(len(sys.modules)).limit(limits=THREADS_OF_A_TASK):
         return task(*call)
 
 

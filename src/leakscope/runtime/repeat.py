@@ -17,6 +17,7 @@ from jaxtyping import Shaped
 from leakscope.core.checks import known_keywords
 from leakscope.releases.source_code import NoCanonicalForm, digest_of
 from leakscope.runtime import pool
+from leakscope.runtime.places import local_folder
 from leakscope.runtime.progress import progress
 from leakscope.runtime.store import Store, key
 from leakscope.version import __version__
@@ -48,14 +49,15 @@ def repeat(
         What they are, for the progress bar.
     data : str
         With a store: a digest of the data that the task loads by itself, if it does.
-    store : path, optional
-        Folder where finished results stay, under the hash of the task's name, of all code of the user that it
-        reaches, of its arguments, of the data and of this version of leakscope. A task whose code cannot be followed
-        (it is interactive, compiled, or chooses what to import while it runs) is not stored, and a warning says why.
+    store : path or URL, optional
+        Folder, or URL as ``s3://bucket/folder``, where finished results stay, under the hash of the task's name, of
+        all code of the user that it reaches, of its arguments, of the data and of this version of leakscope. A task
+        whose code cannot be followed (it is interactive, compiled, or chooses what to import while it runs) is not
+        stored, and a warning says why.
     n_jobs : int, optional
         Worker processes; all cores unless given.
     tmp : path, optional
-        Where the workers' temporary files lie; in the store unless given.
+        Where the workers' temporary files lie; in the store unless given, if it is a folder.
 
     Returns
     -------
@@ -84,18 +86,21 @@ def repeat(
             chunk_store = None
     results: dict[int, dict[str, Array]] = {}
     with progress(what, len(arguments)) as advance:
+        absent = chunk_store.missing(keys) if chunk_store else set()
         for number, name in enumerate(keys):
-            stored = chunk_store.load(name) if chunk_store else None
+            stored = chunk_store.load(name) if chunk_store and name not in absent else None
             if stored is not None:
                 results[number] = stored
                 advance(1, stored=True)
         todo = [number for number in range(len(arguments)) if number not in results]
         with chunk_store.prepared() if chunk_store and todo else nullcontext():
-            for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, tmp or store):
+            place = tmp or local_folder(store)
+            for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, place):
                 number = todo[position]
                 results[number] = {name: np.asarray(value) for name, value in result.items()}
                 if chunk_store:
-                    chunk_store.save(keys[number], results[number])
+                    # all who share a store go on with the results of whoever was first
+                    results[number] = chunk_store.keep(keys[number], results[number])
                 advance(1)
     return [results[number] for number in range(len(arguments))]
 

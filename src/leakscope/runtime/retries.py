@@ -120,6 +120,8 @@ def reason(error: BaseException) -> str:
         return "access is denied; check the credentials in the environment, and that they allow to list, read and write"
     if is_missing_bucket(error):
         return "there is no such bucket; create it, or correct the URL"
+    if _answer(error)[0] == 501:
+        return "the server does not know such a request; a store needs puts on the condition If-None-Match"
     if is_transient(error):
         return "it does not answer, or is too busy; run the same command again later: what is finished is kept"
     words = f"{type(error).__name__}: {error}".split("\n")[0]

@@ -31,6 +31,7 @@ Fits = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
 _CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)
 _DAY = 24 * 3600.0
+_LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10,000
 _ATTEMPTS = 3
 _THREADS = 16  # requests at a time where many objects are removed
 
@@ -446,9 +447,10 @@ class Store:
         try:
             content = self.place.read(_claim_path(name))
             fields = json.loads(content or b"null")
-            return Claim(str(fields["owner"]), float(fields["expires"]))
-        except (ValueError, LookupError, TypeError, RecursionError):
+            claim = Claim(str(fields["owner"]), float(fields["expires"]))
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             return None
+        return claim if 0 <= claim.expires < _LATEST else None  # false for NaN too
 
     def _claim_names(self) -> list[str]:
         matches = (_CLAIM.fullmatch(entry.name) for entry in self.place.entries(CLAIMS))

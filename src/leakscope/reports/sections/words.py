@@ -152,5 +152,18 @@ def execution(about: About) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
     if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:
         return ""
-    n_reused, n_fitted = about.execution.reused, about.execution.made
-    return f"Models: {n_reused:,} came from the store, {n_fitted:,} were made in this run."
+    facts = about.execution
+    sentences = [f"Models: {facts.reused:,} came from the store, {facts.made:,} were made in this run."]
+    if facts.retries:
+        sentences.append(f"Attempts that the store did not answer, and that were repeated: {facts.retries:,}.")
+    if facts.other_machine:
+        sentences.append(
+            f"Chunks that another kind of machine had stored with other bytes, and that were used: "
+            f"{facts.other_machine:,}."
+        )
+    if facts.differing:
+        sentences.append(
+            f"Chunks that this kind of machine had stored with other bytes, and that were used: {facts.differing:,}; "
+            "the models are not the same every time that they are made."
+        )
+    return " ".join(sentences)
