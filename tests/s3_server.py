@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-CONTROL = "/-/control"
+CONTROL, FILL = "/-/control", "/-/fill"
 SECRET = "a-secret-that-no-message-may-show"
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIA-that-no-message-may-show",
@@ -49,13 +49,10 @@ class Server:
         query = "&".join(f"{name}={value}" for name, value in words.items())
         return json.loads(self._asked("POST", f"{CONTROL}?{query}"))
 
-    def put(self, path: str, content: bytes) -> None:
-        """Write an object behind the back of any store."""
-        self._asked("PUT", f"/{path}", content)
-
-    def get(self, path: str) -> bytes:
-        """Read an object."""
-        return self._asked("GET", f"/{path}")
+    def fill(self, folder: str, names: Sequence[str], content: bytes) -> None:
+        """Make many objects of the same content in one request, below a folder of the bucket."""
+        told = json.dumps({"names": [f"{folder}/{name}" for name in names], "content": content.hex()})
+        self._asked("POST", FILL, told.encode())
 
 
 @pytest.fixture(scope="session")
@@ -89,8 +86,9 @@ def s3(s3_process: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 class Failing:
     """An application of moto that fails when it is told to."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, backend: Any) -> None:
         self.inner = inner
+        self.backend = backend
         self.told: dict[str, str] = {}
         self.n_requests = 0
 
@@ -99,6 +97,12 @@ class Failing:
             self.told = dict(parse_qsl(environ["QUERY_STRING"]))
             start_response("200 OK", [("Content-Type", "application/json")])
             return [json.dumps({"n_requests": self.n_requests}).encode()]
+        if environ["PATH_INFO"] == FILL:
+            told = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+            for name in told["names"]:
+                self.backend.put_object(BUCKET, name, bytes.fromhex(told["content"]))
+            start_response("200 OK", [])
+            return []
         self.n_requests += 1
         if self._is_counted("refuse"):
             return self._refused(environ, start_response)
@@ -106,7 +110,8 @@ class Failing:
             environ.pop("HTTP_IF_NONE_MATCH", None)
         if environ["REQUEST_METHOD"] == "PUT" and self._is_counted("lose"):
             list(self.inner(environ, lambda *_: None))  # it is done, but the client never hears of it
-            return self._refused(environ, start_response)
+            start_response("503 Lost", [("Content-Length", "0")])
+            return []
         return self.inner(environ, start_response)
 
     def _is_counted(self, what: str) -> bool:
@@ -125,10 +130,13 @@ class Failing:
 
 def serve() -> None:
     """Print the port, then serve until standard input is closed."""
+    from moto.core import DEFAULT_ACCOUNT_ID
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from moto.s3.models import s3_backends
     from werkzeug.serving import make_server
 
-    application = Failing(DomainDispatcherApplication(create_backend_app))
+    backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    application = Failing(DomainDispatcherApplication(create_backend_app), backend)
     server = make_server("127.0.0.1", 0, application, threaded=False, request_handler=MotoRequestHandler)
     print(server.server_port, flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

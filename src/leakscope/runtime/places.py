@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar
@@ -50,6 +51,12 @@ _PARTS = f".{KEY}.*{temporary.PART}"
 _TEMPORARY_FOLDERS = temporary.FOLDER.format(owner="*")
 _LOCK = ".chunks.lock"
 _MEMORY = RLock()  # of memory://, which all stores of a process share
+_OPENING = RLock()
+_PROBED: set[tuple[str, Any]] = set()  # URLs and file systems of this process
+
+
+class NotInstalled(ValueError):
+    """A URL needs a library that is not there."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,9 @@ class LocalFolder:
 
     def put_new(self, name: str, content: bytes) -> bool:
         """Write next to the place, flush to the disk, then link: whole or not there, and never over another file."""
-        return self._written(name, content, _link)
+        if (self.folder / name).exists():  # then nothing needs to be written, nor can be written on a full disk
+            return False
+        return self._written(name, content, partial(_link, lock=self.folder / _LOCK))
 
     def replace(self, name: str, content: bytes) -> None:
         """Write next to the place, flush to the disk, then rename."""
@@ -241,7 +250,7 @@ def _rename(part: Path, target: Path) -> bool:
     return True
 
 
-def _link(part: Path, target: Path) -> bool:
+def _link(part: Path, target: Path, lock: Path) -> bool:
     """Give a part the name of its target, if that is free."""
     try:
         os.link(part, target)
@@ -251,13 +260,13 @@ def _link(part: Path, target: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return _rename_under_lock(part, target)
+        return _rename_under(lock, part, target)
     return True
 
 
-def _rename_under_lock(part: Path, target: Path) -> bool:
+def _rename_under(lock: Path, part: Path, target: Path) -> bool:
     """Do the same where the file system has no hard links: all writers look and rename one after another."""
-    with FileLock(target.with_name(_LOCK), mode=OWNER_ALONE):
+    with FileLock(lock, mode=OWNER_ALONE):
         if target.exists():
             return False
         return _rename(part, target)
@@ -278,23 +287,11 @@ class ObjectStore:
     def __init__(self, url: str, sleep: Callable[[float], object] = time.sleep) -> None:
         self.protocol, self.root = _parts(url)
         self.url = f"{self.protocol}://{self.root}"
-        self._sleep = sleep
-        self._begin()
+        self._patience = Patience(sleep)
 
-    def _begin(self) -> None:
-        self._patience = Patience(self._sleep)
-        self._lock = RLock()
-        self._file_system: Any = None
-        self._process = 0
-        self._is_probed = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave connections and locks in their process: a worker opens its own."""
-        return {"protocol": self.protocol, "root": self.root, "url": self.url, "_sleep": self._sleep}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._begin()
+    def __reduce__(self) -> tuple[type[ObjectStore], tuple[str, Callable[[float], object]]]:
+        """Leave what was counted in its process."""
+        return ObjectStore, (self.url, self._patience.sleep)
 
     @property
     def n_retries(self) -> int:
@@ -349,7 +346,10 @@ class ObjectStore:
         return nullcontext()
 
     def sweep(self, *, everything: bool = False) -> int:
-        """Do nothing: an object is put in one request, of which nothing stays if it is broken off."""
+        """Remove the probe, with ``everything``: an object is put in one request, and is never half there."""
+        if everything:
+            _PROBED.discard((self.url, self._files))
+            self.remove(PROBE)
         return 0
 
     def probe(self) -> None:
@@ -360,8 +360,9 @@ class ObjectStore:
         OSError
             In one line, if it does, or if the URL cannot be written.
         """
-        with self._lock:
-            if self._is_probed:
+        probed = (self.url, self._files)
+        with _OPENING:
+            if probed in _PROBED:
                 return
             content = b"leakscope writes this object twice; a store must refuse the second time\n"
             # a probe that lies there already is refused at once
@@ -372,16 +373,13 @@ class ObjectStore:
                     f"the store {self.url} has no create-only put: it took the object {PROBE} twice, so that two "
                     f"writers could overwrite each other; allowed are {ALLOWED}"
                 )
-            self._is_probed = True
+            _PROBED.add(probed)
 
     @property
     def _files(self) -> Any:
-        """Open the file system of fsspec in this process."""
-        with self._lock:
-            if self._file_system is None or self._process != os.getpid():
-                self._file_system = _file_system(self.protocol)
-                self._process = os.getpid()
-            return self._file_system
+        """The file system of fsspec, which all stores of a process share."""
+        with _OPENING:
+            return _shared(self.protocol, os.getpid(), _environment())
 
     @property
     def _in_one_request(self) -> dict[str, Any]:
@@ -416,6 +414,8 @@ class ObjectStore:
         """Do something there, patiently; what goes wrong for good becomes one line without credentials."""
         try:
             return self._patience(operation)
+        except NotInstalled:
+            raise
         except FileNotFoundError as error:
             if not is_missing_bucket(error):
                 raise
@@ -507,6 +507,18 @@ def _parts(text: str) -> tuple[str, str]:
     return protocol, root
 
 
+def _environment() -> tuple[tuple[str, str], ...]:
+    """Return what credentials and endpoints are taken from: where that changes, a new connection is made."""
+    prefixes = ("AWS_", "FSSPEC_", "GOOGLE_", "GCSFS_", "STORAGE_")
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(prefixes)))
+
+
+@lru_cache(maxsize=8)
+def _shared(protocol: str, process: int, environment: tuple[tuple[str, str], ...]) -> Any:
+    """Open a file system once: to connect takes half a second. A forked process opens its own."""
+    return _file_system(protocol)
+
+
 def _file_system(protocol: str) -> Any:
     """Open a file system of fsspec that caches no listing and leaves it to us to try again."""
     library, extra = _PROTOCOLS[protocol]
@@ -521,7 +533,7 @@ def _file_system(protocol: str) -> Any:
             options["config_kwargs"] = {"retries": {"max_attempts": 0}, "read_timeout": 60}
         files: Any = fsspec.filesystem(protocol, **options)
     except ImportError:
-        raise ValueError(
+        raise NotInstalled(
             f"a store on {protocol}:// needs {library}; install it with: pip install 'leakscope[{extra}]'"
         ) from None
     if protocol == "s3":

@@ -19,8 +19,8 @@ WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds before each new attempt: a m
 _TRANSIENT_STATUS = {408, 409, 425, 429, 500, 502, 503, 504}
 _TRANSIENT_CODES = {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "ConditionalRequestConflict"}
 _TRANSIENT_CLASSES = {  # connections that broke, of botocore, aiohttp, requests and urllib3
-    "HTTPClientError", "ClientConnectionError", "ClientPayloadError", "ResponseParserError", "IncompleteRead",
-    "RequestException", "ServerDisconnectedError",
+    "HTTPClientError", "ConnectionError", "ClientConnectionError", "ClientPayloadError", "ResponseParserError",
+    "IncompleteRead", "RequestException", "ServerDisconnectedError",
 }  # fmt: skip
 _FULL_CODES = {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "507"}
 _SECRETS = (

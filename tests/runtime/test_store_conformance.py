@@ -1,0 +1,601 @@
+"""What every store does, wherever it lies: in a folder, in this process, on a server of S3 on this machine."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from leakscope.runtime import machine, places
+from leakscope.runtime import store as store_module
+from leakscope.runtime.machine import Machine, this_machine
+from leakscope.runtime.observe import Execution
+from leakscope.runtime.places import LocalFolder, ObjectStore
+from leakscope.runtime.retries import WAITS
+from leakscope.runtime.store import Collected, Saved, Store, key
+from tests.s3_server import ENVIRONMENT, Server
+
+ARRAYS = {"loss": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array(7)}
+OTHERS = {"loss": np.zeros((2, 3), dtype=np.float32), "n": np.array(7)}
+KEY = key(row=0)
+OTHER_MACHINE = Machine({**this_machine().facts, "features": ["NEON"]})
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(params=["folder", "file", "memory", "s3", "without links"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | Path]:
+    """A new place of each kind."""
+    name = uuid4().hex
+    if request.param == "memory":
+        yield f"memory://{name}/store"
+        Store(f"memory://{name}/store").clear()
+        return
+    if request.param == "s3":
+        request.getfixturevalue("s3")
+        yield f"s3://bucket/{name}/store"
+        return
+    if request.param == "without links":
+        monkeypatch.setattr(os, "link", refuse_links)
+    yield (tmp_path / "store").as_uri() if request.param == "file" else tmp_path / "store"
+
+
+@pytest.fixture
+def store(url: str | Path) -> Store:
+    return Store(url)
+
+
+def refuse_links(*_: object) -> None:
+    """As a FAT file system does."""
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def put(store: Store, name: str, content: bytes) -> None:
+    """Write an object as somebody who does not know the rules."""
+    if isinstance(store.place, LocalFolder):
+        path = store.place.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    else:
+        store.place.replace(name, content)
+
+
+def content_of(store: Store, name: str = f"{KEY}.npz") -> bytes:
+    content = store.place.read(name)
+    assert content is not None
+    return content
+
+
+def objects(store: Store) -> set[str]:
+    """All names, but that of the probe."""
+    names = {entry.name for entry in store.place.entries()} - {places.PROBE, ".chunks.lock"}
+    return names | {f"claims/{entry.name}" for entry in store.place.entries("claims")}
+
+
+class TestChunks:
+    def test_come_back_as_they_were(self, store):
+        saved = store.save(KEY, ARRAYS)
+        assert saved == Saved(KEY, True, saved.digest, len(content_of(store)))
+        found = store.load(KEY)
+        assert found is not None
+        assert found.keys() == ARRAYS.keys()
+        for name, values in ARRAYS.items():
+            np.testing.assert_array_equal(found[name], values)
+            assert found[name].dtype == values.dtype
+
+    def test_are_missing_until_they_are_saved(self, store):
+        assert store.load(KEY) is None
+        assert store.ls() == []
+        assert store.size() == (0, 0)
+        assert store.missing([KEY]) == {KEY}
+        assert store.claimed() == {}
+        assert store.clear() == 0
+        assert store.gc(0.0) == Collected()
+        assert store.verify().n_chunks == 0
+
+    def test_the_first_stays(self, store):
+        store.save(KEY, ARRAYS)
+        before = content_of(store)
+        again = store.save(KEY, ARRAYS)
+        assert (again.created, again.other_machine, again.differs) == (False, False, False)
+        differing = store.save(KEY, OTHERS)
+        assert (differing.created, differing.other_machine, differing.differs) == (False, False, True)
+        assert differing.digest == again.digest
+        assert content_of(store) == before
+        assert (store.n_differing, store.n_other_machine) == (1, 0)
+
+    def test_of_another_machine_stay_and_are_used(self, store, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module, "this_machine", lambda: OTHER_MACHINE)
+            there = store.save(KEY, OTHERS)
+            store.save(key(row=1), ARRAYS)
+        here = store.save(KEY, ARRAYS)
+        assert here == Saved(KEY, False, there.digest, there.n_bytes, other_machine=True)
+        same = store.save(key(row=1), ARRAYS)  # other machines give the same arrays as a rule
+        assert (same.created, same.other_machine, same.differs) == (False, False, False)
+        assert (store.n_differing, store.n_other_machine) == (0, 1)
+        np.testing.assert_array_equal(store.keep(KEY, dict(ARRAYS))["loss"], OTHERS["loss"])
+        assert store.verify().damaged == {}
+        assert list(store.verify().machines.values()) == [2]
+
+    def test_that_do_not_fit_are_replaced(self, store):
+        store.save(KEY, {"loss": np.zeros(1)})
+        saved = store.save(KEY, ARRAYS, lambda arrays: "n" in arrays)
+        assert saved.created
+        assert store.load(KEY, lambda arrays: "n" in arrays) is not None
+
+    def test_are_the_same_bytes_every_time(self, store):
+        store.save(KEY, ARRAYS)
+        first = content_of(store)
+        store.clear()
+        store.save(KEY, ARRAYS)
+        assert content_of(store) == first
+
+    def test_python_objects_are_refused(self, store):
+        with pytest.raises(ValueError, match="'loss' holds Python objects"):
+            store.save(KEY, {"loss": np.array([{}], dtype=object)})
+        assert objects(store) == set()
+
+    def test_a_store_is_the_same_in_another_process(self, store):
+        """What goes with a task to a worker."""
+        store.save(KEY, ARRAYS)
+        other = pickle.loads(pickle.dumps(store))
+        assert other.url == store.url
+        assert other.load(KEY) is not None
+        assert not other.save(KEY, ARRAYS).created
+
+
+class TestManyWriters:
+    def test_of_eight_threads_exactly_one_creates_a_chunk(self, url):
+        """Each with a store of its own; they begin together, five times."""
+        stores = [Store(url) for _ in range(8)]
+        for each in stores:
+            each.load(KEY)
+        begin = Barrier(8)
+        with ThreadPoolExecutor(8) as threads:
+            for row in range(5):
+
+                def save(number: int, row: int = row) -> Saved:
+                    begin.wait()
+                    return stores[number].save(key(row=row), {"loss": np.full(1000, number)})
+
+                saved = list(threads.map(save, range(8)))
+                created = [each for each in saved if each.created]
+                assert len(created) == 1
+                assert {(each.digest, each.n_bytes) for each in saved} == {(created[0].digest, created[0].n_bytes)}
+                assert sum(each.differs for each in saved) == 7
+        assert stores[0].size()[0] == 5
+        assert stores[0].verify().damaged == {}
+
+    @pytest.mark.slow
+    def test_of_two_processes_exactly_one_creates_a_chunk(self, url, monkeypatch):
+        """On 30 chunks, in the same order, each with arrays of its own."""
+        if str(url).startswith("memory:"):
+            code = "from leakscope.runtime.store import Store; import sys; print(Store(sys.argv[1]).size()[0])"
+            Store(url).save(KEY, ARRAYS)
+            other = subprocess.run([sys.executable, "-c", code, str(url)], capture_output=True, text=True, check=True)
+            assert other.stdout == "0\n"  # it is of one process, as it says
+            return
+        lines = [
+            "import json, os, sys, numpy as np, errno",
+            "from leakscope.runtime.store import Store, key",
+            "def refuse(*_): raise OSError(errno.EPERM, 'no links')",
+            "if sys.argv[3] == 'True': os.link = refuse",
+            "store, number = Store(sys.argv[1]), int(sys.argv[2])",
+            "store.ls(); print('ready', flush=True); sys.stdin.readline()",
+            "saved = [store.save(key(row=row), {'loss': np.full(3000, number)}) for row in range(30)]",
+            "print(json.dumps([[each.created, each.digest] for each in saved]))",
+        ]
+        has_no_links = os.link is refuse_links
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", "\n".join(lines), str(url), str(number), str(has_no_links)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(2)
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        one, two = (json.loads(process.communicate(timeout=60)[0]) for process in processes)
+        for (created_one, digest_one), (created_two, digest_two) in zip(one, two, strict=True):
+            assert created_one + created_two == 1
+            assert digest_one == digest_two
+        verified = Store(url).verify()
+        assert (verified.n_chunks, verified.damaged) == (30, {})
+
+
+class TestDamage:
+    """A damaged object counts as missing, is named, and is replaced."""
+
+    @pytest.fixture(params=["cut off", "flipped", "of another key", "empty", "text"])
+    def damaged(self, request, store) -> Callable[[], bytes]:
+        store.save(KEY, ARRAYS)
+        whole = content_of(store)
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 4
+        other = store.save(key(row=1), ARRAYS)
+        assert other.created
+        kinds = {
+            "cut off": whole[: len(whole) // 2],
+            "flipped": bytes(flipped),
+            "of another key": content_of(store, f"{key(row=1)}.npz"),
+            "empty": b"",
+            "text": b"<html>not here</html>",
+        }
+        put(store, f"{KEY}.npz", kinds[request.param])
+        return whole
+
+    def test_is_missing_named_and_replaced(self, store, damaged):
+        assert store.load(KEY) is None
+        verified = store.verify()
+        assert (verified.n_chunks, list(verified.damaged)) == (2, [KEY])
+        assert verified.damaged[KEY].startswith("it ")
+        assert store.missing([KEY]) == set()  # a listing shows no damage; load does
+        saved = store.save(KEY, ARRAYS)
+        assert saved.created
+        assert content_of(store) == damaged
+        assert store.verify().damaged == {}
+
+
+class TestListings:
+    @pytest.mark.slow
+    def test_of_more_than_a_thousand_objects_are_whole(self, store, request):
+        """S3 gives a thousand at a time."""
+        names = [key(row=row) for row in range(1100)]
+        store.save(names[0], ARRAYS)
+        content, others = content_of(store, f"{names[0]}.npz"), [f"{name}.npz" for name in names[1:-1]]
+        if store.url.startswith("s3:"):
+            request.getfixturevalue("s3").fill(store.url.removeprefix("s3://bucket/"), others, content)
+        else:
+            for other in others:
+                put(store, other, content)
+        assert [entry.name for entry in store.ls()] == sorted(names[:-1])
+        assert store.size() == (1099, 1099 * len(content))
+        assert store.missing(names) == {names[-1]}
+
+    def test_tell_when_a_chunk_was_written(self, store):
+        store.save(KEY, ARRAYS)
+        [entry] = store.ls()
+        assert (entry.name, entry.n_bytes) == (KEY, len(content_of(store)))
+        assert abs(entry.changed - time.time()) < 60
+
+    def test_names_that_are_not_ours_are_never_touched(self, store):
+        foreign = {"notes.txt", f"{KEY}.npz.bak", f"{KEY[:-1]}.npz", f"{KEY.upper()}.npz", "claims/notes.json"}
+        for name in foreign:
+            put(store, name, b"mine")
+        store.save(KEY, ARRAYS)
+        store.claim(KEY, "a", 60)
+        assert store.size()[0] == 1
+        assert store.verify().damaged == {}
+        assert store.claimed().keys() == {KEY}
+        assert store.gc(older_than=-1.0).chunks == 1
+        with store.prepared():
+            pass
+        assert store.clear() == 1
+        assert objects(store) == foreign
+        assert places.PROBE not in {entry.name for entry in store.place.entries()}
+        assert all(content_of(store, name) == b"mine" for name in foreign)
+
+
+class TestClaims:
+    def test_hold_for_one_owner_until_they_are_released(self, store):
+        assert store.claim(KEY, "a", 60)
+        assert not store.claim(KEY, "b", 60)
+        assert store.claim(KEY, "a", 60)  # again: it is its own
+        assert {name: claim.owner for name, claim in store.claimed().items()} == {KEY: "a"}
+        store.release(KEY, "b")  # not b's to release
+        assert store.claimed().keys() == {KEY}
+        store.release(KEY, "a")
+        assert store.claimed() == {}
+        assert store.claim(KEY, "b", 60)
+
+    def test_expire(self, store, monkeypatch):
+        now = time.time()
+        store.claim(KEY, "a", 60)
+        monkeypatch.setattr(time, "time", lambda: now + 50)
+        assert store.renew(KEY, "a", 60)
+        assert not store.renew(KEY, "b", 60)
+        monkeypatch.setattr(time, "time", lambda: now + 100)
+        assert not store.claim(KEY, "b", 60)  # it was renewed
+        monkeypatch.setattr(time, "time", lambda: now + 111)
+        assert store.claimed() == {}
+        assert store.claim(KEY, "b", 60)
+        assert not store.renew(KEY, "a", 60)  # it is lost
+        assert store.claimed()[KEY].owner == "b"
+        store.claim(key(row=1), "c", 3600)
+        monkeypatch.setattr(time, "time", lambda: now + 300)
+        assert store.gc() == Collected(claims=1)
+        assert store.claimed().keys() == {key(row=1)}
+
+    def test_of_eight_threads_one_gets_it(self, url):
+        stores = [Store(url) for _ in range(8)]
+        with ThreadPoolExecutor(8) as threads:
+            got = list(threads.map(lambda number: stores[number].claim(KEY, str(number), 60), range(8)))
+        assert sum(got) == 1
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[]", b"{}", b'{"owner": "a", "expires": NaN}', b'{"owner": "a", "expires": 1e300}']
+    )
+    def test_that_cannot_be_read_do_not_hold(self, store, content):
+        put(store, f"claims/{KEY}.json", content)
+        assert store.claimed() == {}
+        assert store.claim(KEY, "b", 60)
+        put(store, f"claims/{KEY}.json", content)
+        assert store.gc() == Collected(claims=1)
+
+    def test_are_no_locks(self, store):
+        """Whoever does not ask writes all the same."""
+        store.claim(KEY, "a", 60)
+        assert store.save(KEY, ARRAYS).created
+
+
+class TestCollection:
+    def test_chunks_go_by_age_and_only_if_asked(self, store, monkeypatch):
+        store.save(KEY, ARRAYS)
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 10 * 24 * 3600)
+        assert store.gc() == Collected()
+        assert store.gc(older_than=11) == Collected()
+        assert store.gc(older_than=9) == Collected(chunks=1)
+        assert store.size()[0] == 0
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("url", ["ftp://host/runs", "http://host/runs", "az://c/runs", "simplecache::s3://b/runs"])
+    def test_other_protocols_are_refused_with_the_list_of_those_that_are_allowed(self, url):
+        with pytest.raises(ValueError, match=r"no store can be on .*; allowed are a folder, file://, s3://") as caught:
+            Store(url)
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("url", ["s3://user:secret@bucket/x", "s3://bucket/x?token=secret", "s3://bucket/x#secret"])
+    def test_credentials_in_a_url_are_refused_and_not_repeated(self, url):
+        with pytest.raises(ValueError, match="credentials and options come from the environment") as caught:
+            Store(url)
+        assert "secret" not in str(caught.value)
+
+    def test_urls_that_cannot_be_meant(self):
+        with pytest.raises(ValueError, match="names no bucket"):
+            Store("s3://")
+        with pytest.raises(ValueError, match="is a URL that was read as a path"):
+            Store(Path("s3://bucket/runs"))
+        with pytest.raises(ValueError, match="is on another host"):
+            Store("file://server/runs")
+        with pytest.raises(ValueError, match="is no folder of this machine"):
+            _ = Store("memory://a").folder
+
+    def test_a_library_that_is_not_installed_is_named(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "gcsfs", None)
+        with pytest.raises(
+            ValueError, match=r"^a store on gs:// needs gcsfs; install it with: pip install 'leakscope\[gs\]'"
+        ):
+            Store("gs://bucket/runs").ls()
+
+    def test_temporary_files_of_workers_are_never_at_a_url(self, tmp_path):
+        assert Execution("s3://bucket/runs").temporary_place is None
+        assert Execution("memory://runs").temporary_place is None
+        assert Execution((tmp_path / "a b").as_uri()).temporary_place == tmp_path / "a b"
+        assert Execution(str(tmp_path)).temporary_place == tmp_path
+        assert Execution("s3://bucket/runs", tmp=tmp_path).temporary_place == tmp_path
+
+
+class TestLocalFolders:
+    def test_a_file_url_is_that_folder(self, tmp_path):
+        Store((tmp_path / "a b").as_uri()).save(KEY, ARRAYS)
+        assert Store(tmp_path / "a b").load(KEY) is not None
+
+    def test_claims_are_for_their_owner_alone_and_leave_nothing(self, tmp_path):
+        store = Store(tmp_path / "store")
+        with store.prepared():
+            store.claim(KEY, "a", 60)
+            assert (store.folder / "claims").stat().st_mode & 0o077 == 0
+            store.release(KEY, "a")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_link_whose_answer_was_lost_is_ours(self, tmp_path, monkeypatch):
+        """A network drive does it, asks again, and is told that the name is taken."""
+        link = os.link
+
+        def twice(part: Path, target: Path) -> None:
+            link(part, target)
+            link(part, target)
+
+        monkeypatch.setattr(os, "link", twice)
+        assert Store(tmp_path).save(KEY, ARRAYS).created
+
+    def test_a_read_only_disk(self, disk):
+        disk.mount("size=1m")
+        store = Store(disk.folder / "store")
+        store.save(KEY, ARRAYS)
+        disk.mount("remount,ro")
+        assert store.load(KEY) is not None
+        assert not store.save(KEY, ARRAYS).created  # nothing needs to be written
+        with pytest.raises(OSError) as caught:
+            store.save(key(row=1), ARRAYS)
+        assert str(caught.value) == f"the store {store.url} cannot be written: {os.strerror(errno.EROFS)}"
+        assert store.size()[0] == 1
+
+    def test_a_full_disk(self, disk):
+        disk.mount("size=64k")
+        store = Store(disk.folder / "store")
+        store.save(KEY, ARRAYS)
+        with pytest.raises(OSError) as caught:
+            store.save(key(row=1), {"loss": np.zeros(100_000)})
+        assert str(caught.value) == f"the store {store.url} cannot be written: {os.strerror(errno.ENOSPC)}"
+        assert [path.name for path in store.folder.iterdir()] == [f"{KEY}.npz"]
+        assert store.load(KEY) is not None
+        disk.mount("remount,size=4m")
+        assert store.save(key(row=1), {"loss": np.zeros(100_000)}).created
+
+
+class TestServers:
+    """A server that is slow, full, refuses, or does not know the rule."""
+
+    @pytest.fixture
+    def waits(self) -> list[float]:
+        return []
+
+    @pytest.fixture
+    def store(self, s3: Server, waits: list[float]) -> Store:
+        return Store(f"s3://bucket/{uuid4().hex}", waits.append)
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            {"status": 503, "code": "SlowDown"},
+            {"status": 500, "code": "InternalError"},
+            {"status": 409, "code": "ConditionalRequestConflict"},
+            {"status": 429, "code": "TooManyRequests"},
+        ],
+        ids=lambda told: told["code"],
+    )
+    def test_what_passes_is_waited_for_and_counted(self, s3, store, waits, told):
+        s3.tell(refuse=3, **told)
+        assert store.save(KEY, ARRAYS).created
+        assert (store.retries, waits) == (3, [1.0, 2.0, 4.0])
+        s3.tell(refuse=1, **told)
+        assert store.load(KEY) is not None
+        s3.tell(refuse=1, **told)
+        assert store.ls() != []
+        s3.tell(refuse=1, **told)
+        store.clear()
+        assert store.retries == 6
+        assert store.ls() == []
+
+    def test_what_does_not_pass_is_one_line_and_loses_nothing(self, s3, store, waits):
+        store.save(KEY, ARRAYS)
+        s3.tell(refuse=1_000)
+        before = s3.tell(refuse=1_000)["n_requests"]
+        for operation, what in ((lambda: store.save(key(row=1), ARRAYS), "written"), (store.ls, "read")):
+            with pytest.raises(OSError) as caught:
+                operation()
+            assert str(caught.value) == (
+                f"the store {store.url} cannot be {what}: it does not answer, or is too busy; run the same command "
+                "again later: what is finished is kept"
+            )
+        assert waits == [*WAITS, *WAITS]
+        assert sum(WAITS) == 60
+        assert s3.tell()["n_requests"] - before == 2 * (len(WAITS) + 1)  # no library asks again by itself
+        assert store.load(KEY) is not None
+        assert store.save(key(row=1), ARRAYS).created
+
+    def test_a_server_that_is_not_there(self, store, waits, monkeypatch):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        with pytest.raises(OSError, match="it does not answer, or is too busy"):
+            store.save(KEY, ARRAYS)
+        assert waits == list(WAITS)
+
+    def test_a_put_whose_answer_was_lost_is_not_made_twice(self, s3, store):
+        store.place.probe()
+        s3.tell(lose=1)
+        saved = store.save(KEY, ARRAYS)
+        assert (saved.created, saved.differs, saved.other_machine) == (False, False, False)
+        assert store.retries == 1
+        assert store.load(KEY) is not None
+
+    @pytest.mark.parametrize(
+        ("told", "words"),
+        [
+            ({"status": 403, "code": "AccessDenied"}, "access is denied; check the credentials in the environment"),
+            ({"status": 403, "code": "InvalidAccessKeyId"}, "access is denied"),
+            ({"status": 507, "code": "XMinioStorageFull"}, "no space is left; make room there"),
+            ({"status": 501, "code": "NotImplemented"}, "puts on the condition If-None-Match"),
+            ({"status": 400, "code": "InvalidRequest"}, r"told to, \$AWS_SECRET_ACCESS_KEY"),
+        ],
+        ids=lambda each: each["code"] if isinstance(each, dict) else "",
+    )
+    def test_what_waiting_does_not_mend_is_one_line_at_once(self, s3, store, waits, told, words):
+        s3.tell(refuse=1, **told)
+        with pytest.raises(OSError, match=words) as caught:
+            store.save(KEY, ARRAYS)
+        assert "\n" not in str(caught.value)
+        assert not any(value in str(caught.value) for name, value in ENVIRONMENT.items() if "KEY" in name)
+        assert waits == []
+
+    def test_no_bucket(self, s3):
+        store = Store("s3://nowhere/runs")
+        for operation in (store.ls, store.size, lambda: store.load(KEY), lambda: store.save(KEY, ARRAYS), store.clear):
+            with pytest.raises(OSError, match="there is no such bucket; create it, or correct the URL"):
+                operation()
+
+    def test_no_credentials(self, store, monkeypatch, tmp_path):
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+            monkeypatch.setenv(name, str(tmp_path / "none"))
+        with pytest.raises(OSError, match="access is denied; check the credentials in the environment"):
+            store.save(KEY, ARRAYS)
+
+    def test_one_that_ignores_the_condition_is_refused_before_anything_is_computed(self, s3, store):
+        s3.tell(ignore_conditions=1)
+        with pytest.raises(OSError, match="has no create-only put: it took the object create-only"):
+            store.save(KEY, ARRAYS)
+        with pytest.raises(OSError, match="has no create-only put"), store.prepared():
+            raise AssertionError("not reached")
+        assert store.ls() == []
+
+    def test_an_object_is_put_in_one_request(self, s3, store):
+        """Larger than what s3fs would put in parts, of which a broken-off upload would leave some."""
+        arrays = {"loss": np.zeros(14_000_000)}
+        store.place.probe()
+        before = s3.tell()["n_requests"]
+        assert store.save(KEY, arrays).created
+        assert s3.tell()["n_requests"] - before == 1
+
+
+class TestMachine:
+    def test_its_kind_does_not_depend_on_what_was_imported_or_on_cores(self):
+        """A new process that imports nothing else, with other threads, is of the same kind."""
+        code = "from leakscope.runtime.machine import this_machine; print(this_machine().digest)"
+        environment = os.environ | {"OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "3"}
+        fresh = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+        )
+        import_module("scipy.linalg")
+        import_module("sklearn.tree")
+        machine.this_machine.cache_clear()
+        assert fresh.stdout.strip() == this_machine().digest
+
+    @pytest.mark.parametrize("fact", ["system", "cpu", "features", "blas", "threads", "versions"])
+    def test_each_fact_makes_another_kind(self, fact):
+        other: dict[str, Any] = {**this_machine().facts, fact: "another"}
+        assert Machine(other).digest != this_machine().digest
+
+    def test_it_names_nobody(self):
+        import getpass
+        import socket
+
+        text = json.dumps(this_machine().facts)
+        assert socket.gethostname() not in text
+        assert str(Path.home()) not in text
+        assert getpass.getuser() not in text.replace("root", "") or getpass.getuser() == "root"
+
+
+def test_nothing_is_asked_before_something_is_needed(monkeypatch):
+    """A store is opened without a library or a network."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(places, "_file_system", fail)
+    assert isinstance(Store("s3://bucket/runs").place, ObjectStore)
+    assert Store("S3://bucket/runs/").url == "s3://bucket/runs"
