@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import time
+from uuid import uuid4
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from leakscope.cli.stores import app
+from leakscope.runtime.machine import this_machine
 from leakscope.runtime.store import Store, key
 
 
@@ -28,9 +33,60 @@ def test_only_chunks_are_counted_and_removed(tmp_path):
     assert run("size", str(tmp_path)).output == "0 chunks, 0.0 MB\n"
 
 
-@pytest.mark.parametrize("command", ["size", "clear"])
+@pytest.mark.parametrize("command", ["size", "clear", "ls", "verify", "gc"])
 def test_a_folder_that_is_none_is_not_made(tmp_path, command):
     for place in (tmp_path / "nowhere", tmp_path / "file"):
         (tmp_path / "file").write_text("x")
         assert str(run(command, str(place)).exception) == f"{place}: no such store"
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.fixture(params=["folder", "file", "memory"])
+def url(request, tmp_path) -> str:
+    places = {"folder": str(tmp_path), "file": tmp_path.as_uri(), "memory": f"memory://{uuid4().hex}"}
+    return places[request.param]
+
+
+def test_chunks_and_claims_are_listed(url, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    store = Store(url)
+    for seed in range(2):
+        store.save(key(seed=seed), {"loss": np.zeros(100_000)})
+    store.claim(key(seed=2), "a\x1b[31m", 60)
+    *chunks, claim = run("ls", url).output.splitlines()
+    assert [line.split()[:2] for line in chunks] == [
+        [entry.name, f"{entry.n_bytes:,}"] for entry in sorted(store.ls(), key=lambda entry: entry.name)
+    ]
+    assert all(re.search(r"  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", line) for line in chunks)
+    assert claim == f"{key(seed=2)}  claimed by a\\x1b[31m until 2027-01-15 08:01:00 UTC"
+
+
+def test_damage_is_named_and_is_the_exit_code(url):
+    store = Store(url)
+    for seed in range(3):
+        store.save(key(seed=seed), {"loss": np.zeros(10)})
+    left = run("verify", url)
+    assert (left.exit_code, left.output.splitlines()[-1]) == (0, "3 chunks, all as they were written")
+    assert left.output.startswith(f"3 of {this_machine().digest}: ")
+    store.place.replace(f"{key(seed=1)}.npz", b"cut")
+    left = run("verify", url)
+    assert left.output.splitlines()[-1] == f"{key(seed=1)}  damaged: it is too short"
+    assert str(left.exception) == "1 of 3 chunks are damaged; the next run that needs one replaces it"
+
+
+def test_what_is_unused_is_removed_and_chunks_by_age(url, monkeypatch):
+    store = Store(url)
+    store.save(key(seed=0), {"loss": np.zeros(10)})
+    store.claim(key(seed=1), "a", -1)
+    store.claim(key(seed=2), "b", 60)
+    assert run("gc", url).output == "removed 1 claims, 0 leftovers, 0 chunks\n"
+    assert run("gc", url, "--older-than", "1").output == "removed 0 claims, 0 leftovers, 0 chunks\n"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 2 * 24 * 3600)
+    assert run("gc", url, "--older-than", "1").output == "removed 1 claims, 0 leftovers, 1 chunks\n"
+    assert run("size", url).output == "0 chunks, 0.0 MB\n"
+
+
+def test_a_url_that_is_none_is_one_line():
+    for url in ("ftp://host/runs", "s3://"):
+        assert "allowed are a folder, file://" in str(run("size", url).exception)
