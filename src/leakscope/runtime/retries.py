@@ -103,6 +103,8 @@ def is_denied(error: BaseException) -> bool:
     """Tell whether credentials are missing, wrong, or allow too little."""
     if isinstance(error, PermissionError) or _answer(error)[0] in (401, 403):
         return True
+    if str(error).startswith("Forbidden: "):  # all that gcsfs says of a status 403
+        return True
     names = {each.__name__ for each in type(error).__mro__}
     return bool(names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"})
 
