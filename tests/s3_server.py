@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class Server:
 
     def tell(self, **words: Any) -> dict[str, Any]:
         """Refuse the next ``refuse`` requests with ``status`` and ``code``, lose the answers of the next ``lose``
-        puts, ignore conditions; everything that is not told is as usual. Returns the number of requests so far."""
+        puts, answer each request after ``slow`` seconds, ignore conditions; everything that is not told is as usual. Returns the number of requests so far."""
         query = "&".join(f"{name}={value}" for name, value in words.items())
         return json.loads(self._asked("POST", f"{CONTROL}?{query}"))
 
@@ -104,6 +105,7 @@ class Failing:
             start_response("200 OK", [])
             return []
         self.n_requests += 1
+        time.sleep(float(self.told.get("slow", 0)))
         if self._is_counted("refuse"):
             return self._refused(environ, start_response)
         if "ignore_conditions" in self.told:

@@ -20,7 +20,7 @@ import pytest
 
 from leakscope.core import temporary
 from leakscope.runtime.machine import this_machine
-from leakscope.runtime.store import Store, key
+from leakscope.runtime.store import Collected, Store, key
 
 ARRAYS = {"loss": np.arange(6, dtype=np.float32).reshape(2, 3), "correct": np.ones((2, 3), dtype=np.float32)}
 PARTS = {
@@ -343,7 +343,7 @@ class TestSweep:
         assert all(path.exists() for path in foreign)
         eight_days_ago = time.time() - 8 * 24 * 3600
         os.utime(elsewhere, (eight_days_ago, eight_days_ago))
-        store.sweep()
+        assert store.gc() == Collected(parts=1)
         assert not elsewhere.exists()
         assert mine.exists()
         assert (store.folder / f"{key(row=0)}.npz").exists()

@@ -498,6 +498,12 @@ class TestServers:
         assert store.load(KEY) is not None
         assert store.save(key(row=1), ARRAYS).created
 
+    def test_a_slow_one_is_waited_for(self, s3, store, waits):
+        s3.tell(slow=0.2)
+        assert store.save(KEY, ARRAYS).created
+        assert store.load(KEY) is not None
+        assert (store.retries, waits) == (0, [])
+
     def test_a_server_that_is_not_there(self, store, waits, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         with pytest.raises(OSError, match="it does not answer, or is too busy"):
@@ -579,6 +585,15 @@ class TestMachine:
     def test_each_fact_makes_another_kind(self, fact):
         other: dict[str, Any] = {**this_machine().facts, fact: "another"}
         assert Machine(other).digest != this_machine().digest
+
+    def test_instructions_that_numpy_does_not_use_make_another_kind(self):
+        features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+        code = "from leakscope.runtime.machine import this_machine; print(*this_machine().facts['features'])"
+        environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": features[-1]}
+        fresh = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+        )
+        assert fresh.stdout.split() == [name for name in this_machine().facts["features"] if name != features[-1]]
 
     def test_it_names_nobody(self):
         import getpass

@@ -107,7 +107,7 @@ class Place(Protocol):
         ...
 
     def prepared(self) -> AbstractContextManager[None]:
-        """Find out whether objects can be written, before hours are spent; leave nothing where none was written."""
+        """Find out whether objects can be written, before hours are spent; a folder that stays empty is removed."""
         ...
 
     def sweep(self, *, everything: bool = False) -> int:

@@ -326,7 +326,7 @@ class Store:
         return Collected(len(claims), self.place.sweep(), len(old))
 
     def prepared(self) -> AbstractContextManager[None]:
-        """Find out whether the store can be written, and sweep it; if nothing was saved at the end, leave nothing.
+        """Find out whether the store can be written, and sweep it; a folder that stays empty is removed at the end.
 
         Raises
         ------
