@@ -45,8 +45,11 @@ class Server:
             return answer.read()
 
     def tell(self, **words: Any) -> dict[str, Any]:
-        """Refuse the next ``refuse`` requests with ``status`` and ``code``, lose the answers of the next ``lose``
-        puts, answer each request after ``slow`` seconds, ignore conditions; everything that is not told is as usual. Returns the number of requests so far."""
+        """Change what the server does; everything that is not told is as usual. Returns its number of requests so far.
+
+        ``refuse`` the next n requests with ``status`` and ``code``; ``lose`` the answers of the next n puts; answer
+        each request after ``slow`` seconds; ``ignore_conditions`` of puts.
+        """
         query = "&".join(f"{name}={value}" for name, value in words.items())
         return json.loads(self._asked("POST", f"{CONTROL}?{query}"))
 

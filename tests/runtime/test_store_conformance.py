@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from leakscope.runtime import machine, places
 from leakscope.runtime import store as store_module
@@ -61,6 +62,16 @@ def store(url: str | Path) -> Store:
 def refuse_links(*_: object) -> None:
     """As a FAT file system does."""
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def after_a_moment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, but slow to begin."""
+
+    def slow(*arguments: Any, **words: Any) -> Any:
+        time.sleep(0.01)
+        return function(*arguments, **words)
+
+    return slow
 
 
 def put(store: Store, name: str, content: bytes) -> None:
@@ -159,8 +170,10 @@ class TestChunks:
 
 
 class TestManyWriters:
-    def test_of_eight_threads_exactly_one_creates_a_chunk(self, url):
-        """Each with a store of its own; they begin together, five times."""
+    def test_of_eight_threads_exactly_one_creates_a_chunk(self, url, monkeypatch):
+        """Each with a store of its own; they begin together, five times. Between a look and a write there is time."""
+        for owner, name in ((places, "_rename"), (MemoryFileSystem, "pipe_file")):
+            monkeypatch.setattr(owner, name, after_a_moment(getattr(owner, name)))
         stores = [Store(url) for _ in range(8)]
         for each in stores:
             each.load(KEY)
