@@ -52,7 +52,7 @@ _TEMPORARY_FOLDERS = temporary.FOLDER.format(owner="*")
 _LOCK = ".chunks.lock"
 _MEMORY = RLock()  # of memory://, which all stores of a process share
 _OPENING = RLock()
-_PROBED: set[tuple[str, Any]] = set()  # URLs and file systems of this process
+_PROBED: set[tuple[Any, ...]] = set()  # what was probed by this process
 
 
 class NotInstalled(ValueError):
@@ -348,7 +348,7 @@ class ObjectStore:
     def sweep(self, *, everything: bool = False) -> int:
         """Remove the probe, with ``everything``: an object is put in one request, and is never half there."""
         if everything:
-            _PROBED.discard((self.url, self._files))
+            _PROBED.discard(self._server)
             self.remove(PROBE)
         return 0
 
@@ -360,9 +360,8 @@ class ObjectStore:
         OSError
             In one line, if it does, or if the URL cannot be written.
         """
-        probed = (self.url, self._files)
         with _OPENING:
-            if probed in _PROBED:
+            if self._server in _PROBED:
                 return
             content = b"leakscope writes this object twice; a store must refuse the second time\n"
             # a probe that lies there already is refused at once
@@ -373,7 +372,12 @@ class ObjectStore:
                     f"the store {self.url} has no create-only put: it took the object {PROBE} twice, so that two "
                     f"writers could overwrite each other; allowed are {ALLOWED}"
                 )
-            _PROBED.add(probed)
+            _PROBED.add(self._server)
+
+    @property
+    def _server(self) -> tuple[Any, ...]:
+        """Who is asked for the objects: one URL means another bucket where the endpoint or the owner is another."""
+        return self.url, os.getpid(), _environment()
 
     @property
     def _files(self) -> Any:
