@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.best_guess import _effective_trials, accuracy, advantage, halves
+from leakscope.metrics.best_guess import accuracy, advantage, effective_trials, halves
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 
@@ -126,8 +126,9 @@ def test_effective_trials_have_the_variance_of_a_balanced_accuracy():
     """Of independent guesses that are right with probability p: p (1 - p)/n, worked out by hand for 80 to 20."""
     member = np.arange(100) < 80
     by_hand = 0.25 / 80 + 0.25 / 20  # variance over p (1 - p)
-    assert _effective_trials(np.tile(member, (4, 1)), 0.5) == int(4 / by_hand)
-    assert _effective_trials(np.tile(np.arange(100) < 50, (4, 1)), 0.5) == 400
+    n_in = np.full(4, member.sum())
+    assert effective_trials(n_in, len(member) - n_in, 0.5) == int(4 / by_hand)
+    assert effective_trials(np.full(4, 50), np.full(4, 50), 0.5) == 400
 
 
 @pytest.mark.statistics

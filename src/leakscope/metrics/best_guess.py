@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.core.checks import probability
 from leakscope.core.findings import Term
@@ -95,7 +95,11 @@ def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     >>> advantage(Scores("example", member[None, :] * 1.0, member[None, :])).value
     1.0
     """
-    half = accuracy(scores, 0.5, confidence)
+    return advantage_of(accuracy(scores, 0.5, confidence))
+
+
+def advantage_of(half: Interval) -> Interval:
+    """Map the accuracy at prior 1/2 to TPR - FPR."""
     return replace(half, value=2 * half.value - 1, low=2 * half.low - 1, high=2 * half.high - 1)
 
 
@@ -106,18 +110,71 @@ def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
     # Cross-fitting: a threshold is never evaluated on the models that it was chosen on.
     first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
     threshold = best_threshold(value.ravel(), weight.ravel())
-    n_trials = _effective_trials(scored.member, prior)
+    n_members = scored.member.sum(axis=1)
 
-    def at_thresholds(thresholds: Float[Array, " R"]) -> Interval:
-        model_accuracy = 1 - prior + np.where(value >= thresholds[:, None], weight, 0).sum(axis=1)
+    n_of_class = np.stack([value.shape[1] - n_members, n_members], axis=1)
+
+    def accuracy_at(thresholds: Float[Array, " R"]) -> Float[Array, " R"]:
+        called = value >= thresholds[:, None]
+        n_called = np.stack([(called & ~scored.member).sum(axis=1), (called & scored.member).sum(axis=1)], axis=1)
+        return weighted_accuracy(n_called, n_of_class, prior)
+
+    return over_models(
+        accuracy_at(np.where(half, second, first)),
+        accuracy_at(np.full(len(value), threshold)),
+        threshold,
+        _if_models_differed_more(scored, weight, prior, confidence),
+        effective_trials(n_members, value.shape[1] - n_members, prior),
+        scored.variance_inflation,
+        confidence,
+    )
+
+
+def weighted_accuracy(n_called: Int[Array, "R 2"], n_of_class: Int[Array, "R 2"], prior: float) -> Float[Array, " R"]:
+    """Compute ``prior tpr + (1 - prior)(1 - fpr)`` of each model from its others and members, called and in all."""
+    rate = n_called / n_of_class
+    return prior * rate[:, 1] + (1 - prior) * (1 - rate[:, 0])
+
+
+def over_models(
+    tried_accuracy: Float[Array, " R"],
+    hindsight_accuracy: Float[Array, " R"],
+    threshold: float,
+    if_models_differed_more: float,
+    n_trials: int,
+    variance_inflation: float,
+    confidence: float,
+) -> Interval:
+    """Compute the interval of the accuracy from that of each model.
+
+    Parameters
+    ----------
+    tried_accuracy : array of shape (R,)
+        At the threshold of the other half of the models.
+    hindsight_accuracy : array of shape (R,)
+        At the best threshold of all models.
+    threshold : float
+        That one.
+    if_models_differed_more : float
+        See `_if_models_differed_more`.
+    n_trials : int
+        See `effective_trials`.
+    variance_inflation, confidence : float
+
+    Returns
+    -------
+    Interval
+    """
+
+    def limits(model_accuracy: Float[Array, " R"]) -> Interval:
         mean = float(np.clip(model_accuracy.mean(), 0, 1))
-        variance = scored.variance_inflation * float(model_accuracy.var(ddof=1)) / len(model_accuracy)
+        variance = variance_inflation * float(model_accuracy.var(ddof=1)) / len(model_accuracy)
         return korn_graubard(mean, variance, n_trials, len(model_accuracy), confidence)
 
-    tried = at_thresholds(np.where(half, second, first))
+    tried = limits(tried_accuracy)
     # The best threshold of these very scores is too good on average, so its upper limit covers the maximum.
-    hindsight = at_thresholds(np.full(len(value), threshold))
-    lost = max(hindsight.value - _if_models_differed_more(scored, weight, prior, confidence), 0.0)
+    hindsight = limits(hindsight_accuracy)
+    lost = max(hindsight.value - if_models_differed_more, 0.0)
     return replace(
         tried,
         low=max(tried.value - math.hypot(tried.value - tried.low, lost), 0.0),
@@ -127,16 +184,14 @@ def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
     )
 
 
-def _effective_trials(member: Bool[Array, "R J"], prior: float) -> int:
+def effective_trials(n_in: Int[Array, " R"], n_out: Int[Array, " R"], prior: float) -> int:
     """Count the independent trials whose mean has the least variance that the weighted accuracy may have.
 
     These are all scores if members and others are as many as the prior says, and fewer if one of them is rare:
     ``1/mean_r(prior^2/n_in + (1 - prior)^2/n_out)`` for each row.
     """
-    n_in = member.sum(axis=1)
-    n_out = member.shape[1] - n_in
     variance = prior**2 / n_in + (1 - prior) ** 2 / n_out
-    return max(2, math.floor(len(member) / float(variance.mean()) + 1e-9))
+    return max(2, math.floor(len(n_in) / float(variance.mean()) + 1e-9))
 
 
 def _if_models_differed_more(scored: Rows, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:

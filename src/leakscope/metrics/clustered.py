@@ -12,6 +12,7 @@ in .52 to .87 of audits there (docs/coverage.md).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -26,8 +27,74 @@ Array = np.ndarray
 TRIED = 800  # thresholds, at even steps of the logarithm of the rank
 
 
+class RankedClass(ABC):
+    """The scores of members, or of non-members, in clusters, by their ranks from the highest one down.
+
+    Where the scores lie is up to the subclass: in memory (`ClassScores`), or in files (`leakscope.metrics.stored`).
+    """
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Scores."""
+
+    @property
+    @abstractmethod
+    def n_clusters(self) -> int:
+        """Models, or records."""
+
+    @property
+    @abstractmethod
+    def size_squares(self) -> float:
+        """Sum over the clusters of n_c^2, where n_c is the number of scores of a cluster."""
+
+    @abstractmethod
+    def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
+        """Sum over the clusters a_c^2, and a_c n_c, where a_c of a cluster's scores are among the k highest."""
+
+    @abstractmethod
+    def highest(self, k: int) -> float:
+        """Return the k-th highest score."""
+
+    @abstractmethod
+    def at_least(self, threshold: float) -> int:
+        """Scores at or above a threshold."""
+
+    @abstractmethod
+    def above(self, threshold: float) -> int:
+        """Scores above a threshold."""
+
+    @property
+    @abstractmethod
+    def ranks(self) -> Int[Array, " r"]:
+        """How many of the highest scores each threshold takes that is tried: 0, 1, ... n, and never part of a tie."""
+
+    def tied(self, score: float) -> int:
+        """Scores that are equal to this one."""
+        return self.at_least(score) - self.above(score)
+
+    def limits(self, k: Int[Array, " r"], inflation: float, confidence: float) -> tuple[Array, Array]:
+        """Korn and Graubard's limits of the rate of the k highest scores.
+
+        The rate is a ratio of totals, ``p = sum a_c / sum n_c``, with the variance
+        ``C/(C - 1) sum (a_c - p n_c)^2 / n^2`` between clusters, where n_c may differ (Cochran 1977, section 6.3).
+        """
+        p = k / self.n
+        squares, products = self.cluster_sums(k)
+        residual = squares - 2 * p * products + p**2 * self.size_squares
+        variance = np.maximum(residual, 0.0) * self.n_clusters / ((self.n_clusters - 1) * self.n**2)
+        return korn_graubard_limits(p, inflation * variance, self.n, self.n_clusters, confidence)
+
+
+def tried_ranks(n: int) -> Int[Array, " r"]:
+    """Ranks at even steps of the logarithm from both ends: those of the thresholds that are tried, ties aside."""
+    steps = np.geomspace(1, n, TRIED).round().astype(np.int64)
+    k = np.unique(np.concatenate([steps, n - steps, [n]]))
+    return k[k > 0]
+
+
 @dataclass(frozen=True, eq=False)
-class ClassScores:
+class ClassScores(RankedClass):
     """The scores of members, or of non-members, in descending order, each with its cluster.
 
     Parameters
@@ -35,17 +102,22 @@ class ClassScores:
     descending : array of shape (n,)
     cluster : int array of shape (n,)
         The model, or the record, of each score.
-    n_clusters : int
+    n_of_clusters : int
     """
 
     descending: Float[Array, " n"]
     cluster: Int[Array, " n"]
-    n_clusters: int
+    n_of_clusters: int
 
     @property
     def n(self) -> int:
         """Scores."""
         return len(self.descending)
+
+    @property
+    def n_clusters(self) -> int:
+        """Models, or records."""
+        return self.n_of_clusters
 
     @cached_property
     def ascending(self) -> Float[Array, " n"]:
@@ -74,16 +146,18 @@ class ClassScores:
         """Sum over the clusters of a_c n_c, for k = 0 to n."""
         return np.concatenate([[0.0], np.cumsum(self.sizes[self.cluster])])
 
-    def limits(self, k: Int[Array, " r"], inflation: float, confidence: float) -> tuple[Array, Array]:
-        """Korn and Graubard's limits of the rate of the k highest scores.
+    @property
+    def size_squares(self) -> float:
+        """Sum over the clusters of n_c^2."""
+        return float(self.sizes @ self.sizes)
 
-        The rate is a ratio of totals, ``p = sum a_c / sum n_c``, with the variance
-        ``C/(C - 1) sum (a_c - p n_c)^2 / n^2`` between clusters, where n_c may differ (Cochran 1977, section 6.3).
-        """
-        p = k / self.n
-        residual = self.squares[k] - 2 * p * self.products[k] + p**2 * float(self.sizes @ self.sizes)
-        variance = np.maximum(residual, 0.0) * self.n_clusters / ((self.n_clusters - 1) * self.n**2)
-        return korn_graubard_limits(p, inflation * variance, self.n, self.n_clusters, confidence)
+    def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
+        """Sum over the clusters a_c^2, and a_c n_c."""
+        return self.squares[k], self.products[k]
+
+    def highest(self, k: int) -> float:
+        """Return the k-th highest score."""
+        return float(self.descending[k - 1])
 
     def at_least(self, threshold: float) -> int:
         """Scores at or above a threshold."""
@@ -93,16 +167,10 @@ class ClassScores:
         """Scores above a threshold."""
         return self.n - int(np.searchsorted(self.ascending, threshold, "right"))
 
-    def tied(self, score: float) -> int:
-        """Scores that are equal to this one."""
-        return self.at_least(score) - self.above(score)
-
     @cached_property
-    def ranks(self) -> Int[Array, " r"]:
+    def ranks(self) -> Int[Array, " r"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
         """How many of the highest scores each threshold takes that is tried: 0, 1, ... n, and never part of a tie."""
-        steps = np.geomspace(1, self.n, TRIED).round().astype(np.int64)
-        k = np.unique(np.concatenate([steps, self.n - steps, [self.n]]))
-        k = k[k > 0]
+        k = tried_ranks(self.n)
         whole_ties = self.n - np.searchsorted(self.ascending, self.descending[k - 1], "left")
         return np.concatenate([[0], np.unique(whole_ties)])
 
@@ -113,14 +181,14 @@ class Clustered:
 
     Parameters
     ----------
-    members, others : ClassScores
+    members, others : RankedClass
     inflation : float
         Factor of the variance between clusters.
     confidence : float
     """
 
-    members: ClassScores
-    others: ClassScores
+    members: RankedClass
+    others: RankedClass
     inflation: float
     confidence: float
 
@@ -159,7 +227,7 @@ class Clustered:
 
         def tried(place: int) -> float:
             """Return the lowest score among the ``place`` highest ones."""
-            return float(self.others.descending[ranks[place] - 1])
+            return self.others.highest(int(ranks[place]))
 
         # The threshold asked for is the smallest score whose false positive rate is at most fpr. It lies above every
         # score at which the rate is surely larger ...

@@ -14,7 +14,6 @@ from leakscope.core.intervals import (
     cluster_t,
     delong,
     korn_graubard,
-    placements,
 )
 from leakscope.core.tradeoff import Piecewise
 from leakscope.core.types import Scores
@@ -53,7 +52,12 @@ def roc(scores: Scores) -> Piecewise:
     scored = rows(scores)
     false, true = _corners(scored.value.ravel(), scored.member.ravel())
     corners = _thinned(false, true)
-    return Piecewise(false[corners] / false[-1], 1 - true[corners] / true[-1])
+    return curve_of(false[corners], true[corners])
+
+
+def curve_of(false: Int[Array, " c"], true: Int[Array, " c"]) -> Piecewise:
+    """Make the ROC from the counts at its corners, the last of which calls everybody."""
+    return Piecewise(false / false[-1], 1 - true / true[-1])
 
 
 def auc(scores: Scores, confidence: float = 0.95) -> Interval:
@@ -87,8 +91,8 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     pairs = [(value[member], value[~member]) for value, member in zip(scored.value, scored.member, strict=True)]
     if scored.single:
         return replace(delong(*pairs[0], confidence), interval_over=scored.interval_over)
-    areas = np.array([placements(*pair)[0].mean() for pair in pairs])
-    return _over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, scored.variance_inflation)
+    areas = np.array([_area(*pair) for pair in pairs])
+    return mean_over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, scored.variance_inflation)
 
 
 def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = True) -> Interval:
@@ -128,12 +132,21 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     precision = np.array([_average_precision(sign * value, member == inside) for value, member in scored_rows])
     positives = scored.n_members if inside else scored.n_others
     if not scored.single:
-        return _over_models(precision, positives, confidence, scored.variance_inflation)
+        return mean_over_models(precision, positives, confidence, scored.variance_inflation)
     exact = clopper_pearson(float(precision[0]) * positives, positives, confidence)
     return replace(exact, interval_over=scored.interval_over)
 
 
-def _over_models(value: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float) -> Interval:
+def _area(members: Float[Array, " P"], others: Float[Array, " Q"]) -> float:
+    """Probability that a member's score is the higher one, ties one half: a quotient of whole numbers."""
+    ascending, sought = np.sort(others), np.sort(members)
+    doubled = np.searchsorted(ascending, sought, "left").sum() + np.searchsorted(ascending, sought, "right").sum()
+    return float(doubled / (2 * len(members) * len(others)))
+
+
+def mean_over_models(
+    value: Float[Array, " R"], n_trials: int, confidence: float, variance_inflation: float
+) -> Interval:
     """Cluster t; near 0 and 1, where the values are few and skewed, Korn-Graubard."""
     mean = float(value.mean())
     if n_trials * min(mean, 1 - mean) >= FEWEST_RARE:
@@ -160,13 +173,28 @@ def _thinned(false: Int[Array, " C"], true: Int[Array, " C"]) -> Int[Array, " c"
     """Corners near even steps of both axes, linear and logarithmic."""
     if len(false) <= MOST_CORNERS:
         return slice(None)
-    n = MOST_CORNERS // 4  # corners near the steps of each of four axes; their union is at most MOST_CORNERS
     missed = (true[-1] - true)[::-1]
+    linear_false, linear_true, log_false, log_missed = steps_of_corners(int(false[-1]), int(true[-1]))
     near = [
-        np.searchsorted(false, np.linspace(0, false[-1], n)),
-        np.searchsorted(true, np.linspace(0, true[-1], n)),
-        np.searchsorted(false, np.geomspace(1, false[-1], n)),
-        len(false) - 1 - np.searchsorted(missed, np.geomspace(1, true[-1], n)),
+        np.searchsorted(false, linear_false),
+        np.searchsorted(true, linear_true),
+        np.searchsorted(false, log_false),
+        len(false) - 1 - np.searchsorted(missed, log_missed),
         [0, len(false) - 1],
     ]
     return np.unique(np.clip(np.concatenate(near), 0, len(false) - 1)).astype(np.int64)
+
+
+def steps_of_corners(n_others: int, n_members: int) -> tuple[Array, Array, Array, Array]:
+    """Even steps near which corners are kept.
+
+    Of the false positives, of the true positives, of the logarithm of the false positives, and of that of the members
+    that are missed. The corners next to them are at most ``MOST_CORNERS``.
+    """
+    n = MOST_CORNERS // 4
+    return (
+        np.linspace(0, n_others, n),
+        np.linspace(0, n_members, n),
+        np.geomspace(1, n_others, n),
+        np.geomspace(1, n_members, n),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +14,12 @@ from jaxtyping import Float
 from scipy.special import bdtrik
 
 from leakscope.core.checks import probability
-from leakscope.core.findings import Term
+from leakscope.core.findings import IntervalOver, Term
 from leakscope.core.intervals import Interval, clopper_pearson
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.clustered import Clustered, joined
 from leakscope.metrics.rows import Rows, rows
-from leakscope.metrics.spread import Shifts
+from leakscope.metrics.spread import Shifts, ShiftsOfModels
 
 Array = np.ndarray
 
@@ -76,7 +77,7 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
     >>> round(found.value, 3), found.detail["false_alarms"]
     (0.644, 50)
     """
-    return _Pooled(rows(scores), confidence, target).tpr(fpr)
+    return Pooled(InMemory(rows(scores)), confidence, target).tpr(fpr)
 
 
 def roc_band(
@@ -111,12 +112,7 @@ def roc_band(
     >>> roc_band(Scores("example", value[None, :], member[None, :]), [0.05, 0.5])[0].round(3).tolist()
     [0.644, 0.976]
     """
-    pooled = _Pooled(rows(scores), confidence, "population")
-    intervals = [pooled.tpr(float(rate)) for rate in at]
-    value = np.array([interval.value for interval in intervals])
-    low = np.array([np.nan if interval.refused else interval.low for interval in intervals])
-    high = np.array([np.nan if interval.refused else interval.high for interval in intervals])
-    return value, low, high
+    return Pooled(InMemory(rows(scores)), confidence, "population").band(at)
 
 
 def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
@@ -154,7 +150,11 @@ def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95
     0.589
     """
     prior = probability("prior", prior, open_ends=True)
-    tpr = tpr_at_fpr(scores, fpr, confidence)
+    return precision_of(tpr_at_fpr(scores, fpr, confidence), fpr, prior)
+
+
+def precision_of(tpr: Interval, fpr: float, prior: float) -> Interval:
+    """Map a true positive rate to the precision at this false positive rate and prior."""
     value, low, high = (prior * r / (prior * r + (1 - prior) * fpr) for r in (tpr.value, tpr.low, tpr.high))
     return replace(tpr, value=value, low=low, high=high)
 
@@ -261,71 +261,195 @@ def precision_at_recall(scores: Scores, recall: float, prior: float = 0.5, confi
     return replace(fpr, value=value, low=low, high=high)
 
 
+class Ranked(ABC):
+    """The scores of members, or of non-members, by their ranks from the highest one down."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Scores."""
+
+    @abstractmethod
+    def highest(self, k: int) -> float:
+        """Return the k-th highest score, k from 1 to n."""
+
+    @abstractmethod
+    def at_least(self, threshold: float) -> int:
+        """Scores at or above a threshold."""
+
+    @abstractmethod
+    def above(self, threshold: float) -> int:
+        """Scores above a threshold."""
+
+
+class RankedScores(ABC):
+    """The scores of all models, ranked by class: in memory (`InMemory`), or in files (`leakscope.metrics.stored`)."""
+
+    @property
+    @abstractmethod
+    def single(self) -> bool:
+        """One row of independent points."""
+
+    @property
+    @abstractmethod
+    def interval_over(self) -> IntervalOver:
+        """What an interval averages over."""
+
+    @property
+    @abstractmethod
+    def n_models(self) -> int:
+        """Rows."""
+
+    @property
+    @abstractmethod
+    def members(self) -> Ranked:
+        """The scores of members."""
+
+    @property
+    @abstractmethod
+    def others(self) -> Ranked:
+        """The scores of non-members."""
+
+    @property
+    @abstractmethod
+    def shifts(self) -> ShiftsOfModels:
+        """How far whole models shift their scores."""
+
+    @abstractmethod
+    def clustered(self, axis: Literal["models", "records"], confidence: float) -> Clustered:
+        """Put the scores in their clusters: models, or the records of these models."""
+
+    @abstractmethod
+    def has_two_values(self) -> bool:
+        """Whether there are exactly two different scores."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Pooled:
-    """The scores of all rows, sorted once by class."""
+class _Ascending(Ranked):
+    """Scores in memory, in ascending order."""
+
+    value: Float[Array, " n"]
+
+    @property
+    def n(self) -> int:
+        return len(self.value)
+
+    def highest(self, k: int) -> float:
+        return float(self.value[-k])
+
+    def at_least(self, threshold: float) -> int:
+        return self.n - int(np.searchsorted(self.value, threshold, "left"))
+
+    def above(self, threshold: float) -> int:
+        return self.n - int(np.searchsorted(self.value, threshold, "right"))
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(RankedScores):
+    """The scores of rows, sorted once by class."""
 
     rows: Rows
+
+    @property
+    def single(self) -> bool:
+        """One row of independent points."""
+        return self.rows.single
+
+    @property
+    def interval_over(self) -> IntervalOver:
+        """What an interval averages over."""
+        return self.rows.interval_over
+
+    @property
+    def n_models(self) -> int:
+        """Rows."""
+        return len(self.rows.value)
+
+    @cached_property
+    def members(self) -> _Ascending:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
+        """Ascending scores."""
+        return _Ascending(np.sort(self.rows.value[self.rows.member]).astype(np.float64))
+
+    @cached_property
+    def others(self) -> _Ascending:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
+        """Ascending scores."""
+        return _Ascending(np.sort(self.rows.value[~self.rows.member]).astype(np.float64))
+
+    @cached_property
+    def shifts(self) -> Shifts:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
+        """How far whole models shift their scores."""
+        return Shifts(self.rows)
+
+    def clustered(self, axis: Literal["models", "records"], confidence: float) -> Clustered:
+        """Take rows or columns as clusters."""
+        return Clustered.by(self.rows, axis, confidence)
+
+    def has_two_values(self) -> bool:
+        """Whether there are exactly two different scores."""
+        bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
+        return bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The rates of all rows at one threshold."""
+
+    scores: RankedScores
     confidence: float
     target: Target
 
     @cached_property
-    def members(self) -> Float[Array, " P"]:
-        """Ascending scores."""
-        return np.sort(self.rows.value[self.rows.member]).astype(np.float64)
-
-    @cached_property
-    def others(self) -> Float[Array, " Q"]:
-        """Ascending scores."""
-        return np.sort(self.rows.value[~self.rows.member]).astype(np.float64)
-
-    @cached_property
-    def shifts(self) -> Shifts:
-        """How far whole models shift their scores."""
-        return Shifts(self.rows)
-
-    @cached_property
     def clustered(self) -> Clustered:
         """The scores in their clusters: models, or the records of these models."""
-        return Clustered.by(self.rows, "models" if self.target == "population" else "records", self.confidence)
+        return self.scores.clustered("models" if self.target == "population" else "records", self.confidence)
 
     def tpr(self, fpr: float) -> Interval:
         """Estimate the rate of members at or above the threshold, with its interval and the realised FPR."""
         fpr = probability("fpr", fpr, open_ends=True)
+        members, others = self.scores.members, self.scores.others
         threshold = self._threshold(fpr)
-        n_called, n_false_positives = _at_least(self.members, threshold), _at_least(self.others, threshold)
+        n_called, n_false_positives = members.at_least(threshold), others.at_least(threshold)
         detail: dict[str, float] = {
-            "fpr": n_false_positives / len(self.others),
+            "fpr": n_false_positives / others.n,
             "threshold": threshold,
             "false_alarms": n_false_positives,
-            "games": len(self.others),
+            "games": others.n,
         }
-        if self.rows.single:
+        if self.scores.single:
             interval = self._over_points(fpr, n_called)
-            return replace(interval, interval_over=self.rows.interval_over, detail=detail)
-        detail |= {"models": len(self.rows.value), "between_model_spread": self.shifts.spread}
+            return replace(interval, interval_over=self.scores.interval_over, detail=detail)
+        detail |= {"models": self.scores.n_models, "between_model_spread": self.scores.shifts.spread}
         if self.target == "these_models":
             return replace(self._over_records(fpr, n_called), detail=detail)
         return replace(self._over_models(fpr, n_called), detail=detail)
 
+    def band(self, at: Sequence[float] | Float[Array, " A"]) -> tuple[Array, Array, Array]:
+        """Estimate the rate at several false positive rates, with pointwise limits; NaN where they are refused."""
+        intervals = [self.tpr(float(rate)) for rate in at]
+        value = np.array([interval.value for interval in intervals])
+        low = np.array([np.nan if interval.refused else interval.low for interval in intervals])
+        high = np.array([np.nan if interval.refused else interval.high for interval in intervals])
+        return value, low, high
+
     def _threshold(self, fpr: float) -> float:
         """Find the smallest score whose false positive rate is at most fpr."""
-        n = len(self.others)
+        members, others = self.scores.members, self.scores.others
+        n = others.n
         if fpr * n < 1 - 1e-9:  # not one false positive is allowed, so the rate cannot be resolved
             raise NotApplicable("fpr_not_resolvable", games=n, reached=1000 / n)
-        one_too_many = _highest(self.others, 1 + math.floor(fpr * n + 1e-9))
+        one_too_many = _highest(others, 1 + math.floor(fpr * n + 1e-9))
         # The next score above the first one with too many false positives, of members or of others, is the threshold.
-        above = [_from(sample, one_too_many, "right")[:1] for sample in (self.members, self.others)]
-        lowest = np.concatenate(above)
-        if len(lowest) == 0:
+        threshold = next_above([members, others], one_too_many)
+        if threshold is None:
             raise self._too_coarse()
-        return float(lowest.min())
+        return threshold
 
     def _too_coarse(self) -> NotApplicable:
         """Say why no threshold has few enough false positives."""
-        bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
-        strictest = 100 * _at_least(self.others, top) / len(self.others)
-        one_point = bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
+        members, others = self.scores.members, self.scores.others
+        top = max(members.highest(1), others.highest(1))
+        strictest = 100 * others.at_least(top) / others.n
+        one_point = self.scores.has_two_values()
         return NotApplicable("one_threshold" if one_point else "strictest_threshold", strictest=strictest)
 
     def _over_models(self, fpr: float, n_called: int) -> Interval:
@@ -336,9 +460,9 @@ class _Pooled:
         them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
         fpr = .01 even with the wide limits of `Clustered`.
         """
-        rate = n_called / len(self.members)
-        in_tail = len(self.rows.value) * min(fpr, 1 - fpr)
-        if in_tail < FEWEST_IN_TAIL and self.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD:
+        rate = n_called / self.scores.members.n
+        in_tail = self.scores.n_models * min(fpr, 1 - fpr)
+        if in_tail < FEWEST_IN_TAIL and self.scores.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD:
             return Interval(rate, 0.0, 1.0, self.confidence, "models", refused="too_few_models")
         low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_models"),)
@@ -348,44 +472,42 @@ class _Pooled:
         """One threshold for these models: what is drawn at random are records."""
         low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_records"),)
-        return Interval(n_called / len(self.members), low, high, self.confidence, "points", method)
+        return Interval(n_called / self.scores.members.n, low, high, self.confidence, "points", method)
 
     def _over_points(self, fpr: float, n_called: int) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
-        n, n_others = len(self.members), len(self.others)
+        members, others = self.scores.members, self.scores.others
+        n, n_others = members.n, others.n
         # The true quantile lies between two order statistics of the others; TPR at each is a limit from the threshold.
         fewest, most = _binomial_limits(n_others, fpr, self.confidence)
-        least = _at_least(self.members, _highest(self.others, fewest))
-        largest = len(_from(self.members, _highest(self.others, most + 1), "right"))
+        least = members.at_least(_highest(others, fewest))
+        largest = members.above(_highest(others, most + 1))
         exact = clopper_pearson(n_called, n, self.confidence)
         rate = n_called / n
         # A tie at a limit is a jump of the rate, which `joined` adds to both errors.
-        ties = [_tied(self.members, _highest(self.others, k)) / n for k in (fewest + 1, most)]
+        ties = [_tied(members, _highest(others, k)) / n for k in (fewest + 1, most)]
         low = rate - joined(max(rate - least / n, 0.0), rate - exact.low, ties[0])
         high = rate + joined(max(largest / n - rate, 0.0), exact.high - rate, ties[1])
         method = (Term("order_statistics"),)
         return Interval(rate, max(low, 0.0), min(high, 1.0), self.confidence, "points", method)
 
 
-def _from(ascending: Float[Array, " n"], threshold: float, side: Literal["left", "right"]) -> Float[Array, " k"]:
-    """Select the scores at or above a threshold (left), or above it (right)."""
-    return ascending[np.searchsorted(ascending, threshold, side) :]
+def next_above(samples: Sequence[Ranked], score: float) -> float | None:
+    """Return the next score above this one in any of the samples; None where it is the highest."""
+    lowest = [sample.highest(n) for sample in samples if (n := sample.above(score))]
+    return min(lowest, default=None)
 
 
-def _highest(ascending: Float[Array, " n"], k: int) -> float:
+def _highest(ranked: Ranked, k: int) -> float:
     """Return the k-th highest score; infinite beyond the ends."""
-    if 1 <= k <= len(ascending):
-        return float(ascending[-k])
+    if 1 <= k <= ranked.n:
+        return ranked.highest(k)
     return math.inf if k < 1 else -math.inf
 
 
-def _tied(ascending: Float[Array, " n"], score: float) -> int:
+def _tied(ranked: Ranked, score: float) -> int:
     """Scores that are equal to this one."""
-    return len(_from(ascending, score, "left")) - len(_from(ascending, score, "right"))
-
-
-def _at_least(ascending: Float[Array, " n"], threshold: float) -> int:
-    return len(_from(ascending, threshold, "left"))
+    return ranked.at_least(score) - ranked.above(score)
 
 
 def _binomial_limits(n: int, p: float, confidence: float) -> tuple[int, int]:

@@ -106,20 +106,55 @@ def games_won(
         raise NotApplicable("one_trained_model")
     sign = np.where(scores.member, 1.0, -1.0)
     threshold = (earlier_thresholds if independent else held_out_thresholds)(scores.value, sign)
-    called = scores.value >= threshold[:, None]
-    won = np.sum(called == scores.member, axis=0)
-    level = alpha / (n_records if independent else LEARNED * n_records)
-    limits = clopper_pearson_lower(np.arange(games + 1), games, level)
-    enough = np.flatnonzero(limits > baseline_accuracy)
+    limits = limits_of_games(games, n_records, alpha, independent)
+    spread = float(scores.value.std(dtype=float)) or 1.0
+    won, margin = won_and_margin(scores.value, scores.member, threshold, float(scores.value.max()), spread)
     return RecordGames(
         won=won,
         games=games,
         low=limits[won],
         exposed=limits[won] > baseline_accuracy,
-        margin=_margin(scores.value, sign, threshold),
-        smallest_detectable=float(enough[0] / games) if len(enough) else math.inf,
+        margin=margin,
+        smallest_detectable=smallest_detectable(limits, baseline_accuracy),
         confidence=confidence,
     )
+
+
+def limits_of_games(games: int, n_records: int, alpha: float, independent: bool = False) -> Float[Array, " g"]:
+    """Lower limits of the chance to win, for 0, 1, ... games won; of all records at once, see `games_won`."""
+    level = alpha / (n_records if independent else LEARNED * n_records)
+    return clopper_pearson_lower(np.arange(games + 1), games, level)
+
+
+def smallest_detectable(limits: Float[Array, " g"], baseline_accuracy: float) -> float:
+    """Return the least fraction of games won that shows a record as exposed; infinite if none does."""
+    enough = np.flatnonzero(limits > baseline_accuracy)
+    return float(enough[0] / (len(limits) - 1)) if len(enough) else math.inf
+
+
+def won_and_margin(
+    value: Float[Array, "T J"], member: Bool[Array, "T J"], threshold: Float[Array, " T"], top: float, spread: float
+) -> tuple[Int[Array, " J"], Float[Array, " J"]]:
+    """Count the games won against each record, and measure how clearly.
+
+    Parameters
+    ----------
+    value : array of shape (T, J)
+    member : bool array of shape (T, J)
+    threshold : array of shape (T,)
+        Of each model; one that calls nobody counts as the largest score.
+    top, spread : float
+        The largest score and the standard deviation of all.
+
+    Returns
+    -------
+    won : int array of shape (J,)
+    margin : array of shape (J,)
+        Mean signed distance from the threshold, over ``spread``.
+    """
+    won = np.sum((value >= threshold[:, None]) == member, axis=0)
+    sign = np.where(member, 1.0, -1.0)
+    return won, np.mean(sign * (value - np.minimum(threshold, top)[:, None]), axis=0) / spread
 
 
 def models_needed(n_records: int, confidence: float = 0.95, baseline_accuracy: float = 0.5) -> int:
@@ -146,9 +181,3 @@ def models_needed(n_records: int, confidence: float = 0.95, baseline_accuracy: f
     """
     alpha = 1 - probability("confidence", confidence, open_ends=True)
     return math.floor(math.log(LEARNED * count("records", n_records) / alpha) / -math.log(baseline_accuracy)) + 1
-
-
-def _margin(value: Float[Array, "T J"], sign: Float[Array, "T J"], threshold: Float[Array, " T"]) -> Array:
-    """Mean signed distance; a threshold that calls nobody counts as the largest score."""
-    spread = float(value.std(dtype=float)) or 1.0
-    return np.mean(sign * (value - np.minimum(threshold, value.max())[:, None]), axis=0) / spread

@@ -9,6 +9,7 @@ Scores are compared on the scale of normal scores, which no increasing transform
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,8 +23,57 @@ Array = np.ndarray
 LEAST_NOISE = 1e-9  # scores without any noise in a model have a finite spread too
 
 
+class ShiftsOfModels(ABC):
+    """How far models shift their scores: what follows from the shift of each one and the noise of records."""
+
+    @property
+    @abstractmethod
+    def n_records(self) -> int:
+        """Scores of each model."""
+
+    @property
+    @abstractmethod
+    def shift(self) -> Float[Array, " R"]:
+        """Mean residual of each model."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """Standard deviation of the residuals within a model."""
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the shifts over the noise, less what the noise alone gives."""
+        between = float(self.shift.var(ddof=1)) - self.noise**2 / self.n_records
+        return math.sqrt(max(between, 0.0)) / self.noise
+
+    def spread_upper(self, alpha: float) -> float:
+        """Upper limit of the spread: the true one is larger with probability alpha, for normal shifts.
+
+        What noise adds to the measured shifts is left in, so that few records look like a large spread.
+        """
+        return _upper_factor(len(self.shift) - 1, alpha) * float(self.shift.std(ddof=1)) / self.noise
+
+    def dilation(self, alpha: float) -> float:
+        """Factor by which the true spread may exceed that of these models, for skewed shifts too.
+
+        The standard deviation of skewed or heavy-tailed shifts is known less well than that of normal ones, as if there
+        were fewer of them: half the degrees of freedom give coverage for exponential shifts (docs/coverage.md).
+
+        Parameters
+        ----------
+        alpha : float
+            Probability, about, of a larger factor.
+        """
+        return _upper_factor((len(self.shift) - 1) / 2, alpha)
+
+    def offsets(self, factor: float) -> Float[Array, " R"]:
+        """Compute what each model's normal scores change by if the models differ ``factor`` times as much."""
+        return (factor - 1) * (self.shift - self.shift.mean())
+
+
 @dataclass(frozen=True, eq=False)
-class Shifts:
+class Shifts(ShiftsOfModels):
     """The shift of each model's scores.
 
     A model's shift is the mean over its records of the normal score less the mean normal score of the record's class
@@ -63,46 +113,24 @@ class Shifts:
         return score - np.where(member, score[member].mean(), score[~member].mean())
 
     @cached_property
-    def shift(self) -> Float[Array, " R"]:
+    def shift(self) -> Float[Array, " R"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
         """Mean residual of each model."""
         return self._residual.mean(axis=1)
 
     @cached_property
-    def noise(self) -> float:
+    def noise(self) -> float:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
         """Standard deviation of the residuals within a model."""
         within = self._residual.var(axis=1).mean()
         return max(math.sqrt(float(within)), LEAST_NOISE)
 
-    @cached_property
-    def spread(self) -> float:
-        """Standard deviation of the shifts over the noise, less what the noise alone gives."""
-        between = float(self.shift.var(ddof=1)) - self.noise**2 / self.rows.value.shape[1]
-        return math.sqrt(max(between, 0.0)) / self.noise
-
-    def spread_upper(self, alpha: float) -> float:
-        """Upper limit of the spread: the true one is larger with probability alpha, for normal shifts.
-
-        What noise adds to the measured shifts is left in, so that few records look like a large spread.
-        """
-        return _upper_factor(len(self.shift) - 1, alpha) * float(self.shift.std(ddof=1)) / self.noise
-
-    def dilation(self, alpha: float) -> float:
-        """Factor by which the true spread may exceed that of these models, for skewed shifts too.
-
-        The standard deviation of skewed or heavy-tailed shifts is known less well than that of normal ones, as if there
-        were fewer of them: half the degrees of freedom give coverage for exponential shifts (docs/coverage.md).
-
-        Parameters
-        ----------
-        alpha : float
-            Probability, about, of a larger factor.
-        """
-        return _upper_factor((len(self.shift) - 1) / 2, alpha)
+    @property
+    def n_records(self) -> int:
+        """Scores of each model."""
+        return self.rows.value.shape[1]
 
     def dilated(self, factor: float) -> Float[Array, "R J"]:
         """Return the normal scores as they would be if the models differed ``factor`` times as much."""
-        offset = self.shift - self.shift.mean()
-        return self.normal_scores + (factor - 1) * offset[:, None]
+        return self.normal_scores + self.offsets(factor)[:, None]
 
 
 def _upper_factor(freedom: float, alpha: float) -> float:
