@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from leakscope.auditing.api import audit, audit_model, audit_scores, audit_signals
     from leakscope.bounding.api import bound
     from leakscope.core import claims, covariance, games, intervals, seeds, tradeoff
+    from leakscope.core.block_signals import BlockSignals, write_blocks
     from leakscope.core.findings import Finding
     from leakscope.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakscope.papers import reproduce
@@ -61,6 +62,8 @@ _HOME = {  # the module that holds each name
     "repeat": "runtime.repeat",
     "signals_of": "runtime.observe",
     "reproduce": "papers",
+    "write_blocks": "core.block_signals",
+    "BlockSignals": "core.block_signals",
     "Report": "reports",
     "Finding": "core.findings",
     "Game": "core.types",
@@ -90,6 +93,7 @@ _MODULES = {  # modules that are public as a whole, under their own name
 }
 
 __all__ = [
+    "BlockSignals",
     "Finding",
     "Game",
     "Noise",
@@ -126,6 +130,7 @@ __all__ = [
     "seeds",
     "signals_of",
     "tradeoff",
+    "write_blocks",
 ]
 
 

@@ -110,7 +110,7 @@ class Attack:
         """
         from leakscope.attacks.balance import apart, design_of  # here: ATTACKS is read where nothing is attacked
 
-        function = self._function()
+        function = self.function_of_signals()
 
         def score(part: Signals) -> np.ndarray:
             try:
@@ -153,7 +153,11 @@ class Attack:
         ValueError
             If the function has no parameter of that name.
         """
-        known = [p.name for p in inspect.signature(self._function()).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        known = [
+            p.name
+            for p in inspect.signature(self.function_of_signals()).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        ]
         for name in parameters:
             if not known:
                 raise ValueError(f"the attack {self.name} has no parameters, got {name!r}")
@@ -163,7 +167,8 @@ class Attack:
         listed = ", ".join(f"{name}={value}" for name, value in merged.items())
         return replace(self, name=f"{base}({listed})" if merged else base, parameters=merged)
 
-    def _function(self) -> Score:
+    def function_of_signals(self) -> Score:
+        """Return the function, imported where it is named by its path."""
         if not isinstance(self.function, str):
             return self.function
         module, _, name = self.function.partition(":")

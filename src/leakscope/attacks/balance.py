@@ -99,14 +99,51 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
     sampled_member = game.member[:, sample]
     n_free = _independent_columns(sampled_member, None if unit is None else unit[sample])
     member = game.member[:, columns]
-    same = _same_or_opposite(member, n_free)
-    n_in = 0
-    if game.leave_one_out or game.n_targets == 1:
-        # Without known units the columns are counted as independent: a wrong alarm costs one reference, no more.
-        n_in = _constant_count(member, n_free if unit is not None else len(sample))
-    if n_in and not same.any():
-        return Design(same, n_in, _uneven_pairs(sampled_member, n_free))
-    reason = _dependence(game, sampled_member, same, n_free)
+    n_in = member.sum(axis=0)
+    constant = int(n_in[0]) if n_in.min() == n_in.max() else 0
+    # Without known units the columns are counted as independent: a wrong alarm costs one reference, no more.
+    n_units = n_free if unit is not None else len(sample)
+    return _judged(sampled_member, _same_or_opposite(member), constant, n_free, n_units, game.n_targets)
+
+
+def design_of_sample(member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_in: int, n_targets: int) -> Design | None:
+    """Test the memberships of a sample of the target points, with what is known of all of them; see `design`.
+
+    Parameters
+    ----------
+    member : bool array of shape (K, J)
+    same : bool array of shape (K, K)
+        Pairs of different models with equal or with opposite memberships at all target points.
+    n_in : int
+        The number of models that each target point is in, where it is the same for all of them; else 0.
+    n_targets : int
+
+    Returns
+    -------
+    Design or None
+    """
+    return _judged(member, same, n_in, _independent_columns(member, None), member.shape[1], n_targets)
+
+
+def _judged(
+    sampled_member: Bool[Array, "K J"],
+    same: Bool[Array, "K K"],
+    n_in: int,
+    n_free: int,
+    n_units: int,
+    n_targets: int,
+) -> Design | None:
+    """Judge what was seen; pairs and counts that chance hardly explains tell of a design."""
+    n_models = len(sampled_member)
+    if n_models**2 * 0.5**n_free > _CHANCE:
+        same = np.zeros_like(same)
+    leave_one_out = n_targets == n_models
+    constant = 0
+    if leave_one_out or n_targets == 1:
+        constant = _constant_count(n_in, n_models, n_units)
+    if constant and not same.any():
+        return Design(same, constant, _uneven_pairs(sampled_member, n_free))
+    reason = _dependence(n_targets, sampled_member, same, n_free)
     return Design(same, 0, reason) if reason or same.any() else None
 
 
@@ -201,26 +238,20 @@ def _independent_columns(member: Bool[Array, "K J"], unit: Shaped[Array, " J"] |
     return np.unique(np.packbits(member, axis=0), axis=1).shape[1]
 
 
-def _same_or_opposite(member: Bool[Array, "K J"], n_free: int) -> Bool[Array, "K K"]:
-    """Find the pairs of different rows that are equal or opposite at all points, if chance hardly explains one."""
-    n_models = len(member)
-    same = np.zeros((n_models, n_models), dtype=bool)
-    if n_models**2 * 0.5**n_free > _CHANCE:
-        return same
+def _same_or_opposite(member: Bool[Array, "K J"]) -> Bool[Array, "K K"]:
+    """Find the pairs of different rows that are equal or opposite at all points."""
     relative_to_first = np.packbits(member ^ member[:, :1], axis=1)  # opposite rows become equal
     _, pattern = np.unique(relative_to_first, axis=0, return_inverse=True)
-    same[:] = pattern.ravel()[:, None] == pattern.ravel()[None, :]
+    same = pattern.ravel()[:, None] == pattern.ravel()[None, :]
     np.fill_diagonal(same, False)
     return same
 
 
-def _constant_count(member: Bool[Array, "K J"], n_units: int) -> int:
-    """Return the number of models that every point is in, if it is the same for all and not by chance; else 0."""
-    n_in = member.sum(axis=0)
-    n_models = len(member)
-    if n_in.min() != n_in.max() or n_in[0] in (0, n_models):
+def _constant_count(n_in: int, n_models: int, n_units: int) -> int:
+    """Return the number of models that every point is in, if chance hardly makes it the same for all; else 0."""
+    if n_in in (0, n_models):
         return 0
-    c, fraction = int(n_in[0]), n_in[0] / n_models
+    c, fraction = n_in, n_in / n_models
     # log of the binomial probability of c
     log_chance = gammaln(n_models + 1) - gammaln(c + 1) - gammaln(n_models - c + 1)
     log_chance += c * np.log(fraction) + (n_models - c) * np.log1p(-fraction)
@@ -249,35 +280,36 @@ def _uneven_pairs(member: Bool[Array, "K J"], n_free: int) -> Term | None:
     return Term("pairs_share_fewer_points") if far > _FAR else None
 
 
-def _dependence(game: Game, member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_free: int) -> Term | None:
+def _dependence(n_targets: int, member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_free: int) -> Term | None:
     """Say why the memberships of a target depend on those of its references; None if they do not seem to."""
-    usable = ~same & ~np.eye(game.n_models, dtype=bool)
-    if not game.leave_one_out:
-        usable[:, : game.n_targets] = False
-    usable = usable[: game.n_targets]
+    usable = ~same & ~np.eye(len(member), dtype=bool)
+    if n_targets < len(member):
+        usable[:, :n_targets] = False
+    usable = usable[:n_targets]
     root = np.sqrt(n_free)
-    correlation = _correlations(member)[: game.n_targets]
+    correlation = _correlations(member)[:n_targets]
     if usable.any() and np.abs(correlation[usable]).max() * root > _FAR:
         return Term("pairs_share_points")
     # The correlation of a target's memberships with the number of its references that have the point.
-    own = member[: game.n_targets].astype(float)
+    own = member[:n_targets].astype(float)
     n_references_in = usable.astype(float) @ member
     own -= own.mean(axis=1, keepdims=True)
     n_references_in -= n_references_in.mean(axis=1, keepdims=True)
     length = np.sqrt((own**2).sum(axis=1) * (n_references_in**2).sum(axis=1))
     count_correlation = (own * n_references_in).sum(axis=1) / np.where(length > 0, length, 1)
     far_count = np.abs(count_correlation).max() * root > _FAR
-    if far_count or _dispersion(game, member, usable) * np.sqrt(n_free / 2) > _FAR:
+    if far_count or _dispersion(member, usable) * np.sqrt(n_free / 2) > _FAR:
         return Term("counts_tell")
     return None
 
 
-def _dispersion(game: Game, member: Bool[Array, "K J"], usable: Bool[Array, "T K"]) -> float:
+def _dispersion(member: Bool[Array, "K J"], usable: Bool[Array, "T K"]) -> float:
     """Compare the variance of the number of models with a point with that of independent draws; relative difference.
 
     It uses all targets at once, and so detects what the correlations of single targets are too noisy to show.
     """
-    if not game.leave_one_out or usable.sum() < game.n_models * (game.n_models - 1):
+    n_models = len(member)
+    if usable.shape != (n_models, n_models) or usable.sum() < n_models * (n_models - 1):
         return 0.0
     fraction = member.mean(axis=1)
     expected = (fraction * (1 - fraction)).sum()

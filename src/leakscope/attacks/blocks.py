@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakscope.core.types import Game, NotApplicable, PartOfGame, Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 17  # models x points of a block: a few arrays of that size stay in the cache
@@ -142,14 +142,21 @@ def require_references(
             raise NotApplicable("no_reference", n=game.n_references)
         raise NotApplicable("few_references", fewest=least, n=game.n_references)
 
-    def members() -> Iterator[Bool[Array, "B R"]]:
-        return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
+    if isinstance(game, PartOfGame):  # some points of a game, whose other points count too
+        has_without, has_including, has_both = game.references
+    else:
 
-    if without and all(member.all() for member in members()):
+        def members() -> Iterator[Bool[Array, "B R"]]:
+            return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
+
+        has_without = not without or any(not member.all() for member in members())
+        has_including = not including or any(member.any() for member in members())
+        has_both = not both or any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members())
+    if without and not has_without:
         raise NotApplicable("no_reference_without")
-    if including and not any(member.any() for member in members()):
+    if including and not has_including:
         raise NotApplicable("no_reference_with")
-    if both and not any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members()):
+    if both and not has_both:
         raise NotApplicable("no_reference_of_both")
 
 

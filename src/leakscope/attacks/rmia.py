@@ -57,15 +57,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     >>> rmia(Signals(game, None, {"loss": loss}))[0].round(3).tolist()  # ratios 3 and 0.2
     [-0.079, -0.603]
     """
-    game, loss = signals.game, signals.array("loss")
-    require_references(signals, least=1)
-
-    def log_ratio(block: Block) -> Float[Array, "B T"]:
-        log_p = -block.references(loss)
-        all_references = np.ones(log_p.shape, dtype=bool)
-        return -block.targets(loss) - log_mean_exp(log_p, all_references, game.leave_one_out)
-
-    return _rank_in_population(signals, log_ratio, gamma)
+    return _rank_in_population(signals, log_ratio(signals), gamma)
 
 
 def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Float[Array, "T J"]:
@@ -107,11 +99,29 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     >>> rmia_offline(Signals(game, None, {"loss": loss}))[0].round(3).tolist()
     [-0.111, -0.609]
     """
+    return _rank_in_population(signals, log_ratio_offline(signals, a=a), gamma)
+
+
+def log_ratio(signals: Signals) -> Callable[[Block], Float[Array, "B T"]]:
+    """Return the function that computes the logarithms of the ratios of `rmia` at the points of a block."""
+    game, loss = signals.game, signals.array("loss")
+    require_references(signals, least=1)
+
+    def at(block: Block) -> Float[Array, "B T"]:
+        log_p = -block.references(loss)
+        all_references = np.ones(log_p.shape, dtype=bool)
+        return -block.targets(loss) - log_mean_exp(log_p, all_references, game.leave_one_out)
+
+    return at
+
+
+def log_ratio_offline(signals: Signals, *, a: float = 0.3) -> Callable[[Block], Float[Array, "B T"]]:
+    """Return the function that computes the logarithms of the ratios of `rmia_offline` at the points of a block."""
     game, loss = signals.game, signals.array("loss")
     require_references(signals, without=True, least=1)
     a = probability("a", a)
 
-    def log_ratio(block: Block) -> Float[Array, "B T"]:
+    def at(block: Block) -> Float[Array, "B T"]:
         own = -block.targets(loss)
         outside = ~block.references(game.member)
         log_out = log_mean_exp(-block.references(loss), outside, game.leave_one_out)
@@ -119,7 +129,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
         with np.errstate(divide="ignore"):  # a = 1: log 0
             return own - np.logaddexp(np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2))
 
-    return _rank_in_population(signals, log_ratio, gamma)
+    return at
 
 
 def rank_fraction(
@@ -160,25 +170,30 @@ def rank_fraction(
     >>> (1 + rank_fraction(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
     [0.959, 0.375]
     """
-    thresholds = np.sort(population) + np.log(positive("gamma", gamma))
+    return fraction_below(log_ratio, np.sort(population) + np.log(positive("gamma", gamma)))
+
+
+def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]) -> Float[Array, " J"]:
+    """Compute `rank_fraction` from the ascending logarithms of gamma times the ratios of the population."""
+    sought = log_ratio.astype(np.result_type(log_ratio, thresholds))  # of one type, so that no copy is made
     log_ratio = log_ratio.astype(np.float64)
     order = np.argsort(log_ratio)  # sorted queries are found three times as fast: neighbours share the cache
     n_exceeded = np.empty(len(log_ratio))
-    n_exceeded[order] = np.searchsorted(thresholds, log_ratio[order], side="right")
+    n_exceeded[order] = np.searchsorted(thresholds, sought[order], side="right")
     tie_breaker = 0.5 + 0.5 * log_ratio / (1 + np.abs(log_ratio))
-    n_plus_one = len(population) + 1
+    n_plus_one = len(thresholds) + 1
     return (n_exceeded + tie_breaker - n_plus_one) / n_plus_one
 
 
 def _rank_in_population(
-    signals: Signals, log_ratio: Callable[[Block], Float[Array, "B T"]], gamma: float
+    signals: Signals, ratio_at: Callable[[Block], Float[Array, "B T"]], gamma: float
 ) -> Float[Array, "T J"]:
     """Compute the ratios at all target points, and rank each among those of the population of its target."""
     game, dtype = signals.game, signals.array("loss").dtype
-    scores = score_points(game, dtype, log_ratio, game.n_models)
+    scores = score_points(game, dtype, ratio_at, game.n_models)
     population = np.empty((len(game.population), game.n_targets), dtype=dtype)
     for block in blocks(game, game.population, game.n_models):
-        population[block.place] = log_ratio(block)
+        population[block.place] = ratio_at(block)
     for target in range(game.n_targets):
         ratios = np.ascontiguousarray(scores[target])
         scores[target] = rank_fraction(ratios, population[:, target] if len(population) else ratios, gamma)

@@ -6,9 +6,9 @@ Letters of the axes: M models, N points, T targets (attacked models), J target p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num, Shaped
@@ -235,6 +235,33 @@ class Game:
         n_targets = self.n_models // 2
         is_target_point = self.is_target_point if self.is_target_point.ndim == 1 else self.is_target_point[:n_targets]
         return replace(self, is_target_point=is_target_point, n_targets=n_targets)
+
+
+class References(NamedTuple):
+    """What the references of a game have seen of its target points.
+
+    Parameters
+    ----------
+    without, including, both : bool
+        Some target point has references without it, with it, with and without it.
+    """
+
+    without: bool
+    including: bool
+    both: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfGame(Game):
+    """Some target points of a game that is read block by block.
+
+    Parameters
+    ----------
+    references : References
+        Of the whole game.
+    """
+
+    references: References = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

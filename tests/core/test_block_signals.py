@@ -1,0 +1,149 @@
+"""Signals in files: what is read is what was written, and what is wrong is said in one line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from leakscope.core import block_signals
+from leakscope.core.block_signals import ABOUT, BlockSignals, write_blocks
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(block_signals, "BLOCK", 300)
+
+
+def folder_of(path, n_points=250, n_models=3, **arrays):
+    rng = np.random.default_rng(0)
+    member = rng.random((n_points, n_models)) < 0.5
+    loss = rng.exponential(size=member.shape).astype(np.float32)
+    with write_blocks(path, n_models=n_models) as write:
+        write(member, {"loss": loss, **arrays})
+    return member, loss
+
+
+def test_blocks_have_what_was_written(tmp_path):
+    member, loss = folder_of(tmp_path / "signals")
+    signals = BlockSignals(tmp_path / "signals")
+    is_target = (member != member[:, :1]).any(axis=1)
+    in_none = ~member.any(axis=1)
+    for blocks, chosen in (
+        (signals.target_blocks(["loss"]), is_target),
+        (signals.population_blocks(["loss"]), in_none),
+    ):
+        parts = list(blocks)
+        assert all(part.game.member.shape[1] == 100 for part in parts[:-1])
+        assert np.array_equal(np.concatenate([part.array("loss").T for part in parts]), loss[chosen])
+        assert np.array_equal(np.concatenate([part.game.member.T for part in parts]), member[chosen])
+    game = signals.game
+    assert (game.n_points, game.n_target_points, game.n_population) == (250, is_target.sum(), in_none.sum())
+    assert game.prior == pytest.approx(member[is_target].mean())
+    sample = signals.sampled_members(17)
+    assert np.array_equal(sample.T, member[is_target][np.linspace(0, is_target.sum() - 1, 17).astype(int)])
+
+
+def test_files_are_arrays_of_numpy(tmp_path):
+    member, loss = folder_of(tmp_path / "signals")
+    assert np.array_equal(np.load(tmp_path / "signals" / "loss.npy", allow_pickle=False), loss)
+    assert np.array_equal(np.load(tmp_path / "signals" / "member.npy", mmap_mode="r"), member)
+    np.save(tmp_path / "signals" / "member.npy", member.astype(np.int8))  # made by hand
+    assert BlockSignals(tmp_path / "signals").game.n_target_points == (member != member[:, :1]).any(axis=1).sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("loss", np.zeros((250, 2), dtype=np.float32), r"begin with \(250, 3\)"),
+        ("loss", np.zeros((250, 3, 2), dtype=np.float32), "must have 2 axes"),
+        ("loss", np.array(["a"] * 250), "must hold numbers"),
+        ("loss", np.zeros((250, 3), order="F"), "in rows"),
+        ("member", np.zeros((250, 2), dtype=bool), r"begin with \(250, 3\)"),
+        ("los", np.zeros((250, 3)), "unknown signal 'los'"),
+        ("log_prob", np.zeros((250, 3, 2)), "needs labels"),
+    ],
+)
+def test_wrong_files_are_refused_in_one_line(tmp_path, name, array, words):
+    folder_of(tmp_path / "signals")
+    np.save(tmp_path / "signals" / f"{name}.npy", array)
+    with pytest.raises(ValueError, match=words) as refused:
+        BlockSignals(tmp_path / "signals")
+    assert "\n" not in str(refused.value)
+
+
+def test_pickles_are_not_read(tmp_path):
+    folder_of(tmp_path / "signals")
+    np.save(tmp_path / "signals" / "loss.npy", np.array([{}] * 250), allow_pickle=True)
+    with pytest.raises(ValueError, match="must hold numbers, got object"):
+        BlockSignals(tmp_path / "signals")
+
+
+@pytest.mark.parametrize("n_bytes", [0, 5, 100, 1000])
+def test_files_that_were_cut_are_refused(tmp_path, n_bytes):
+    folder_of(tmp_path / "signals")
+    path = tmp_path / "signals" / "loss.npy"
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(ValueError, match=r"loss\.npy: "):
+        BlockSignals(tmp_path / "signals")
+
+
+def test_a_header_that_promises_more_than_there_is_takes_no_memory(tmp_path):
+    folder_of(tmp_path / "signals")
+    path = tmp_path / "signals" / "loss.npy"
+    path.write_bytes(path.read_bytes().replace(b"(250, 3)", b"(%d, 3)" % 10**17))
+    with pytest.raises(ValueError, match="the file has 3,0"):
+        BlockSignals(tmp_path / "signals")
+
+
+def test_wrong_values_are_refused_with_their_points(tmp_path):
+    folder_of(tmp_path / "signals")
+    array = np.load(tmp_path / "signals" / "loss.npy")
+    array[200, 1] = -1
+    np.save(tmp_path / "signals" / "loss.npy", array)
+    with pytest.raises(ValueError, match=r"points \d+ to \d+: signal 'loss' is -log p"):
+        list(BlockSignals(tmp_path / "signals").target_blocks(["loss"]))
+    member = np.load(tmp_path / "signals" / "member.npy").astype(np.uint8)
+    member[200, 1] = 2
+    np.save(tmp_path / "signals" / "member.npy", member)
+    with pytest.raises(ValueError, match="truth values"):
+        _ = BlockSignals(tmp_path / "signals").game
+
+
+def test_folders_that_are_none_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no such folder"):
+        BlockSignals(tmp_path / "nothing")
+    with pytest.raises(ValueError, match=r"has no signals\.json"):
+        BlockSignals(tmp_path)
+    (tmp_path / ABOUT).write_text("{}")
+    with pytest.raises(ValueError, match="expected the format"):
+        BlockSignals(tmp_path)
+    about = {"format": block_signals.FORMAT, "version": 1, "models": 2, "points": 5, "targets": 3}
+    (tmp_path / ABOUT).write_text(json.dumps(about))
+    with pytest.raises(ValueError, match="targets must be from 1 to the 2 models"):
+        BlockSignals(tmp_path)
+    with pytest.raises(ValueError, match="is not empty"):
+        write_blocks(tmp_path, n_models=2)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(ValueError, match="n_targets must be from 1"):
+        write_blocks(tmp_path / "new", n_models=2, n_targets=3)
+
+
+def test_an_unfinished_folder_is_refused(tmp_path):
+    def interrupted():
+        with write_blocks(tmp_path / "signals", n_models=2) as write:
+            write(np.ones((4, 2), dtype=bool), {"loss": np.ones((4, 2))})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with pytest.raises(ValueError, match=r"has no signals\.json"):
+        BlockSignals(tmp_path / "signals")
+
+
+def test_calls_that_do_not_fit_together_are_refused(tmp_path):
+    with write_blocks(tmp_path / "signals", n_models=2) as write:
+        write(np.ones((4, 2), dtype=bool), {"loss": np.ones((4, 2))})
+        with pytest.raises(ValueError, match="expected member, loss as at the first call"):
+            write(np.ones((4, 2), dtype=bool), {"log_odds": np.ones((4, 2))})
+        with pytest.raises(ValueError, match=r"loss has shape \(4, 3\); it must begin with \(4, 2\)"):
+            write(np.ones((4, 2), dtype=bool), {"loss": np.ones((4, 3))})
