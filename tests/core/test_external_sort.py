@@ -13,10 +13,10 @@ def test_words_come_out_in_order(tmp_path, n, n_distinct):
     words = rng.integers(0, n_distinct, n, dtype=np.uint64)
     cuts = np.sort(rng.integers(0, n + 1, 5))
     found = sort_words(np.split(words, cuts), tmp_path, run=4096, piece=1000)
-    pieces = list(found.pieces())
+    pieces = list(found.stream(700))
     expected = np.sort(words)
     assert np.array_equal(np.concatenate([np.empty(0, np.uint64), *pieces]), expected)
-    assert all(len(piece) == 1000 for piece in pieces[:-1])
+    assert all(len(piece) == 700 for piece in pieces[:-1])
     for word in [0, 1, *words[:5].tolist(), 2**64 - 1, 2**64]:
         assert found.below(word) == np.count_nonzero(expected < np.float64(word)) if word == 2**64 else True
         if word < 2**64:

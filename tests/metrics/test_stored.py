@@ -17,6 +17,7 @@ def small_pieces(monkeypatch):
     """Files of many runs and pieces, with few scores; ties then go across pieces."""
     monkeypatch.setattr(stored, "RUN", 2048)
     monkeypatch.setattr(stored, "PIECE", 300)
+    monkeypatch.setattr(stored, "STREAM", 700)
 
 
 def in_files(value, member, folder, inflation=1.0, size=97):

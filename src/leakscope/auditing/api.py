@@ -21,15 +21,17 @@ from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
+from leakscope.auditing.large import refuse_table
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
-from leakscope.auditing.report import assemble
+from leakscope.auditing.report import assemble, assemble_blocks
 from leakscope.auditing.run import claims_of, play
 from leakscope.auditing.setup import population_share, wanted
 from leakscope.core import games
+from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import known_keywords
-from leakscope.core.types import Game, Points, Signals
+from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
@@ -504,7 +506,7 @@ def audit_model(
 
 @known_keywords()
 def audit_signals(
-    signals: Signals,
+    signals: Signals | BlockSignals | str | os.PathLike[str],
     *,
     attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
     id: Any = None,
@@ -521,14 +523,18 @@ def audit_signals(
     author: str = "",
     policy: Any = None,
     n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    all_records: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
 
     Parameters
     ----------
-    signals : Signals
+    signals : Signals, BlockSignals or path
         With their game: who was in which model's data. With their ``points`` it is tested whether members and others
-        come from one source.
+        come from one source. A folder of signals (`leakscope.write_blocks`) is read some points at a time, so that it
+        may hold more points than fit into memory: the numbers are the same; attacks that learn from all points at once,
+        claims and epsilon, policies and slices are left to signals in memory.
     attacks : "default", "all", a function, or sequence of str, Attack or functions
         As in ``audit``.
     id : array of shape (N,), optional
@@ -553,6 +559,12 @@ def audit_signals(
         As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
+    tmp : path, optional
+        Of a folder of signals: where the scores and their sorted copies lie meanwhile, about 30 bytes a point and
+        model, in a folder that is readable by its owner alone; in the system's folder for temporary files unless given.
+    all_records : path, optional
+        Of a folder of signals: a file, ``.parquet`` or ``.csv``, for the games against all records. The report has the
+        most exposed 1,000.
 
     Returns
     -------
@@ -570,6 +582,11 @@ def audit_signals(
     True
     """
     attack_rows = find(attacks)
+    if isinstance(signals, (str, os.PathLike)):
+        signals = BlockSignals(signals)
+    given = {"id": id is not None, "slice": len(slice) > 0, "claim": bool(claim), "policy": policy is not None}
+    if not isinstance(signals, BlockSignals) and (tmp is not None or all_records is not None):
+        raise ValueError("tmp and all_records are for a folder of signals; these are in memory, see Report.records")
     plan = _plan(
         attack_rows,
         n_models=max(signals.game.n_models, 2),
@@ -585,6 +602,8 @@ def audit_signals(
         policy=policy,
         slice=_names(slice),
     )
+    if isinstance(signals, BlockSignals):
+        return _of_blocks(signals, plan, attack_rows, name, given, tmp, all_records)
     records = _records_of(signals) if id is None else with_names(_records_of(signals), id)
     slices = sliced(records, slice)
     refuse_without_groups(slices)
@@ -596,13 +615,42 @@ def audit_signals(
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
     notes = [*([] if design is None else [design.note]), *repeated_names(records)]
     report = assemble(plan, attack_rows, [observed], notes)
-    for attack in attack_rows:
+    _refuse_idle_attacks(report, attack_rows)
+    return report
+
+
+def _of_blocks(
+    signals: BlockSignals,
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    name: str,
+    given: Mapping[str, bool],
+    tmp: str | os.PathLike[str] | None,
+    all_records: str | os.PathLike[str] | None,
+) -> Report:
+    """Audit signals in files."""
+    for keyword, is_given in given.items():
+        if is_given:
+            raise ValueError(
+                f"{keyword} is for signals in memory, and {signals.folder} is read some points at a time; leave it out,"
+                " or audit a sample of the points in memory"
+            )
+    table = refuse_table(all_records)
+    sources = SourceTest(NotApplicable("no_records"), plan.accept_shift)
+    observed = ObservedRelease(name, signals, sources=sources)
+    report = assemble_blocks(plan, attacks, observed, tmp=tmp, table=table)
+    _refuse_idle_attacks(report, attacks)
+    return report
+
+
+def _refuse_idle_attacks(report: Report, attacks: Sequence[Attack]) -> None:
+    """Refuse an audit in which an attack that was asked for by its name could not run."""
+    for attack in attacks:
         # an attack that does not apply has a single finding, which holds the reason
         attack_findings = [finding for finding in report.findings if finding.attack == attack.name]
         reason = attack_findings[0].reason if len(attack_findings) == 1 else None
         if attack.by_name and reason is not None:
             raise cannot_run(attack.name, reason)
-    return report
 
 
 @known_keywords()

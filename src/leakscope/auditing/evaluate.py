@@ -18,12 +18,14 @@ from leakscope.auditing.records import record_risk
 from leakscope.auditing.slices import by_slice
 from leakscope.bounds import BOUNDS
 from leakscope.bounds.generalisation import gap_bound
+from leakscope.core.block_signals import BlockGame
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Attack, NotApplicable, Scores
-from leakscope.metrics import epsilon
+from leakscope.metrics import epsilon, stored
+from leakscope.metrics.stored import StoredScores
 from leakscope.plans.limits import Limit
 from leakscope.reports import Curve, Verdict
 from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts, SliceFacts
@@ -99,18 +101,18 @@ def judge(
     sliced = by_slice(observed, best_attack, fpr, confidence, prior)
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
-    findings += [_baseline(observed, prior), *_without_model(observed)]
+    findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
     findings += [*quality(observed, confidence), *structure_findings(observed)]
     curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
     # slices are judged by no claim: the tests of claims are over all records
     findings += sliced.findings
-    return Judgement(findings, curves, exposure.records, _facts(observed, best, exposure.games, sliced.facts), ends)
+    return Judgement(findings, curves, exposure.records, facts_of(observed, best, exposure.games, sliced.facts), ends)
 
 
 def measure(
     observed: ObservedRelease,
     attack: Attack,
-    scores: Scores,
+    scores: Scores | StoredScores,
     fpr: Sequence[float],
     confidence: float,
     prior: float = 0.5,
@@ -121,7 +123,7 @@ def measure(
     ----------
     observed : ObservedRelease
     attack : Attack
-    scores : Scores
+    scores : Scores or StoredScores
         Of units.
     fpr : sequence of float
         False positive rates of interest.
@@ -143,24 +145,26 @@ def measure(
         except NotApplicable as reason:
             return observed.finding(spec, reason)
 
-    yield finding("accuracy", "lower", {"prior": prior}, metrics.accuracy, prior, confidence)
-    yield finding("advantage", "lower", {}, metrics.advantage, confidence)
-    yield finding("auc", "point", {}, metrics.auc, confidence)
+    room: Any = metrics if isinstance(scores, Scores) else stored
+    n_targets, n_points = scores.value.shape if isinstance(scores, Scores) else (scores.n_targets, scores.n_records)
+    yield finding("accuracy", "lower", {"prior": prior}, room.accuracy, prior, confidence)
+    yield finding("advantage", "lower", {}, room.advantage, confidence)
+    yield finding("auc", "point", {}, room.auc, confidence)
     for rate in fpr:
-        yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
+        yield finding("tpr", "lower", {"fpr": rate}, room.tpr_at_fpr, rate, confidence)
     # the rate of these models alone differs from the one above where there are several models and several points
-    if scores.value.shape[0] > 1 and scores.value.shape[1] > 1:
+    if n_targets > 1 and n_points > 1:
         for rate in fpr:
             at = {"fpr": rate}
-            yield finding("tpr_these_models", "lower", at, metrics.tpr_at_fpr, rate, confidence, "these_models")
+            yield finding("tpr_these_models", "lower", at, room.tpr_at_fpr, rate, confidence, "these_models")
     for rate in fpr:
-        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, metrics.ppv, rate, prior, confidence)
+        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, room.ppv, rate, prior, confidence)
     for inside in (True, False):
         at = {"inside": float(inside)}
-        yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
+        yield finding("average_precision", "point", at, room.average_precision, confidence, inside)
 
 
-def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confidence: float) -> Curve:
+def measured_curve(observed: ObservedRelease, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
     """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists.
 
     Parameters
@@ -168,7 +172,7 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
     observed : ObservedRelease
     name : str
         Of the attack.
-    scores : Scores
+    scores : Scores or StoredScores
     confidence : float
         Of the band, at each rate by itself.
 
@@ -176,14 +180,18 @@ def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confide
     -------
     Curve
     """
-    n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
-    roc = metrics.roc(scores)
+    room: Any = metrics if isinstance(scores, Scores) else stored
+    if isinstance(scores, Scores):
+        n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
+    else:
+        n_nonmember = scores.n_targets * scores.n_records - int(scores.n_members.sum())
+    roc = room.roc(scores)
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
     # from ten false positives on: with fewer the band is too wide to show anything
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
-    _, low, high = metrics.roc_band(scores, at, confidence)
+    _, low, high = room.roc_band(scores, at, confidence)
     has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
     if not has_band.any():
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
@@ -221,7 +229,7 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     return observed.finding(spec, number)
 
 
-def _without_model(observed: ObservedRelease) -> list[Finding]:
+def finding_without_model(observed: ObservedRelease) -> list[Finding]:
     """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
@@ -229,7 +237,7 @@ def _without_model(observed: ObservedRelease) -> list[Finding]:
     return [observed.finding(spec, observed.sources.number)]
 
 
-def _baseline(observed: ObservedRelease, prior: float) -> Finding:
+def baseline_finding(observed: ObservedRelease, prior: float) -> Finding:
     """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
@@ -266,9 +274,14 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
-def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
+def facts_of(observed: ObservedRelease, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
     game, data = observed.signals.game, observed.data
+    if isinstance(game, BlockGame):
+        n_points, n_target_points, n_population = game.n_points, game.n_target_points, game.n_population
+    else:
+        n_points, n_population = game.member.shape[1], len(game.population)
+        n_target_points = len(np.unique(game.target_points if observed.group is None else observed.group))
     facts = {
         "name": observed.name,
         "title": observed.name,
@@ -276,15 +289,15 @@ def _facts(observed: ObservedRelease, best: str, games: GamesFacts | None, slice
         "data": DataFacts(
             name="" if data is None else data.name,
             digest="" if data is None else data.points.digest[:16],
-            records=game.member.shape[1],
+            records=n_points,
         ),
         "game": game.kind,
         "sampling": game.sampling,
         "models": game.n_models,
         "targets": game.n_targets,
         "references": game.n_references,
-        "target_points": len(np.unique(game.target_points if observed.group is None else observed.group)),
-        "population": len(game.population),
+        "target_points": n_target_points,
+        "population": n_population,
         "prior": float(game.prior),
         "best": best,
         "games": games,

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from leakscope.auditing.baseline import SourceTest
+from leakscope.core.block_signals import BlockSignals
 from leakscope.core.claims import Claim
 from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakscope.core.intervals import Interval
@@ -72,7 +73,7 @@ class ObservedRelease:
     """
 
     name: str
-    signals: Signals
+    signals: Signals | BlockSignals
     data: Data | None = None
     claims: Sequence[Claim] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)

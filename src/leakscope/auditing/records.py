@@ -56,48 +56,99 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
     RecordRisk
     """
     name = "" if attack is None else attack.name
-    spec = FindingSpec("most_exposed", "lower", name, "clopper1934", per_record=True, scope=Scope("worst"))
     try:
         if attack is None:
             raise NotApplicable("no_attack")
         if observed.signals.game.is_target_point.ndim == 2:
             raise NotApplicable("target_of_its_own")
         scores = observed.by_unit(attack(observed.signals))
-        record_games = games_won(scores, confidence, baseline_accuracy=_baseline_accuracy(observed))
+        record_games = games_won(scores, confidence, baseline_accuracy=baseline_accuracy_of(observed))
     except NotApplicable as reason:
-        return RecordRisk(observed.finding(spec, reason))
+        return RecordRisk(most_exposed_finding(observed, name, reason))
     order = np.lexsort((-record_games.margin, -record_games.won))  # by games won, ties by the mean margin
     # the limits hold for all records at once, so that the one with most games won may be picked afterwards
     n_won, low = int(record_games.won[order[0]]), float(record_games.low[order[0]])
-    n_games = record_games.games
-    method = (Term("clopper_pearson"), Term("all_records_at_once"))
-    number = Interval(n_won / n_games, low, 1.0, confidence, "none", method, {"won": n_won, "games": n_games})
+    won = np.bincount(record_games.won, minlength=record_games.games + 1)
     return RecordRisk(
-        observed.finding(spec, number),
-        _histogram(record_games, attack.name, _baseline_accuracy(observed)),
+        most_exposed_finding(observed, name, (n_won, record_games.games, low, confidence)),
+        games_facts(
+            won,
+            attack.name,
+            int(record_games.exposed.sum()),
+            record_games.smallest_detectable,
+            record_games.confidence,
+            baseline_accuracy_of(observed),
+        ),
         _table(observed, record_games, order[:SHOWN]),
     )
 
 
-def _baseline_accuracy(observed: ObservedRelease) -> float:
+def most_exposed_finding(
+    observed: ObservedRelease, attack: str, found: NotApplicable | tuple[int, int, float, float]
+) -> Finding:
+    """Report the most exposed record, or why there is none.
+
+    Parameters
+    ----------
+    observed : ObservedRelease
+    attack : str
+    found : NotApplicable, or (games won, games, lower limit, confidence)
+
+    Returns
+    -------
+    Finding
+    """
+    spec = FindingSpec("most_exposed", "lower", attack, "clopper1934", per_record=True, scope=Scope("worst"))
+    if isinstance(found, NotApplicable):
+        return observed.finding(spec, found)
+    n_won, n_games, low, confidence = found
+    method = (Term("clopper_pearson"), Term("all_records_at_once"))
+    number = Interval(n_won / n_games, low, 1.0, confidence, "none", method, {"won": n_won, "games": n_games})
+    return observed.finding(spec, number)
+
+
+def baseline_accuracy_of(observed: ObservedRelease) -> float:
     """Chance to win by the better prior guess."""
     prior = observed.signals.game.prior
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
-def _histogram(record_games: RecordGames, attack: str, baseline_accuracy: float) -> GamesFacts:
-    needed = models_needed(len(record_games.won), record_games.confidence, baseline_accuracy)
+def games_facts(
+    won: Int[Array, " g"],
+    attack: str,
+    n_exposed: int,
+    smallest_detectable: float,
+    confidence: float,
+    baseline_accuracy: float,
+) -> GamesFacts:
+    """Say how many records lost 0, 1, ... games, and how many are exposed.
+
+    Parameters
+    ----------
+    won : int array of shape (games + 1,)
+        Records against which 0, 1, ... games were won.
+    attack : str
+    n_exposed : int
+    smallest_detectable, confidence, baseline_accuracy : float
+        As in `leakscope.metrics.games_won`.
+
+    Returns
+    -------
+    GamesFacts
+    """
+    n_games, n_records = len(won) - 1, int(won.sum())
+    needed = models_needed(n_records, confidence, baseline_accuracy)
     first_exposed = None
-    if record_games.games >= needed:  # with fewer games even a record against which all are won is not exposed
-        first_exposed = round(record_games.smallest_detectable * record_games.games)
+    if n_games >= needed:  # with fewer games even a record against which all are won is not exposed
+        first_exposed = round(smallest_detectable * n_games)
     return GamesFacts(
-        played=record_games.games,
-        won=np.bincount(record_games.won, minlength=record_games.games + 1).tolist(),
+        played=n_games,
+        won=won.tolist(),
         first_exposed=first_exposed,
-        exposed=int(record_games.exposed.sum()),
-        records=len(record_games.won),
+        exposed=n_exposed,
+        records=n_records,
         attack=attack,
-        smallest_detectable=record_games.smallest_detectable,
+        smallest_detectable=smallest_detectable,
         models_needed=needed,
     )
 
@@ -118,7 +169,7 @@ def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Arra
     members, previews = strips.copy(), strips.copy()
     for place, column in columns.items():
         if has_odds:
-            strips[place] = _short(observed.signals.array("log_odds")[: game.n_targets, column])
+            strips[place] = short(observed.signals.array("log_odds")[: game.n_targets, column])
             members[place] = game.member[: game.n_targets, column].astype(int).tolist()
         if observed.data is not None:
             previews[place] = preview(observed.data, column)
@@ -132,13 +183,13 @@ def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Arra
         "won": record_games.won.tolist(),
         "low": record_games.low.tolist(),
         "exposed": record_games.exposed.tolist(),
-        "margin": _short(record_games.margin),
+        "margin": short(record_games.margin),
         "log_odds": strips,
         "member": members,
         "preview": previews,
     }
 
 
-def _short(values: Float[Array, " n"]) -> list[float]:
+def short(values: Float[Array, " n"]) -> list[float]:
     """Six significant digits: enough to draw, and no noise in the bytes of the report."""
     return [float(f"{value:.6g}") for value in values]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Sequence
+from pathlib import Path
 
 from leakscope.auditing.evaluate import Judgement, judge
+from leakscope.auditing.large import judge_blocks
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import Levels, decision, with_claims
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.reports import Observation, Report
 from leakscope.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
+from leakscope.reports.report import joined_tables, most_exposed_rows
 from leakscope.runtime.progress import progress
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
@@ -64,10 +67,50 @@ def assemble(
         _about(plan, attacks, judgements, decisions, notes, command),
         tuple(finding for judgement in judgements for finding in judgement.findings),
         tuple(curve for judgement in judgements for curve in judgement.curves),
-        _joined([judgement.records for judgement in judgements if judgement.records]),
-        {observed.name: Observation(observed.signals, attacks) for observed in releases},
+        joined_tables([most_exposed_rows(judgement.records) for judgement in judgements if judgement.records]),
+        {
+            observed.name: Observation(observed.signals, attacks, judgement.records)
+            for observed, judgement in zip(releases, judgements, strict=True)
+        },
     )
     return with_claims(report)
+
+
+def assemble_blocks(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    observed: ObservedRelease,
+    *,
+    tmp: str | os.PathLike[str] | None = None,
+    table: Path | None = None,
+    notes: Sequence[str] = (),
+) -> Report:
+    """Judge a release whose signals lie in files; as `assemble`.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    observed : ObservedRelease
+    tmp : path, optional
+        Place of the temporary folder.
+    table : Path, optional
+        Where the table of all records is written.
+    notes : sequence of str
+
+    Returns
+    -------
+    Report
+    """
+    with progress("attacks", None):
+        judgement = judge_blocks(observed, attacks, plan.fpr, plan.confidence, plan.prior, tmp=tmp, table=table)
+    return Report(
+        _about(plan, attacks, [judgement], [], notes, ""),
+        tuple(judgement.findings),
+        tuple(judgement.curves),
+        joined_tables([judgement.records] if judgement.records else []),
+        {observed.name: Observation(observed.signals, attacks)},
+    )
 
 
 def _about(
@@ -95,14 +138,3 @@ def _about(
 def described(attack: Attack) -> TheoremFacts:
     """Describe an attack as the report does."""
     return TheoremFacts(title=attack.title, source=attack.source, summary=attack.summary)
-
-
-def _joined(tables: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """Join tables, one below the other; a table without names of records gets empty ones where another has some."""
-    columns = dict.fromkeys(name for table in tables for name in table)
-    joined: dict[str, list[Any]] = {name: [] for name in columns}
-    for table in tables:
-        n_rows = len(table["record"])
-        for name, values in joined.items():
-            values += table.get(name, [""] * n_rows)
-    return joined

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Num
 from scipy.special import ndtr
 
 from leakscope.core.checks import count, one_of, positive, probability, real
-from leakscope.core.findings import Term
+from leakscope.core.findings import IntervalOver, Term
 from leakscope.core.intervals import Interval, chernoff_kl_upper, cluster_t
 from leakscope.core.numerics import bisect
 
@@ -336,15 +336,61 @@ def gap_bound(
         m = one_sided[0]
         raise ValueError(f"each model needs members and others; model {m} has {n_in[m]} of {member.shape[1]} points in")
     mean_in, mean_out = (losses.mean(axis=1, where=where) for where in (member, ~member))
+    if len(values) > 1:
+        return gap_of_models(mean_in, mean_out, low, high, prior, confidence)
     gap = float((mean_out - mean_in).mean())
-    if len(values) == 1:
-        over, method = "points", (Term("chernoff_kl_means"),)
-        nearest = gap_lower(losses[member], losses[~member], low, high, confidence)
-    else:
-        # (1 + gap/(high - low))/2 is the accuracy of the attacker of `generalisation_bound`, a fraction
-        accuracy = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
-        over, method = "models", (Term("gap_of_models"), *accuracy.method)
-        nearest = (high - low) * max(2 * accuracy.low - 1, 1 - 2 * accuracy.high, 0.0)
+    nearest = gap_lower(losses[member], losses[~member], low, high, confidence)
+    return _from_gap(gap, nearest, low, high, prior, confidence, "points", (Term("chernoff_kl_means"),))
+
+
+def gap_of_models(
+    mean_in: Float[Array, " M"],
+    mean_out: Float[Array, " M"],
+    low: float,
+    high: float,
+    prior: float = 0.5,
+    confidence: float = 0.95,
+) -> Interval:
+    """Compute `gap_bound` of several models from their mean losses.
+
+    Parameters
+    ----------
+    mean_in, mean_out : arrays of shape (M,)
+        Mean loss of each model on its members and on its others, in [low, high].
+    low, high, prior, confidence : float
+        As in `gap_bound`.
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.bounds.generalisation import gap_of_models
+    >>> found = gap_of_models(np.zeros(4), np.array([0.3, 0.32, 0.28, 0.3]), 0, 1)
+    >>> round(found.value, 4), round(found.low, 4)
+    (0.65, 0.637)
+    """
+    # (1 + gap/(high - low))/2 is the accuracy of the attacker of `generalisation_bound`, a fraction
+    accuracy = cluster_t(np.clip((1 + (mean_out - mean_in) / (high - low)) / 2, 0, 1), confidence)
+    nearest = (high - low) * max(2 * accuracy.low - 1, 1 - 2 * accuracy.high, 0.0)
+    gap = float((mean_out - mean_in).mean())
+    method = (Term("gap_of_models"), *accuracy.method)
+    return _from_gap(gap, nearest, low, high, prior, confidence, "models", method)
+
+
+def _from_gap(
+    gap: float,
+    nearest: float,
+    low: float,
+    high: float,
+    prior: float,
+    confidence: float,
+    over: IntervalOver,
+    method: tuple[Term, ...],
+) -> Interval:
+    """Bound the accuracy by a gap and by its limit that is nearest to 0."""
     bounds = [generalisation_bound(mean_gap, low, high, prior) for mean_gap in (gap, min(nearest, abs(gap)))]
     detail = {"gap": gap, "gap_low": nearest}
     return Interval(bounds[0], bounds[1], 1.0, confidence, over, method, detail)

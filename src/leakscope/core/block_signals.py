@@ -24,16 +24,16 @@ from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from jaxtyping import Bool, Int, Num
 
 from leakscope.core.checks import count
 from leakscope.core.external_sort import read_into, write_all
-from leakscope.core.signals import SIGNALS
+from leakscope.core.signals import SIGNALS, why_missing
 from leakscope.core.system import OWNERS_FOLDER
-from leakscope.core.types import PartOfGame, References, Signals
+from leakscope.core.types import NotApplicable, PartOfGame, References, Signals
 from leakscope.core.untrusted import LARGEST_HEADER, in_one_line, json_value
 
 Array = np.ndarray
@@ -175,6 +175,15 @@ class BlockSignals:
         return tuple(sorted(names))
 
     @property
+    def points(self) -> None:
+        """The records behind the signals, which files do not have."""
+        return None
+
+    def no_signal(self, *names: str) -> NoReturn:
+        """Raise the reason why none of these signals is there, as `Signals.array`."""
+        raise NotApplicable(why_missing(names, self.names))
+
+    @property
     def block_points(self) -> int:
         """Points of a block."""
         return max(1, BLOCK // self.n_models)
@@ -195,6 +204,13 @@ class BlockSignals:
         n_models = self.n_models if of_all else self.n_targets
         rows = (member[is_target, :n_models] for member, is_target in self.member_rows())
         return _rejoined(rows, self.block_points)
+
+    def target_indices(self) -> Iterator[Int[Array, " B"]]:
+        """Iterate over the indices of the target points among all points."""
+        ranges = zip(self._ranges(), self.member_rows(), strict=True)
+        return _rejoined(
+            (start + np.flatnonzero(is_target) for (start, _), (_, is_target) in ranges), self.block_points
+        )
 
     def target_blocks(self, names: Iterable[str]) -> Iterator[Signals]:
         """Iterate over the target points: signals of some names, of `block_points` points each.

@@ -18,7 +18,8 @@ from leakscope.core.temporary import part_of, remove
 
 Array = np.ndarray
 RUN = 1 << 21  # words that are sorted at once, 16 MB
-PIECE = 1 << 17  # words that are read at once
+PIECE = 1 << 14  # words that are read to look up one of them
+STREAM = 1 << 17  # words that are read at once to read all of them
 _STEP = 1 << 10  # one word of so many stays in memory
 _SIGN = np.uint32(1 << 31)
 _SIGN_64 = np.uint64(1 << 63)
@@ -34,7 +35,7 @@ class SortedWords:
     n : int
         Number of words.
     piece : int
-        Words that are read at once.
+        Words that are read to look up one of them.
     first : array of shape (n_pieces,)
         The first word of each piece.
     """
@@ -46,7 +47,7 @@ class SortedWords:
 
     @property
     def n_pieces(self) -> int:
-        """How many pieces the words are read in."""
+        """How many pieces there are."""
         return len(self.first)
 
     def read(self, place: int) -> UInt[Array, " n"]:
@@ -54,13 +55,14 @@ class SortedWords:
         if place not in self._cached:
             if len(self._cached) >= 4:
                 self._cached.pop(next(iter(self._cached)))
-            self._cached[place] = self._read(place)
+            start = place * self.piece
+            self._cached[place] = self._words(start, min(start + self.piece, self.n))
         return self._cached[place]
 
-    def pieces(self) -> Iterator[UInt[Array, " n"]]:
-        """Read all of them in ascending order."""
-        for place in range(self.n_pieces):
-            yield self._read(place)
+    def stream(self, length: int = STREAM) -> Iterator[UInt[Array, " n"]]:
+        """Read all of them in ascending order, so many at once."""
+        for start in range(0, self.n, length):
+            yield self._words(start, min(start + length, self.n))
 
     def below(self, word: int) -> int:
         """Count the words below this one."""
@@ -78,10 +80,9 @@ class SortedWords:
         self._file.close()
         remove(self.path)
 
-    def _read(self, place: int) -> UInt[Array, " n"]:
-        n = min(self.piece, self.n - place * self.piece)
-        words = np.empty(n, dtype=np.uint64)
-        self._file.seek(place * self.piece * words.itemsize)
+    def _words(self, start: int, stop: int) -> UInt[Array, " n"]:
+        words = np.empty(stop - start, dtype=np.uint64)
+        self._file.seek(start * words.itemsize)
         read_into(self._file, words)
         return words
 
@@ -98,7 +99,7 @@ def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN
     run : int
         Words that are sorted in memory at once.
     piece : int
-        Words that are read at once afterwards.
+        Words that are read afterwards to look up one of them.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN
     >>> from pathlib import Path
     >>> blocks = [np.array([5, 1], dtype=np.uint64), np.array([3], dtype=np.uint64)]
     >>> words = sort_words(blocks, Path(tempfile.mkdtemp()))
-    >>> [piece.tolist() for piece in words.pieces()], words.below(5)
+    >>> [part.tolist() for part in words.stream()], words.below(5)
     ([[1, 3, 5]], 2)
     >>> words.close()
     """

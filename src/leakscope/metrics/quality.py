@@ -43,16 +43,38 @@ def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], 
     """
     test = correct.mean(axis=1, where=~member, dtype=float)
     training = correct.mean(axis=1, where=member, dtype=float)
-    if len(test) == 1:
-        n_others = int(np.count_nonzero(~member))
-        interval = clopper_pearson(float(test[0]) * n_others, n_others, confidence)
-        value, over, method = float(test[0]), "points", (Term("clopper_pearson_points"),)
-    else:
-        interval = cluster_t(test, confidence)
-        value, over, method = interval.value, "models", interval.method
-    mean = float(training.mean())
+    if len(test) > 1:
+        return held_out_of_models(training, test, confidence)
+    n_others = int(np.count_nonzero(~member))
+    interval = clopper_pearson(float(test[0]) * n_others, n_others, confidence)
+    value, mean, method = float(test[0]), float(training[0]), (Term("clopper_pearson_points"),)
     detail = {"training": mean, "gap": mean - value}
-    return Interval(value, interval.low, interval.high, confidence, over, method, detail)
+    return Interval(value, interval.low, interval.high, confidence, "points", method, detail)
+
+
+def held_out_of_models(training: Float[Array, " T"], test: Float[Array, " T"], confidence: float = 0.95) -> Interval:
+    """Compute `held_out_accuracy` of several models from that of each on its members and on its others.
+
+    Parameters
+    ----------
+    training, test : arrays of shape (T,)
+    confidence : float
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.metrics.quality import held_out_of_models
+    >>> held_out_of_models(np.array([1.0, 1.0]), np.array([0.5, 0.75])).detail["gap"]
+    0.375
+    """
+    interval = cluster_t(test, confidence)
+    mean = float(training.mean())
+    detail = {"training": mean, "gap": mean - interval.value}
+    return Interval(interval.value, interval.low, interval.high, confidence, "models", interval.method, detail)
 
 
 def held_out_r2(

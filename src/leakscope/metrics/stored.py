@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ from scipy.special import ndtri
 
 from leakscope import metrics
 from leakscope.core.checks import probability
-from leakscope.core.external_sort import PIECE, RUN, SortedWords, float_of_key, key_of_float, sort_words
+from leakscope.core.external_sort import PIECE, RUN, STREAM, SortedWords, float_of_key, key_of_float, sort_words
 from leakscope.core.findings import IntervalOver
 from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import Piecewise
@@ -39,7 +39,8 @@ Array = np.ndarray
 Blocks = Callable[[], Iterable[tuple[Float[Array, "B T"], Bool[Array, "B T"]]]]
 MOST_MODELS = 1024  # whose numbers fit into a word
 _KEY = np.uint64(32)
-_MOST_REMEMBERED = 4096  # counts at thresholds
+_MOST_REMEMBERED = 4096  # counts at thresholds, and scores by their ranks
+_MOST_COUNTS = 4_000_000  # of scores below the pieces, by model and class, which stay in memory
 
 
 class StoredScores:
@@ -472,7 +473,10 @@ class Index:
         self.n_models, self.n_records, self.folder = n_models, n_records, folder
         self.bits = max(1, (n_models - 1).bit_length())
         self.size_squares = np.zeros(2)  # over records, of their scores of each class
-        self.words = sort_words(self._words_of(blocks), folder, RUN, PIECE)
+        piece = PIECE
+        while n_models * n_records // piece * 2 * n_models > _MOST_COUNTS:
+            piece *= 2
+        self.words = sort_words(self._words_of(blocks), folder, RUN, piece)
         self.below, self.sums_below = self._prefixes()
         self.n_of_class = self.below[-1]
         self._counts: dict[int, tuple[Array, Array]] = {}
@@ -621,8 +625,8 @@ class Index:
                     once = part.weight == 1
                     yield word[once]
                     for copied, n_copies in zip(word[~once], part.weight[~once].tolist(), strict=True):
-                        for start in range(0, n_copies, self.words.piece):
-                            yield np.full(min(self.words.piece, n_copies - start), copied)
+                        for start in range(0, n_copies, STREAM):
+                            yield np.full(min(STREAM, n_copies - start), copied)
 
             self._dilated[factor] = sort_words(words(), self.folder, RUN, PIECE)
         return self._dilated[factor]
@@ -661,9 +665,13 @@ class Index:
         n_pieces = self.words.n_pieces
         below = np.zeros((n_pieces + 1, self.n_models, 2), dtype=np.int64)
         sums = np.zeros((n_pieces + 1, 2, 2))
-        for place, words in enumerate(self.words.pieces()):
-            below[place + 1] = below[place] + self._count(words)
-            sums[place + 1] = sums[place] + self._sums(words)
+        place, piece = 0, self.words.piece
+        for words in self.words.stream(piece * max(1, STREAM // piece)):
+            for start in range(0, len(words), piece):
+                part = words[start : start + piece]
+                below[place + 1] = below[place] + self._count(part)
+                sums[place + 1] = sums[place] + self._sums(part)
+                place += 1
         return below, sums
 
     def _count(self, words: UInt[Array, " n"]) -> Int[Array, "R 2"]:
@@ -712,6 +720,7 @@ class _StoredRanks(rates.Ranked):
 
     index: Index
     side: int  # 1: members
+    scores: dict[int, float] = field(default_factory=dict)  # that were looked up, by rank
 
     @cached_property
     def n(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
@@ -725,12 +734,16 @@ class _StoredRanks(rates.Ranked):
 
     def highest(self, k: int) -> float:
         """Return the k-th highest score."""
-        rank = self.n - k  # from the lowest up, which is 0
-        place = int(np.searchsorted(self._below, rank, "right")) - 1
-        words = self.index.words.read(place)
-        is_member = (words >> np.uint64(2 * self.index.bits) & np.uint64(1)).astype(bool)
-        of_class = np.flatnonzero(is_member == bool(self.side))
-        return _score(int(words[of_class[rank - int(self._below[place])]]) >> 32)
+        if k not in self.scores:
+            if len(self.scores) >= _MOST_REMEMBERED:
+                self.scores.clear()
+            rank = self.n - k  # from the lowest up, which is 0
+            place = int(np.searchsorted(self._below, rank, "right")) - 1
+            words = self.index.words.read(place)
+            is_member = (words >> np.uint64(2 * self.index.bits) & np.uint64(1)).astype(bool)
+            of_class = np.flatnonzero(is_member == bool(self.side))
+            self.scores[k] = _score(int(words[of_class[rank - int(self._below[place])]]) >> 32)
+        return self.scores[k]
 
     def at_least(self, threshold: float) -> int:
         """Scores at or above a threshold."""
@@ -965,7 +978,7 @@ def _groups(words: SortedWords, shift: np.uint64, code_of: Callable[[Array], Arr
     """Cut sorted words where the upper bits change; a tie that goes on is carried along as counts."""
     carried_key: np.uint64 | None = None
     carried = np.zeros(n_codes, dtype=np.int64)
-    for piece in words.pieces():
+    for piece in words.stream(STREAM):
         key, code = piece >> shift, code_of(piece)
         start = 0
         if carried_key is not None and key[0] == carried_key:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.core import temporary
+from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
@@ -273,6 +274,8 @@ class Observation:
         Of all models, by reference.
     attacks : sequence of Attack
         Those that were run.
+    records : mapping of str to list
+        All records, a row each; a report has the most exposed 1,000 of them.
 
     Examples
     --------
@@ -284,8 +287,38 @@ class Observation:
     ['loss']
     """
 
-    signals: Signals
+    signals: Signals | BlockSignals
     attacks: Sequence[Attack]
+    records: Table = field(default_factory=dict)
+
+
+MOST_RECORDS = 1000  # of each release in a report, so that its files stay small whatever the number of records
+
+
+def most_exposed_rows(table: Table, most: int = MOST_RECORDS) -> Table:
+    """Keep the records of a release against which most games are won, ties by the mean margin, in their order.
+
+    Parameters
+    ----------
+    table : mapping of str to list
+        One release, a row a record.
+    most : int
+
+    Returns
+    -------
+    mapping of str to list
+
+    Examples
+    --------
+    >>> from leakscope.reports.report import most_exposed_rows
+    >>> most_exposed_rows({"record": [0, 1, 2], "won": [5, 3, 5], "margin": [0.1, 0.9, 0.2]}, 2)["record"]
+    [0, 2]
+    """
+    if not table or len(table["record"]) <= most:
+        return table
+    order = np.lexsort((-np.asarray(table["margin"], dtype=float), -np.asarray(table["won"])))
+    rows = np.sort(order[:most]).tolist()
+    return {name: [values[row] for row in rows] for name, values in table.items()}
 
 
 @dataclass(frozen=True)
@@ -299,7 +332,7 @@ class Report:
     findings : sequence of Finding
     curves : sequence of Curve
     record_table : mapping of str to list or array
-        One table by columns, a row a record.
+        One table by columns, a row a record: of each release the most exposed 1,000.
     observations : mapping of str to Observation
         By release, of an audit of membership that was made in this process. They are in memory alone: no file, no copy
         and no published report holds them.
@@ -346,7 +379,7 @@ class Report:
         names = sorted({curve.name for curve in self.curves})
         raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
 
-    def signals(self, release: str | None = None) -> Signals:
+    def signals(self, release: str | None = None) -> Signals | BlockSignals:
         """Return what the attacks saw of a release: the signals of all models at all points.
 
         Parameters
@@ -356,7 +389,7 @@ class Report:
 
         Returns
         -------
-        Signals
+        Signals or BlockSignals
             The same object that the audit used, not a copy.
 
         Raises
@@ -412,7 +445,13 @@ class Report:
         """
         observation = self._observed(release)
         attacks = {row.name: row for row in observation.attacks}
-        return attacks[one_of("attack", attack, attacks)](observation.signals)
+        played = attacks[one_of("attack", attack, attacks)]
+        if not isinstance(observation.signals, Signals):
+            raise ValueError(
+                "scores of signals in files may not fit into memory; leakscope.attacks.by_block.score writes them to a "
+                "file"
+            )
+        return played(observation.signals)
 
     def _observed(self, release: str | None) -> Observation:
         if not self.observations:
@@ -424,8 +463,15 @@ class Report:
         return self.observations[name]
 
     def records(self) -> pd.DataFrame:
-        """Return the records as a frame, a row a record."""
-        return import_module("pandas").DataFrame(dict(self.record_table))
+        """Return the records as a frame, a row a record.
+
+        Of an audit that was made in this process with signals in memory they are all records, else of each release the
+        most exposed 1,000, as in the files of a report.
+        """
+        tables = [observation.records for observation in self.observations.values()]
+        if not any(tables):
+            return import_module("pandas").DataFrame(dict(self.record_table))
+        return import_module("pandas").DataFrame(joined_tables([table for table in tables if table]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the findings as a frame, a row a finding."""
@@ -584,6 +630,24 @@ class Report:
             In one line: if the file is not a report of this schema, or not as it was written.
         """
         return import_module("leakscope.reports.content").read(path, unverified)
+
+
+def joined_tables(tables: Sequence[Table]) -> dict[str, list[Any]]:
+    """Join tables of records, one below the other; one without names of records gets empty ones where another has some.
+
+    Examples
+    --------
+    >>> from leakscope.reports.report import joined_tables
+    >>> joined_tables([{"record": [0]}, {"record": [0], "name": ["a"]}])
+    {'record': [0, 0], 'name': ['', 'a']}
+    """
+    columns = dict.fromkeys(name for table in tables for name in table)
+    joined: dict[str, list[Any]] = {name: [] for name in columns}
+    for table in tables:
+        n_rows = len(table["record"])
+        for name, values in joined.items():
+            values += table.get(name, [""] * n_rows)
+    return joined
 
 
 def _layout(content: Mapping[str, Any]) -> str:
